@@ -1,0 +1,42 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Everything is installed into .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+N      ?= 200
+
+.PHONY: demo test lint format bench soak clean
+.DEFAULT_GOAL := help
+
+help:  ## what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: $(STAMP)  ## run a small study on the emulator, faults included, and print its table
+	$(BIN)/python demo/demo.py
+
+test: $(STAMP)  ## all tests (under 8 minutes on 2 cores)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: $(STAMP)  ## formatting, style, types, layers
+	$(BIN)/ruff format --check src tests bench demo
+	$(BIN)/ruff check src tests bench demo
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)  ## put the code into its form
+	$(BIN)/ruff format src tests bench demo
+	$(BIN)/ruff check --fix src tests bench demo
+
+bench: $(STAMP)  ## speed and memory, beside rivals in the same run
+	$(BIN)/python bench/run.py
+
+soak: $(STAMP)  ## N seeded runs with random kills and faults (make soak N=1000)
+	$(BIN)/python bench/soak.py --runs $(N)
+
+clean:
+	rm -rf $(VENV) build runs .mypy_cache .ruff_cache .import_linter_cache
