@@ -1,0 +1,155 @@
+"""The vendors there are, by name: our own and those of other packages (entry point `overnight.providers`)."""
+
+from collections.abc import Iterable
+from datetime import date
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Protocol, cast, runtime_checkable
+
+from overnight.core.ask import Model
+from overnight.core.errors import StudyError, UnknownName, nearest
+from overnight.providers._contract import (
+    Batch,
+    BatchProvider,
+    Counts,
+    CreateAnswer,
+    Endpoint,
+    Fence,
+    Intent,
+    Limits,
+    Ours,
+    Phase,
+    ReadyLine,
+    Refusal,
+    RefusalKind,
+    Sightings,
+    Vendor,
+)
+
+__all__ = [
+    "ALIASES",
+    "Batch",
+    "BatchProvider",
+    "Counts",
+    "CreateAnswer",
+    "Endpoint",
+    "Fence",
+    "Intent",
+    "Limits",
+    "Ours",
+    "Phase",
+    "ReadyLine",
+    "Refusal",
+    "RefusalKind",
+    "Sightings",
+    "Vendor",
+    "guide",
+    "notices",
+    "owners",
+    "resolve_model",
+    "vendor",
+    "vendors",
+]
+
+GROUP = "overnight.providers"
+ALIASES = {"claude": "anthropic", "google": "gemini"}
+_TITLE = """\
+# Providers
+
+What each provider takes and refuses, as Overnight applies it. This page is written from the code.
+"""
+
+
+@runtime_checkable
+class _Forewarned(Protocol):
+    """A vendor that knows what is about to change."""
+
+    def notices(self, model: Model, today: date | None = None) -> list[str]: ...
+
+
+@runtime_checkable
+class _Documented(Protocol):
+    """A vendor that can describe its rules."""
+
+    def guide(self) -> str: ...
+
+
+def vendors() -> dict[str, Vendor]:
+    """Every vendor that can be used here, in the order of their names."""
+    return dict(_installed())
+
+
+def vendor(name: str) -> Vendor:
+    """One vendor, by its name or an alias of it."""
+    known = _installed()
+    found = known.get(ALIASES.get(name, name))
+    if found is None:
+        offered = nearest(name, [*known, *(alias for alias, real in ALIASES.items() if real in known)])
+        raise UnknownName(f"provider '{name}' is not known{offered} (known: {', '.join(known)})")
+    return found
+
+
+def owners(model_name: str) -> list[str]:
+    """The vendors that a bare model name can belong to. A pattern with `!` takes names out again."""
+    return [name for name, one in _installed().items() if _fits(model_name, one.models)]
+
+
+def resolve_model(text: str) -> tuple[str, str]:
+    """`provider/model`, split at the first slash; or a bare name that only one provider can own."""
+    provider, slash, name = text.strip().partition("/")
+    if slash:
+        if not provider or not name:
+            raise UnknownName(f"model '{text}': wanted provider/model, as in openai/gpt-4.1")
+        return vendor(provider).name, name
+    candidates = owners(provider)
+    if len(candidates) == 1:
+        return candidates[0], provider
+    choices = ", ".join(f"{one}/{provider or 'MODEL'}" for one in candidates or _installed())
+    why = "could be of more than one provider" if candidates else "is of no provider that is known here"
+    raise UnknownName(f"model '{text}' {why}; write one of {choices}")
+
+
+def notices(model: Model, today: date | None = None) -> list[str]:
+    """What the model's vendor announced about it: nothing is refused, but the user should know."""
+    found = vendor(model.provider)
+    return found.notices(model, today) if isinstance(found, _Forewarned) else []
+
+
+def guide() -> str:
+    """docs/providers.md."""
+    pages = [one.guide() for one in _installed().values() if isinstance(one, _Documented)]
+    return "\n".join((_TITLE, *pages))
+
+
+@cache
+def _installed() -> dict[str, Vendor]:
+    return load(entry_points(group=GROUP))
+
+
+def load(points: Iterable[EntryPoint]) -> dict[str, Vendor]:
+    """The vendors behind entry points; two packages may not claim one name."""
+    found: dict[str, Vendor] = {}
+    for point in sorted(points, key=lambda one: (one.name, one.value)):
+        if point.name in found:
+            raise StudyError(f"provider '{point.name}' is claimed by two packages; uninstall one ({point.value})")
+        found[point.name] = _loaded(point)
+    return found
+
+
+def _loaded(point: EntryPoint) -> Vendor:
+    try:
+        one = point.load()
+    except (ImportError, AttributeError) as error:
+        raise StudyError(f"provider '{point.name}' cannot be loaded from {point.value}: {error}") from error
+    if getattr(one, "name", None) != point.name or not hasattr(one, "connect"):
+        raise StudyError(f"provider '{point.name}': {point.value} is not a vendor of that name")
+    return cast(Vendor, one)
+
+
+def _fits(model_name: str, patterns: tuple[str, ...]) -> bool:
+    wanted = (pattern for pattern in patterns if not pattern.startswith("!"))
+    unwanted = (pattern[1:] for pattern in patterns if pattern.startswith("!"))
+    return any(fnmatchcase(model_name, one) for one in wanted) and not any(
+        fnmatchcase(model_name, one) for one in unwanted
+    )

@@ -1,0 +1,344 @@
+"""HTTP as every vendor needs it: one try per call, errors in our words, and no key outside its origin.
+
+Nothing is retried here. Foreign errors end at this file: they carry request headers, so they are put
+into words and dropped, never chained.
+"""
+
+import asyncio
+import ipaddress
+import math
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
+from http.client import responses as status_words
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from overnight.core.checkpoint import checkpoint
+from overnight.core.errors import (
+    OutOfCredit,
+    ProviderError,
+    Rejected,
+    Throttled,
+    Unauthorized,
+    Unavailable,
+)
+from overnight.providers._complaint import complaint_of, scrub
+
+Verb = Literal["upload", "list", "create", "retrieve", "fetch", "cancel", "delete"]
+T = TypeVar("T")
+
+_MOST_HOPS = 5
+_MOVED = frozenset({301, 302, 303, 307, 308})
+_BROKEN_WIRE = (aiohttp.ClientError, OSError, TimeoutError)
+
+
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds; there is no limit on a whole call that keeps moving, except for an upload's slowest pace."""
+
+    connect: float = 15.0
+    read: float = 120.0
+    upload_bytes_per_second: float = 20_000.0
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What came back: read whole, except for the rows of a download, which went to its sink."""
+
+    status: int
+    body: bytes = b""
+    date: float | None = None
+    retry_after: float | None = None
+    length: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+
+class Sending(msgspec.Struct, frozen=True, kw_only=True):
+    """One create, tried once. `sent` is False only when not a byte of it can have left this machine."""
+
+    sent: bool
+    status: int | None = None
+    reply: Reply | None = None
+    problem: str | None = None
+
+
+def epoch_of(http_date: str | None) -> float | None:
+    """An HTTP date as seconds since 1970."""
+    if not http_date:
+        return None
+    try:
+        return parsedate_to_datetime(http_date).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def retry_after_of(headers: Mapping[str, str]) -> float | None:
+    """How long the provider asks us to wait, in seconds."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) * unit
+        except ValueError:
+            continue
+        return max(0.0, seconds) if math.isfinite(seconds) else None
+    until = epoch_of(headers.get("retry-after"))
+    if until is None:
+        return None
+    return max(0.0, until - (epoch_of(headers.get("date")) or time.time()))
+
+
+def proxy_for(url: URL) -> str | None:
+    """The proxy that the environment names for this address; never one for this machine itself."""
+    host = url.host or ""
+    if host == "localhost" or _is_loopback(host) or proxy_bypass(host):
+        return None
+    return getproxies().get(url.scheme)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _Connected:
+    """Whether a connection stood, told by aiohttp before it writes the first byte of a request."""
+
+    def __init__(self) -> None:
+        self.yes = False
+
+    async def note(self, *_: Any) -> None:
+        self.yes = True
+
+    def trace(self) -> aiohttp.TraceConfig:
+        config = aiohttp.TraceConfig()
+        config.on_connection_create_end.append(self.note)
+        return config
+
+
+class Wire:
+    """One vendor's address with its key headers. Made anywhere; its session is made in the running loop."""
+
+    def __init__(
+        self,
+        vendor: str,
+        base_url: str,
+        key_headers: Mapping[str, str],
+        *,
+        secret: str,
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        self._vendor = vendor
+        self._base = base_url.rstrip("/")
+        self._origin = URL(self._base).origin()
+        self._key_headers = dict(key_headers)
+        self._secret = secret
+        self._timeouts = timeouts or Timeouts()
+        self._session: aiohttp.ClientSession | None = None
+
+    async def ask(
+        self,
+        verb: Verb,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        also: Collection[int] = (),
+    ) -> Reply:
+        """One call with a small answer. Raises for every failure but the statuses in `also`."""
+        what = f"{method} {path}"
+        checkpoint(f"send:{verb}")
+        async with self._answer(what, method, self._url(path, query)) as response:
+            reply = await self._read(what, response)
+        checkpoint(f"sent:{verb}")
+        return self._checked(what, reply, also)
+
+    async def upload(self, path: str, fields: Mapping[str, str], file: Path, filename: str) -> Reply:
+        """A multipart form whose last part is a file, read from disk while it is sent."""
+        what = f"POST {path}"
+        with file.open("rb") as content:
+            size = os.fstat(content.fileno()).st_size
+            patience = self._timeouts.read + size / self._timeouts.upload_bytes_per_second
+            form = aiohttp.FormData(fields)
+            form.add_field("file", content, filename=filename, content_type="application/octet-stream")
+            checkpoint("send:upload")
+            stream = self._answer(what, "POST", self._url(path), data=form)
+            reply = await self._told(what, asyncio.wait_for(self._whole(what, stream), patience))
+        checkpoint("sent:upload")
+        return self._checked(what, reply)
+
+    async def download(self, path: str, sink: Callable[[bytes], None], *, also: Collection[int] = ()) -> Reply:
+        """Stream a file into `sink`. The reply has the announced length, where it is one of plain bytes."""
+        what = f"GET {path}"
+        checkpoint("send:fetch")
+        headers = {"Accept-Encoding": "identity"}
+        async with self._answer(what, "GET", self._url(path), headers=headers, roam=True) as response:
+            if response.status != 200:
+                reply = await self._read(what, response)
+            else:
+                # The sink's own errors (a full disk) are not the wire's, hence no `_told` around it.
+                while chunk := await self._told(what, response.content.readany()):
+                    sink(chunk)
+                encoded = response.headers.get("Content-Encoding", "identity") != "identity"
+                reply = Reply(
+                    status=200,
+                    date=epoch_of(response.headers.get("Date")),
+                    length=None if encoded else response.content_length,
+                )
+        checkpoint("sent:fetch")
+        return self._checked(what, reply, also)
+
+    async def send_once(self, verb: Verb, path: str, body: bytes) -> Sending:
+        """One POST on a connection of its own, which carries nothing else; never raises for the wire."""
+        connected = _Connected()
+        url = self._url(path)
+        headers = {**self._key_headers, "Content-Type": "application/json"}
+        status = None
+        async with self._new_session(alone=True, traces=[connected.trace()]) as session:
+            checkpoint(f"send:{verb}")
+            try:
+                async with session.post(
+                    url, data=body, headers=headers, allow_redirects=False, proxy=proxy_for(url)
+                ) as response:
+                    status = response.status
+                    reply = await self._whole_reply(response)
+            except _BROKEN_WIRE as error:
+                return Sending(sent=connected.yes, status=status, problem=self._trouble(error))
+            checkpoint(f"sent:{verb}")
+            return Sending(sent=True, status=status, reply=reply)
+
+    def explain(self, what: str, reply: Reply) -> str:
+        """A failed reply in one line that is safe to show."""
+        said = complaint_of(reply.body, self._secret)
+        word = status_words.get(reply.status, "")
+        code = f", {said.code}" if said.code else ""
+        message = f": {said.message}" if said.message else (f": {word}" if word else "")
+        return f"{self._vendor}: {what} failed (HTTP {reply.status}{code}){message}"
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _url(self, path: str, query: Mapping[str, str] | None = None) -> URL:
+        url = URL(self._base + path, encoded=True)
+        return url.with_query(dict(query)) if query else url
+
+    def _new_session(
+        self, *, alone: bool = False, traces: list[aiohttp.TraceConfig] | None = None
+    ) -> aiohttp.ClientSession:
+        # Cookies would travel with the key from call to call; nothing here needs them.
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=1, force_close=True) if alone else aiohttp.TCPConnector(),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": "overnight"},
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=self._timeouts.connect, sock_read=self._timeouts.read
+            ),
+            trace_configs=traces,
+        )
+
+    @asynccontextmanager
+    async def _answer(
+        self,
+        what: str,
+        method: str,
+        url: URL,
+        *,
+        headers: Mapping[str, str] | None = None,
+        data: aiohttp.FormData | None = None,
+        roam: bool = False,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The response, after redirects. Only a download may roam, and it leaves the key at home."""
+        if self._session is None:
+            self._session = self._new_session()
+        keyed = True
+        for _ in range(_MOST_HOPS):
+            sent = {**self._key_headers, **(headers or {})} if keyed else dict(headers or {})
+            response = await self._told(
+                what,
+                self._session.request(
+                    method, url, headers=sent, data=data, allow_redirects=False, proxy=proxy_for(url)
+                ),
+            )
+            async with response:
+                if response.status not in _MOVED or "Location" not in response.headers:
+                    yield response
+                    return
+                url = self._next_stop(what, method, response, roam=roam)
+            keyed = keyed and url.origin() == self._origin
+        raise Unavailable(f"{self._vendor}: {what} was redirected more than {_MOST_HOPS} times")
+
+    def _next_stop(self, what: str, method: str, response: aiohttp.ClientResponse, *, roam: bool) -> URL:
+        try:
+            url = response.url.join(URL(response.headers["Location"], encoded=True))
+            origin = url.origin()
+        except ValueError:
+            raise Unavailable(f"{self._vendor}: {what} was redirected to an address of no use") from None
+        downgraded = response.url.scheme == "https" and url.scheme != "https"
+        if method != "GET" or downgraded or not (roam or origin == self._origin):
+            raise Rejected(
+                f"{self._vendor}: {what} was redirected to {origin}, where the key does not go; "
+                f"if that is the right place, make it the base URL"
+            )
+        return url
+
+    async def _whole(self, what: str, stream: Any) -> Reply:
+        async with stream as response:
+            return await self._read(what, response)
+
+    async def _read(self, what: str, response: aiohttp.ClientResponse) -> Reply:
+        return await self._told(what, self._whole_reply(response))
+
+    @staticmethod
+    async def _whole_reply(response: aiohttp.ClientResponse) -> Reply:
+        return Reply(
+            status=response.status,
+            body=await response.read(),
+            date=epoch_of(response.headers.get("Date")),
+            retry_after=retry_after_of(response.headers),
+        )
+
+    def _checked(self, what: str, reply: Reply, also: Collection[int] = ()) -> Reply:
+        if reply.ok or reply.status in also:
+            return reply
+        raise self._error(what, reply)
+
+    def _error(self, what: str, reply: Reply) -> ProviderError:
+        words = self.explain(what, reply)
+        if complaint_of(reply.body).no_credit:
+            return OutOfCredit(words)
+        if reply.status in (401, 403):
+            return Unauthorized(words)
+        if reply.status == 429:
+            return Throttled(words, reply.retry_after)
+        if reply.status >= 500 or reply.status == 408:
+            return Unavailable(words)
+        return Rejected(words)
+
+    async def _told(self, what: str, awaited: Awaitable[T]) -> T:
+        """Await; a broken wire becomes Unavailable, unchained from an error that holds our headers."""
+        try:
+            return await awaited
+        except _BROKEN_WIRE as error:
+            trouble = self._trouble(error)
+        raise Unavailable(f"{self._vendor}: {what}: {trouble}")
+
+    def _trouble(self, error: Exception) -> str:
+        place = f"{self._origin.host}:{self._origin.port}"
+        if isinstance(error, TimeoutError):
+            return f"no answer from {place} in time"
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return f"no connection to {place} ({scrub(str(error.os_error), self._secret)})"
+        if isinstance(error, aiohttp.ClientPayloadError):
+            return f"the answer of {place} broke off"
+        return f"the connection to {place} broke ({scrub(str(error) or type(error).__name__, self._secret)})"

@@ -1,0 +1,262 @@
+"""OpenAI: batches of chat completions or responses, through files."""
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from overnight.core.ask import Ask, Model
+from overnight.core.errors import Gone, ProviderError, StudyError, Unauthorized, Unavailable
+from overnight.core.result import Line
+from overnight.providers import _openai_body, _openai_rows
+from overnight.providers._contract import (
+    Batch,
+    CreateAnswer,
+    Endpoint,
+    Fence,
+    Intent,
+    Limits,
+    Ours,
+    ReadyLine,
+    Sightings,
+    Vendor,
+)
+from overnight.providers._openai_batches import (
+    LIMITS,
+    create_refusal,
+    metadata_of,
+    named,
+    reaches,
+    read_batch,
+    read_page,
+)
+from overnight.providers._openai_families import api_of, notices
+from overnight.providers._openai_guide import guide
+from overnight.providers._openai_problems import problems
+from overnight.providers._wire import Timeouts, Wire
+
+__all__ = ["OpenAI", "OpenAIVendor", "notices", "provider"]
+
+_PAGE = "100"
+
+
+class _Received(msgspec.Struct):
+    """A file as the provider has it."""
+
+    id: str
+    bytes: int | None = None
+
+
+class OpenAI:
+    """OpenAI's batch API at one endpoint."""
+
+    name = "openai"
+
+    def __init__(self, endpoint: Endpoint, timeouts: Timeouts | None = None) -> None:
+        self.endpoint = endpoint
+        self._forms = _openai_body.Forms()
+        headers = {
+            "Authorization": f"Bearer {endpoint.key}",
+            "OpenAI-Organization": endpoint.organization,
+            "OpenAI-Project": endpoint.project,
+        }
+        self._wire = Wire(
+            self.name,
+            endpoint.base_url,
+            {header: value for header, value in headers.items() if value},
+            secret=endpoint.key,
+            timeouts=timeouts,
+        )
+
+    def limits(self, model: Model) -> Limits:  # noqa: ARG002 - the contract's; here all models are alike
+        return LIMITS
+
+    def problems(self, model: Model) -> list[str]:
+        return problems(model)
+
+    def encode(self, ask: Ask) -> bytes:
+        return _openai_body.encode(self._forms.of(ask.arm.model), ask)
+
+    def line(self, model: Model, custom_id: str, body: bytes) -> bytes:
+        return _openai_body.line(self._forms.of(model), custom_id, body)
+
+    def decode(self, line: bytes) -> Line:
+        return _openai_rows.decode(line)
+
+    def read_line(self, line: bytes) -> ReadyLine:
+        return _openai_body.read_line(line)
+
+    def ours(self, batch: Batch, intent: Intent, file_id: str | None) -> Ours:
+        same_file = file_id is not None and batch.input_ref == file_id
+        return "yes" if batch.tag == intent.token or same_file else "no"
+
+    async def upload(self, intent: Intent) -> str:
+        reply = await self._wire.upload("/files", {"purpose": "batch"}, intent.file, f"{intent.token}.jsonl")
+        file_id = named(reply.body)
+        received = _received_bytes(reply.body)
+        if received not in (None, intent.bytes):
+            # Half a file is a valid file of fewer lines: it must not become a batch.
+            raise Unavailable(f"openai: {received} of {intent.bytes} bytes of the upload arrived")
+        return file_id
+
+    async def newest(self) -> Fence:
+        reply = await self._wire.ask("list", "GET", "/batches", query={"limit": "1"})
+        batches = read_page(reply.body).batches
+        newest = batches[0] if batches else None
+        # Without the server's clock any older time will do: the listing then reaches back further.
+        earliest = (newest.created_at if newest else None) or 0.0
+        return Fence(newest.id if newest else None, reply.date if reply.date is not None else earliest)
+
+    async def create(self, intent: Intent, file_id: str) -> CreateAnswer:
+        body = msgspec.json.encode(
+            {
+                "input_file_id": file_id,
+                "endpoint": _openai_body.PATHS[api_of(intent.model)],
+                "completion_window": "24h",
+                "metadata": metadata_of(intent),
+            }
+        )
+        sending = await self._wire.send_once("create", "/batches", body)
+        reply = sending.reply
+        if reply is None:
+            return CreateAnswer(sent=sending.sent, status=sending.status, problem=sending.problem)
+        if not reply.ok:
+            return CreateAnswer(
+                sent=True,
+                status=reply.status,
+                refusal=create_refusal(reply, self.endpoint.key),
+                problem=self._wire.explain("POST /batches", reply),
+            )
+        try:
+            return CreateAnswer(sent=True, status=reply.status, batch=read_batch(reply.body))
+        except ProviderError as error:
+            return CreateAnswer(sent=True, status=reply.status, problem=str(error))
+
+    async def recent(self, fence: Fence, pages: int) -> Sightings:
+        seen: dict[str, Batch] = {}
+        began: float | None = None
+        query = {"limit": _PAGE}
+        for number in range(pages):
+            try:
+                reply = await self._wire.ask("list", "GET", "/batches", query=query)
+                page = read_page(reply.body)
+            except ProviderError:
+                if number == 0:
+                    raise
+                break
+            began = reply.date if number == 0 else began
+            seen |= {batch.id: batch for batch in page.batches}
+            if not page.has_more or reaches(fence, tuple(seen.values())):
+                return Sightings(tuple(seen.values()), complete=True, date=began)
+            if not page.batches:
+                break
+            query = {"limit": _PAGE, "after": page.batches[-1].id}
+        return Sightings(tuple(seen.values()), complete=False, date=began)
+
+    async def retrieve(self, batch_id: str) -> Batch | None:
+        reply = await self._wire.ask("retrieve", "GET", f"/batches/{_safe(batch_id)}", also=(404,))
+        return read_batch(reply.body) if reply.ok else None
+
+    async def fetch(self, ref: str, sink: Callable[[bytes], None]) -> int | None:
+        reply = await self._wire.download(f"/files/{_safe(ref)}/content", sink, also=(404, 410))
+        if not reply.ok:
+            raise Gone(f"openai no longer keeps {ref}: results are deleted after {LIMITS.retention_days} days")
+        return reply.length
+
+    async def cancel(self, batch_id: str) -> Batch | None:
+        path = f"/batches/{_safe(batch_id)}/cancel"
+        reply = await self._wire.ask("cancel", "POST", path, also=(400, 404, 409))
+        if reply.ok:
+            return read_batch(reply.body)
+        # A batch that has ended meanwhile cannot be cancelled: what it has become is the answer.
+        return None if reply.status == 404 else await self.retrieve(batch_id)
+
+    async def remove_file(self, file_id: str) -> None:
+        await self._wire.ask("delete", "DELETE", f"/files/{_safe(file_id)}", also=(404,))
+
+    async def knows_file(self, file_id: str) -> bool:
+        return (await self._wire.ask("retrieve", "GET", f"/files/{_safe(file_id)}", also=(404,))).ok
+
+    async def check_key(self) -> str:
+        await self._wire.ask("list", "GET", "/models", query={"limit": "1"})
+        return f"openai accepts the key at {self.endpoint.base_url}"
+
+    async def close(self) -> None:
+        await self._wire.close()
+
+
+class OpenAIVendor:
+    """OpenAI, before it is given an endpoint."""
+
+    name = "openai"
+    key_variable = "OPENAI_API_KEY"
+    base_url_variable = "OPENAI_BASE_URL"
+    default_base_url = "https://api.openai.com/v1"
+    # gpt-oss are open weights that others serve.
+    models: tuple[str, ...] = (
+        *("gpt-*", "!gpt-oss*", "chatgpt-*", "o[1-9]", "o[1-9]-*"),
+        *("codex-*", "computer-use-*", "ft:gpt-*"),
+    )
+    emulator_path = "/openai/v1"
+
+    def endpoint(self, environ: Mapping[str, str], model: Model | None) -> Endpoint:
+        own_key = model is not None and model.key is not None
+        variable = model.key if model is not None and model.key is not None else self.key_variable
+        key = environ.get(variable, "").strip()
+        if not key:
+            raise Unauthorized(
+                f"{variable} is not set: put the OpenAI key there or into a .env file "
+                f"(`--emulate` rehearses without one)"
+            )
+        if not (key.isascii() and key.isprintable() and " " not in key):
+            raise Unauthorized(f"{variable} holds characters that no key has (a space, a quote, a line break?)")
+        base_url = (model.base_url if model is not None else None) or environ.get(self.base_url_variable)
+        return Endpoint(
+            base_url=_checked_url(base_url or self.default_base_url, self.base_url_variable),
+            key=key,
+            # The usual organisation is that of the usual key; a key of another account brings its own.
+            organization=None if own_key else environ.get("OPENAI_ORG_ID") or None,
+            project=None if own_key else environ.get("OPENAI_PROJECT_ID") or None,
+        )
+
+    def connect(self, endpoint: Endpoint) -> OpenAI:
+        return OpenAI(endpoint)
+
+    def notices(self, model: Model, today: date | None = None) -> list[str]:
+        return notices(model, today)
+
+    def guide(self) -> str:
+        return guide(self)
+
+
+provider: Vendor = OpenAIVendor()
+
+
+def _checked_url(address: str, variable: str) -> str:
+    where = f"{variable} or base_url"
+    try:
+        parts = urlsplit(address.strip())
+        host, userinfo = parts.hostname, parts.username
+        parts.port  # noqa: B018 - raises when it is no number
+    except ValueError:
+        raise StudyError(f"{where}: '{address}' is not an address; wanted https://host/v1") from None
+    if userinfo is not None:
+        raise StudyError(f"{where}: a user name or password in an address ends up in logs; leave it out")
+    if parts.scheme not in ("http", "https") or not host:
+        raise StudyError(f"{where}: '{address}' is not an address; wanted https://host/v1")
+    if not parts.path.strip("/") or parts.query or parts.fragment:
+        # Gateways have paths of their own, but none does without one.
+        raise StudyError(f"{where}: '{address}' must include the path of the API, as in https://{host}/v1")
+    return address.strip().rstrip("/")
+
+
+def _received_bytes(body: bytes) -> int | None:
+    try:
+        return msgspec.json.decode(body, type=_Received).bytes
+    except msgspec.MsgspecError:
+        return None
+
+
+def _safe(reference: str) -> str:
+    return quote(reference, safe="")
