@@ -1,0 +1,5 @@
+import sys
+
+from overnight_emulator import main
+
+sys.exit(main())

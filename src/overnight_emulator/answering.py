@@ -1,0 +1,135 @@
+"""The simulated models: what is answered to a prompt, as a pure function of the truth and the prompt.
+
+A dialect turns a request into a Prompt, and the Answer into its own response. The answer depends on the seed and the
+request's body alone, never on the order of arrival, the custom id or the attempt.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from overnight_emulator.chance import Chance
+from overnight_emulator.prose import prose
+from overnight_emulator.tokens import TokenCount
+from overnight_emulator.truth import Truth
+
+_CACHEABLE_TOKENS = 1_024
+_CACHE_STEP = 128
+_CACHE_HITS = 0.8
+# The least and the most that a model thinks, in tokens, by the effort asked for.
+_EFFORTS = {
+    "none": (0, 0),
+    "minimal": (8, 32),
+    "low": (32, 160),
+    "medium": (128, 640),
+    "high": (512, 2_048),
+    "xhigh": (1_024, 4_096),
+    "max": (2_048, 8_192),
+}
+EFFORTS = tuple(_EFFORTS)
+
+
+class Turn(msgspec.Struct, frozen=True):
+    role: str
+    text: str
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """A request to a model, free of any vendor's format. `digest` identifies the body it came from."""
+
+    model: str
+    turns: tuple[Turn, ...]
+    digest: bytes
+    schema: Any = None
+    wants_json: bool = False
+    max_tokens: int | None = None
+    effort: str = "none"
+
+    @property
+    def characters(self) -> int:
+        return sum(len(turn.text) for turn in self.turns)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(turn.text for turn in self.turns)
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """`ending` is stop, length, refusal or content_filter. `output_tokens` includes the reasoning."""
+
+    text: str
+    ending: str
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+
+
+class Models:
+    """All simulated models of one truth."""
+
+    def __init__(self, truth: Truth) -> None:
+        self._truth = truth
+        self._chance = Chance(truth.seed)
+        self._planted = [(re.compile(pattern), text) for pattern, text in truth.answer_with.items()]
+        self.tokens = TokenCount(truth.tokens_per_character)
+
+    def answer(self, prompt: Prompt, choice: int = 0) -> Answer:
+        """`choice` counts the answers when several are wanted for one prompt."""
+        thinking = self._thinking(prompt, choice)
+        text, ending = self._outcome(prompt, choice)
+        room = None if prompt.max_tokens is None else max(0, prompt.max_tokens - thinking)
+        if room is not None and self.tokens.of(len(text), prompt.model) > room:
+            text, ending = text[: self.tokens.characters(room, prompt.model)], "length"
+            thinking = min(thinking, prompt.max_tokens or 0)
+        return Answer(
+            text,
+            ending,
+            input_tokens=self.tokens.of(prompt.characters, prompt.model),
+            cached_tokens=self._cached(prompt),
+            output_tokens=thinking + self.tokens.of(len(text), prompt.model),
+            reasoning_tokens=thinking,
+        )
+
+    def full_text(self, prompt: Prompt, choice: int = 0) -> str:
+        """What the model has to say, before any limit, refusal or filter."""
+        text = prompt.text
+        for pattern, planted in self._planted:
+            found = pattern.search(text)
+            if found is not None:
+                return found.expand(planted)
+        return prose(self._chance, prompt.model, _last_words(prompt), prompt.digest, choice)
+
+    def _outcome(self, prompt: Prompt, choice: int) -> tuple[str, str]:
+        shares = self._truth.answers
+        draw = self._chance.share("outcome", prompt.digest, choice)
+        text = self.full_text(prompt, choice)
+        if draw < shares.refused:
+            return "I'm sorry, but I can't help with that.", "refusal"
+        if draw < shares.refused + shares.filtered:
+            return "", "content_filter"
+        if draw < shares.refused + shares.filtered + shares.truncated:
+            return text[: len(text) // 2], "length"
+        return text, "stop"
+
+    def _thinking(self, prompt: Prompt, choice: int) -> int:
+        least, most = _EFFORTS[prompt.effort]
+        return round(self._chance.between(least, most, "thinking", prompt.digest, choice))
+
+    def _cached(self, prompt: Prompt) -> int:
+        """A long opening that is the same for many requests (the instructions) is usually found in the cache."""
+        opening = prompt.turns[0] if prompt.turns else None
+        if opening is None or opening.role not in {"system", "developer"}:
+            return 0
+        tokens = self.tokens.of(len(opening.text), prompt.model)
+        if tokens < _CACHEABLE_TOKENS or self._chance.share("cache", prompt.digest) >= _CACHE_HITS:
+            return 0
+        return tokens - tokens % _CACHE_STEP
+
+
+def _last_words(prompt: Prompt) -> str:
+    """The text of the last user turn."""
+    return next((turn.text for turn in reversed(prompt.turns) if turn.role == "user"), "")

@@ -1,0 +1,77 @@
+"""The armed faults: for each event they are tried in order, and the first that fires wins.
+
+How often each was met and fired is part of the state, so that "at most twice" holds across restarts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from overnight_emulator.chance import Chance
+from overnight_emulator.faults import Counter, Event, Fault, matches
+from overnight_emulator.store import Store
+
+
+class ArmedFaults:
+    """May be asked from several threads."""
+
+    def __init__(self, given: Sequence[Fault], store: Store, chance: Chance) -> None:
+        self._given = tuple(given)
+        self._store = store
+        self._chance = chance
+        self._lock = threading.Lock()
+        self._faults: tuple[Fault, ...] = ()
+        self._counters: list[Counter] = []
+        self._by_event: dict[str, list[int]] = {}
+        self._arm(*store.armed_faults(given))
+
+    def replace(self, faults: Sequence[Fault]) -> None:
+        """Arm another list in place of this one; its counters start at nought."""
+        self._arm(faults, [])
+        self.save()
+
+    def watches(self, on: str) -> bool:
+        return on in self._by_event
+
+    def strike(self, event: Event) -> Fault | None:
+        """The fault that fires at this event, if any. What was counted is saved at once."""
+        if not self.watches(event.on):
+            return None
+        fault = self.strike_unsaved(event)
+        self.save()
+        return fault
+
+    def strike_unsaved(self, event: Event) -> Fault | None:
+        """For the rows of a batch: their counts are saved together with what the rows came to."""
+        with self._lock:
+            for index in self._by_event.get(event.on, ()):
+                if matches(self._faults[index], event) and self._fires(index, event):
+                    return self._faults[index]
+        return None
+
+    def save(self) -> None:
+        self._store.save_faults(self._given, self._faults, self._counters)
+
+    def fired(self) -> dict[str, int]:
+        return {str(index): counter.fired for index, counter in enumerate(self._counters)}
+
+    def _arm(self, faults: Sequence[Fault], counters: Sequence[Counter]) -> None:
+        with self._lock:
+            self._faults = tuple(faults)
+            self._counters = list(counters) or [Counter() for _ in faults]
+            self._by_event = {}
+            for index, fault in enumerate(self._faults):
+                self._by_event.setdefault(fault.on, []).append(index)
+
+    def _fires(self, index: int, event: Event) -> bool:
+        fault, counter = self._faults[index], self._counters[index]
+        ordinal = counter.seen
+        counter.seen += 1
+        if ordinal < fault.skip or (fault.times is not None and counter.fired >= fault.times):
+            return False
+        attempt = ordinal if event.run_before is None else event.run_before
+        if fault.odds < 1 and self._chance.share("fault", index, event.on, event.content, attempt) >= fault.odds:
+            return False
+        counter.fired += 1
+        return True

@@ -1,0 +1,46 @@
+"""Seeded chance: every draw is a hash of the seed, its purpose and the content it is about.
+
+Nothing here remembers anything, so that an answer cannot depend on the order in which requests arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import TypeVar
+
+import msgspec
+
+Item = TypeVar("Item")
+Content = str | bytes | int
+
+_SPAN = 1 << 64
+
+
+class Chance(msgspec.Struct, frozen=True):
+    seed: int
+
+    def number(self, purpose: str, *content: Content) -> int:
+        """A whole number of 64 bits."""
+        return int.from_bytes(self._digest(purpose, content, 8), "big")
+
+    def hexadecimal(self, length: int, purpose: str, *content: Content) -> str:
+        return self._digest(purpose, content, (length + 1) // 2).hex()[:length]
+
+    def share(self, purpose: str, *content: Content) -> float:
+        """A number in [0, 1)."""
+        return self.number(purpose, *content) / _SPAN
+
+    def between(self, low: float, high: float, purpose: str, *content: Content) -> float:
+        return low + (high - low) * self.share(purpose, *content)
+
+    def pick(self, items: Sequence[Item], purpose: str, *content: Content) -> Item:
+        return items[self.number(purpose, *content) % len(items)]
+
+    def _digest(self, purpose: str, content: tuple[Content, ...], size: int) -> bytes:
+        digest = blake2b(f"{self.seed}:{purpose}".encode(), digest_size=size)
+        for part in content:
+            raw = part if isinstance(part, bytes) else str(part).encode("utf-8", "surrogatepass")
+            digest.update(b"%d:" % len(raw))
+            digest.update(raw)
+        return digest.digest()

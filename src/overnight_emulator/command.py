@@ -1,0 +1,133 @@
+"""The command: `overnight emulator`, or `python -m overnight_emulator`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import fcntl
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from aiohttp import web
+from msgspec.structs import replace
+
+from overnight_emulator.dialects.all import DIALECTS
+from overnight_emulator.server import application
+from overnight_emulator.truth import Truth
+from overnight_emulator.truth_file import TruthError, load_truth
+from overnight_emulator.world import World
+
+_WRONG_USE = 2
+_STOPPING_SECONDS = 1.0
+
+
+class StateInUseError(RuntimeError):
+    """Two emulators on one state would answer from two minds."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(argv)
+    if options.env:
+        _say(_environment(f"http://{options.host}:{options.port}"))
+        return 0
+    try:
+        truth = _truth(options)
+        with ExitStack() as stack:
+            folder = _state_folder(options.state, stack)
+            asyncio.run(_serve(truth, folder, options))
+    except (TruthError, StateInUseError, OSError) as error:
+        sys.stderr.write(f"overnight emulator: {error}\n")
+        return _WRONG_USE
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="overnight emulator",
+        description="A local server that speaks the providers' batch and live APIs, with simulated models.",
+    )
+    parser.add_argument("--port", type=int, default=8765, help="port to listen on; 0 picks a free one (8765)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
+    parser.add_argument("--truth", type=Path, metavar="FILE", help="YAML file that says what is true and what breaks")
+    parser.add_argument("--state", type=Path, metavar="DIR", help="keep everything here (a folder that is removed)")
+    parser.add_argument("--time-scale", type=_positive, metavar="N", help="virtual seconds in a real one")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of all chance")
+    parser.add_argument("--env", action="store_true", help="print what points the SDKs here, and exit")
+    parser.add_argument(
+        "--until-stdin-closes", action="store_true", help="exit when stdin ends, as it does when a parent dies"
+    )
+    return parser
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if number <= 0:
+        raise argparse.ArgumentTypeError(f"found {text}, wanted a number above 0")
+    return number
+
+
+def _truth(options: argparse.Namespace) -> Truth:
+    truth = load_truth(options.truth) if options.truth is not None else Truth()
+    if options.seed is not None:
+        truth = replace(truth, seed=options.seed)
+    if options.time_scale is not None:
+        truth = replace(truth, time_scale=options.time_scale)
+    return truth
+
+
+def _environment(origin: str) -> str:
+    lines = [f"export {name}={value}" for dialect in DIALECTS for name, value in dialect.environment(origin).items()]
+    return "\n".join(lines)
+
+
+def _state_folder(given: Path | None, stack: ExitStack) -> Path:
+    if given is None:
+        return Path(stack.enter_context(TemporaryDirectory(prefix="overnight-emulator-")))
+    given.mkdir(parents=True, exist_ok=True)
+    lock = stack.enter_context((given / "lock").open("w"))
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise StateInUseError(f"{given}: another emulator is using this state") from error
+    return given
+
+
+async def _serve(truth: Truth, folder: Path, options: argparse.Namespace) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    if options.until_stdin_closes:
+        _when_stdin_closes(lambda: loop.call_soon_threadsafe(stopped.set))
+    world = World(truth, folder, {dialect.name: dialect.rows(truth) for dialect in DIALECTS})
+    runner = web.AppRunner(application(world, DIALECTS), access_log=None, shutdown_timeout=_STOPPING_SECONDS)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, options.host, options.port)
+        await site.start()
+        port = runner.addresses[0][1]
+        _say(f"listening on http://{options.host}:{port}")
+        await stopped.wait()
+    finally:
+        await runner.cleanup()
+
+
+def _when_stdin_closes(then: Callable[[], object]) -> None:
+    def watch() -> None:
+        while os.read(0, 1 << 16):
+            pass
+        then()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _say(text: str) -> None:
+    """Flushed, because whoever started the emulator waits for it."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

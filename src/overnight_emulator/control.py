@@ -1,0 +1,96 @@
+"""What tests ask and tell the emulator itself: the log, the time, the faults. No key is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from overnight_emulator.batch import Batch, status
+from overnight_emulator.truth_file import TruthError, read_faults
+from overnight_emulator.wire import json_body, json_reply
+from overnight_emulator.world import World
+
+PREFIX = "/_emulator/"
+
+
+def control_routes(world: World) -> list[web.RouteDef]:
+    control = _Control(world)
+    return [
+        web.get(PREFIX + "log", control.log),
+        web.get(PREFIX + "time", control.time),
+        web.post(PREFIX + "advance", control.advance),
+        web.post(PREFIX + "faults", control.faults),
+        web.post(PREFIX + "finish", control.finish),
+    ]
+
+
+class _Control:
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def log(self, request: web.Request) -> web.Response:
+        world = self._world
+        world.works.settle()
+        now = world.clock.now()
+        store = world.store
+        log: dict[str, Any] = {
+            "batches": [_summary(batch, now) for batch in store.all_batches() if batch.created_at <= now],
+            "rows_run": store.rows_run(),
+            "rows_run_twice": store.rows_run_twice(),
+            "call_counts": store.call_counts(),
+            "enqueued_peak": store.peaks(),
+            "enqueued_now": world.works.enqueued(),
+            "faults_fired": world.faults.fired(),
+            "now": now,
+        }
+        if request.query.get("calls") != "0":
+            log["calls"] = [
+                {"method": call.method, "path": call.path, "status": call.status, "at": call.at, "key": call.key}
+                for call in store.calls()
+            ]
+        return json_reply(log)
+
+    async def time(self, _: web.Request) -> web.Response:
+        return json_reply({"now": self._world.clock.now(), "time_scale": self._world.clock.scale})
+
+    async def advance(self, request: web.Request) -> web.Response:
+        """Jump forward, and answer when everything that fell due has been done."""
+        body = await json_body(request, lambda: _wrong("wanted a JSON object"))
+        seconds = body.get("seconds")
+        if not isinstance(seconds, int | float) or seconds < 0:
+            raise _wrong(f"seconds: found {seconds!r}, wanted a number of at least 0")
+        self._world.clock.advance(seconds)
+        await self._world.works.settle_all()
+        return json_reply({"now": self._world.clock.now()})
+
+    async def faults(self, request: web.Request) -> web.Response:
+        """A list of faults, alone or under the key `faults`."""
+        try:
+            found = await request.json()
+            faults = read_faults(found["faults"] if isinstance(found, dict) and "faults" in found else found)
+        except (ValueError, TruthError) as error:
+            raise _wrong(str(error)) from error
+        self._world.faults.replace(faults)
+        return json_reply({"armed": len(faults)})
+
+    async def finish(self, _: web.Request) -> web.Response:
+        return json_reply({"ended": await self._world.works.finish()})
+
+
+def _wrong(text: str) -> web.HTTPBadRequest:
+    return web.HTTPBadRequest(text=text)
+
+
+def _summary(batch: Batch, now: float) -> dict[str, Any]:
+    return {
+        "id": batch.id,
+        "metadata": batch.metadata,
+        "created_at": batch.created_at,
+        "status": status(batch, now),
+        "endpoint": batch.endpoint,
+        "model": None if batch.check is None else batch.check.model,
+        "rows": 0 if batch.check is None else batch.check.total,
+        "executed": 0 if batch.tally is None else batch.tally.executed,
+        "input_file_id": batch.input_file_id,
+    }

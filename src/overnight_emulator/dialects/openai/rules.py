@@ -1,0 +1,133 @@
+"""What OpenAI's models accept: which think, which parameters they refuse, which endpoint they answer on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from overnight_emulator.answering import EFFORTS
+from overnight_emulator.dialects.openai.errors import ApiError
+from overnight_emulator.patterns import matches_any
+from overnight_emulator.truth import Truth
+
+_REASONING = re.compile(r"^(?:o\d|gpt-(?:[5-9]|\d\d))")
+_RESPONSES_ONLY = re.compile(r"-pro(?:-|$)|codex|deep-research")
+_NO_STOP = re.compile(r"^(?:o3|o4-mini)")
+
+CHAT = "/v1/chat/completions"
+RESPONSES = "/v1/responses"
+
+
+def thinks(model: str) -> bool:
+    return _REASONING.match(model) is not None and not model.endswith("-chat-latest")
+
+
+def exists(model: str, truth: Truth) -> bool:
+    return not matches_any(model, truth.models.unknown)
+
+
+def check_request(body: Mapping[str, Any], endpoint: str, truth: Truth) -> None:
+    """Raise what the provider would answer instead of an answer."""
+    model = body.get("model")
+    if not isinstance(model, str) or not model:
+        raise ApiError(400, "you must provide a model parameter", param="model")
+    if not exists(model, truth):
+        message = f"The model `{model}` does not exist or you do not have access to it."
+        raise ApiError(404, message, code="model_not_found")
+    if endpoint == CHAT:
+        _check_chat(body, model)
+    else:
+        _check_responses(body, model)
+    if thinks(model):
+        _check_sampling(body)
+
+
+def _check_chat(body: Mapping[str, Any], model: str) -> None:
+    if _RESPONSES_ONLY.search(model):
+        message = "This model is only supported in v1/responses and not in v1/chat/completions."
+        raise ApiError(400, message, param="model")
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages or not all(isinstance(item, dict) for item in messages):
+        raise _missing("messages")
+    if thinks(model):
+        if body.get("max_tokens") is not None:
+            raise _unsupported("max_tokens", "is not supported with this model. Use 'max_completion_tokens' instead.")
+        if _NO_STOP.match(model) and body.get("stop") is not None:
+            raise _unsupported("stop", "is not supported with this model.")
+    _check_effort(body.get("reasoning_effort"), "reasoning_effort", model)
+    for name in ("max_tokens", "max_completion_tokens", "n"):
+        _check_limit(body, name)
+    form = body.get("response_format")
+    if isinstance(form, dict) and form.get("type") == "json_schema":
+        _check_schema(form.get("json_schema"), "response_format.json_schema")
+    if _kind(form) == "json_object":
+        _check_mentions_json(messages, "messages")
+
+
+def _check_responses(body: Mapping[str, Any], model: str) -> None:
+    if not isinstance(body.get("input"), str | list):
+        raise _missing("input")
+    reasoning = body.get("reasoning")
+    effort = reasoning.get("effort") if isinstance(reasoning, dict) else None
+    _check_effort(effort, "reasoning.effort", model)
+    _check_limit(body, "max_output_tokens")
+    text = body.get("text")
+    form = text.get("format") if isinstance(text, dict) else None
+    if _kind(form) == "json_schema":
+        _check_schema(form, "text.format")
+    if _kind(form) == "json_object":
+        _check_mentions_json([body["input"], body.get("instructions")], "input")
+
+
+def _check_sampling(body: Mapping[str, Any]) -> None:
+    for name in ("temperature", "top_p"):
+        value = body.get(name)
+        if value is not None and value != 1:
+            message = (
+                f"Unsupported value: '{name}' does not support {value} with this model."
+                " Only the default (1) value is supported."
+            )
+            raise ApiError(400, message, param=name, code="unsupported_value")
+
+
+def _check_effort(effort: object, param: str, model: str) -> None:
+    if effort is None:
+        return
+    if not thinks(model):
+        raise _unsupported(param, "is not supported with this model.")
+    if effort not in EFFORTS:
+        message = f"Invalid value: '{effort}'. Supported values are: {', '.join(EFFORTS)}."
+        raise ApiError(400, message, param=param, code="invalid_value")
+
+
+def _check_limit(body: Mapping[str, Any], name: str) -> None:
+    limit = body.get(name)
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
+        message = f"Invalid '{name}': expected a whole number of at least 1, got {limit!r}."
+        raise ApiError(400, message, param=name, code="integer_below_min_value")
+
+
+def _check_schema(described: object, param: str) -> None:
+    if not isinstance(described, dict) or not isinstance(described.get("schema"), dict):
+        raise _missing(f"{param}.schema")
+    if not isinstance(described.get("name"), str):
+        raise _missing(f"{param}.name")
+
+
+def _check_mentions_json(texts: object, param: str) -> None:
+    if "json" not in str(texts).lower():
+        message = f"'{param}' must contain the word 'json' in some form, to use json_object."
+        raise ApiError(400, message, param=param)
+
+
+def _kind(value: object) -> object:
+    return value.get("type") if isinstance(value, dict) else None
+
+
+def _missing(param: str) -> ApiError:
+    return ApiError(400, f"Missing required parameter: '{param}'.", param=param, code="missing_required_parameter")
+
+
+def _unsupported(param: str, why: str) -> ApiError:
+    return ApiError(400, f"Unsupported parameter: '{param}' {why}", param=param, code="unsupported_parameter")

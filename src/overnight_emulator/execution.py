@@ -1,0 +1,170 @@
+"""Running the rows of a batch: streamed from the input to the output and the error file, in a seeded order.
+
+Only the places of the lines are held in memory. Every finished row leaves a record of its body, so that a body that
+was run twice shows in the log.
+"""
+
+from __future__ import annotations
+
+import random
+from array import array
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from overnight_emulator.armed import ArmedFaults
+from overnight_emulator.batch import Batch, Tally, Timeline
+from overnight_emulator.chance import Chance
+from overnight_emulator.faults import Event, Fault
+from overnight_emulator.rows import Reply, Row, RowFormat
+from overnight_emulator.store import Run, Store
+
+_RUNS_PER_COMMIT = 1_000
+_UNREADABLE: dict[str, object] = {}
+
+
+class Execution:
+    """One batch's run, from its input to the two files beside it."""
+
+    def __init__(
+        self, batch: Batch, course: Timeline, rows: RowFormat, store: Store, faults: ArmedFaults, chance: Chance
+    ) -> None:
+        self._batch = batch
+        self._course = course
+        self._rows = rows
+        self._store = store
+        self._faults = faults
+        self._chance = chance
+        self._runs: list[Run] = []
+        self._tally = Tally()
+        self.output = store.files / f"{batch.id}.output.part"
+        self.errors = store.files / f"{batch.id}.errors.part"
+
+    def run(self) -> Tally:
+        self._store.forget_runs(self._batch.id)
+        with ExitStack() as stack:
+            source = stack.enter_context(self._store.input_of(self._batch.id).open("rb"))
+            output = stack.enter_context(self.output.open("wb"))
+            errors = stack.enter_context(self.errors.open("wb"))
+            order = self._order(source)
+            finished = int(len(order) * self._course.share + 1e-9)
+            for ordinal, line in enumerate(_visit(source, order)):
+                row = self._rows.read(line)
+                if ordinal < finished:
+                    self._run_row(row, line, output, errors)
+                else:
+                    self._leave_row(row, errors)
+        self._flush()
+        return self._tally
+
+    def _order(self, source: IO[bytes]) -> list[tuple[int, int]]:
+        """Where the lines are, in the order in which they will finish."""
+        starts = array("Q", _line_starts(source))
+        places = [(starts[i], starts[i + 1] - starts[i]) for i in range(len(starts) - 1)]
+        assert self._batch.check is not None
+        random.Random(self._chance.number("order", self._batch.check.digest)).shuffle(places)
+        return places
+
+    def _run_row(self, row: Row, line: bytes, output: IO[bytes], errors: IO[bytes]) -> None:
+        fault = self._row_fault(row, line)
+        reply = self._reply(row, fault)
+        row_id = self._row_id(row)
+        rendered = self._rows.render(row, reply, row_id)
+        if reply.status == 200:
+            output.writelines(self._faulty_lines(row, reply, row_id, rendered, fault))
+            self._tally.completed += 1
+        else:
+            errors.write(rendered)
+            self._tally.failed += 1
+        self._record(row, reply, fault)
+
+    def _leave_row(self, row: Row, errors: IO[bytes]) -> None:
+        fault = self._batch.fault
+        self._tally.failed += 1
+        if fault is None or not (fault.do == "expire" and fault.silent):
+            errors.write(self._rows.render_unfinished(row, self._course.end, self._row_id(row)))
+
+    def _row_fault(self, row: Row, line: bytes) -> Fault | None:
+        if self._batch.fault is not None and self._batch.fault.do == "empty_output":
+            return Fault("row", "omit")
+        if not self._faults.watches("row"):
+            return None
+        before = self._store.times_run(row.digest, besides=self._batch.id)
+        text = line.decode("utf-8", "replace")
+        return self._faults.strike_unsaved(Event("row", text, row.digest, row.body.get("model"), run_before=before))
+
+    def _reply(self, row: Row, fault: Fault | None) -> Reply:
+        if fault is not None and fault.do == "error":
+            return self._rows.error(fault.http_status, fault.code, fault.type, fault.message)
+        reply = self._rows.answer(row, self._batch, self._course.in_progress_at)
+        if reply.status != 200 or fault is None:
+            return reply
+        if fault.do == "empty_body":
+            return msgspec.structs.replace(reply, body=_UNREADABLE)
+        if fault.do == "no_usage":
+            return msgspec.structs.replace(reply, body={k: v for k, v in reply.body.items() if k != "usage"})
+        return reply
+
+    def _faulty_lines(self, row: Row, reply: Reply, row_id: str, line: bytes, fault: Fault | None) -> list[bytes]:
+        match fault.do if fault is not None else None:
+            case "omit":
+                return []
+            case "duplicate":
+                return [line, line]
+            case "malformed":
+                return [line[: len(line) // 2] + b"\n"]
+            case "unknown_id":
+                stranger = msgspec.structs.replace(row, custom_id=f"stranger-{row_id[-8:]}")
+                return [self._rows.render(stranger, reply, f"{row_id}x"), line]
+        return [line]
+
+    def _record(self, row: Row, reply: Reply, fault: Fault | None) -> None:
+        unreadable = fault is not None and fault.do in {"omit", "malformed", "empty_body"}
+        billed = reply.usage is not None and not unreadable
+        if billed and reply.usage is not None:
+            usage = self._tally.usage
+            usage.input_tokens += reply.usage.input_tokens
+            usage.cached_tokens += reply.usage.cached_tokens
+            usage.output_tokens += reply.usage.output_tokens
+            usage.reasoning_tokens += reply.usage.reasoning_tokens
+            self._tally.executed += 1
+        self._runs.append(Run(row.digest, row.custom_id, billed))
+        if len(self._runs) >= _RUNS_PER_COMMIT:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._store.add_runs(self._batch.id, self._runs)
+        self._runs.clear()
+
+    def _row_id(self, row: Row) -> str:
+        return self._chance.hexadecimal(24, "row id", self._batch.id, row.custom_id)
+
+
+def _line_starts(source: IO[bytes]) -> Iterator[int]:
+    """The start of every line that holds something, then the end of the last one."""
+    place = end = 0
+    for line in source:
+        if line.strip():
+            yield place
+            end = place + len(line)
+        place += len(line)
+    yield end
+
+
+def _visit(source: IO[bytes], places: list[tuple[int, int]]) -> Iterator[bytes]:
+    for start, length in places:
+        source.seek(start)
+        yield source.read(length)
+
+
+def adopt_file(part: Path, into: Path) -> int:
+    """Put a written file in its place; says how many bytes it has. Empty ones are thrown away."""
+    size = part.stat().st_size
+    if size:
+        part.replace(into)
+    else:
+        part.unlink()
+    return size

@@ -1,0 +1,138 @@
+"""Faults: what the emulator may be told to do wrong, and when.
+
+A fault names an event (`on`), a misdeed (`do`) and, optionally, which of the matching events it strikes.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Annotated, Any
+
+import msgspec
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Seconds = Annotated[float, msgspec.Meta(ge=0)]
+HttpStatus = Annotated[int, msgspec.Meta(ge=400, le=599)]
+
+_REPLY = frozenset({"status", "code", "type", "message", "retry_after"})
+_DEED_AND_REPLY = _REPLY | {"applied"}
+_NONE: frozenset[str] = frozenset()
+_SECONDS = frozenset({"seconds"})
+_CALL = {"status": _REPLY, "drop_answer": _NONE, "slow": _SECONDS}
+_DEED = {"status": _DEED_AND_REPLY, "drop_answer": _NONE, "slow": _SECONDS}
+
+COMMON = frozenset({"on", "do", "times", "skip", "odds", "model", "where"})
+
+# For each event: the misdeeds it knows, and the keys each of them takes.
+KINDS: dict[str, dict[str, frozenset[str]]] = {
+    "upload": {"drop_answer": _NONE, "lose_request": _NONE, "status": _DEED_AND_REPLY},
+    "create": {
+        "drop_answer": _NONE,
+        "lose_request": _NONE,
+        "delay_create": _SECONDS,
+        "hide": frozenset({"seconds", "drop"}),
+        "twice": _NONE,
+        "status": _DEED_AND_REPLY,
+    },
+    "list": {**_CALL, "incomplete": _REPLY},
+    "retrieve": _CALL,
+    "cancel": _DEED,
+    "delete": _DEED,
+    "live": _CALL,
+    "content": {
+        **_CALL,
+        "cut": frozenset({"at", "quiet"}),
+        "redirect": frozenset({"to"}),
+        "garbage_tail": _NONE,
+    },
+    "batch": {
+        "fail": frozenset({"code", "message"}),
+        "expire": frozenset({"share", "silent", "seconds"}),
+        "stuck": frozenset({"status"}),
+        "slow": _SECONDS,
+        "empty_output": frozenset({"as"}),
+        "status_word": frozenset({"word"}),
+        "cancel": _NONE,
+    },
+    "row": {
+        "error": frozenset({"status", "code", "type", "message"}),
+        "omit": _NONE,
+        "duplicate": _NONE,
+        "malformed": _NONE,
+        "unknown_id": _NONE,
+        "empty_body": _NONE,
+        "no_usage": _NONE,
+    },
+}
+
+REQUIRED = {"slow": "seconds", "delay_create": "seconds", "hide": "seconds", "redirect": "to", "status_word": "word"}
+STUCK_IN = ("validating", "in_progress", "finalizing")
+
+
+class Fault(msgspec.Struct, frozen=True, omit_defaults=True, rename={"as_": "as"}):
+    on: str
+    do: str
+    times: Count | None = None
+    skip: Count = 0
+    odds: Share = 1.0
+    model: str | None = None
+    where: str | None = None
+    status: HttpStatus | str | None = None
+    code: str | None = None
+    type: str | None = None
+    message: str | None = None
+    retry_after: Seconds | None = None
+    applied: bool = False
+    seconds: Seconds | None = None
+    drop: bool = False
+    at: Share = 0.6
+    quiet: bool = False
+    to: str = ""
+    share: Share = 0.5
+    silent: bool = False
+    word: str = ""
+    as_: str | None = None
+
+    @property
+    def http_status(self) -> int:
+        return self.status if isinstance(self.status, int) else 500
+
+    @property
+    def drops_connection(self) -> bool:
+        return self.do in {"drop_answer", "lose_request", "delay_create", "twice"} or self.drop
+
+
+class Event(msgspec.Struct, frozen=True):
+    """Something a fault may strike.
+
+    `text` is what `where` is looked for in. Odds are drawn from the content and the event's ordinal; for rows from
+    the body and how often the same body was run before, so that a row that is asked again can fare better.
+    """
+
+    on: str
+    text: str = ""
+    content: str | bytes = ""
+    model: str | None = None
+    run_before: int | None = None
+    later_page: bool = False
+
+
+class Counter(msgspec.Struct):
+    """How many matching events a fault has met, and how many it struck."""
+
+    seen: int = 0
+    fired: int = 0
+
+
+def matches(fault: Fault, event: Event) -> bool:
+    if fault.do == "incomplete" and not event.later_page:
+        return False
+    if fault.model is not None and (event.model is None or not fnmatchcase(event.model, fault.model)):
+        return False
+    return fault.where is None or fault.where in event.text
+
+
+def text_of(*parts: Any) -> str:
+    """What `where` is looked for in: strings as they are, anything else as JSON."""
+    return "\n".join(part if isinstance(part, str) else msgspec.json.encode(part).decode() for part in parts)

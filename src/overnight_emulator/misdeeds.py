@@ -1,0 +1,101 @@
+"""Doing wrong at the level of one call: refusing, dawdling, dropping the connection, spoiling a download."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from overnight_emulator.clock import Clock
+from overnight_emulator.faults import Fault
+
+_CHUNK = 1 << 16
+_GARBAGE = b'\x00\xff<html>Bad Gateway</html>{"custom_id": "'
+
+
+class ConnectionDropped(Exception):
+    """The reply is never sent; the connection is closed instead."""
+
+
+async def suffer(
+    fault: Fault | None,
+    clock: Clock,
+    deed: Callable[[], Awaitable[web.StreamResponse]],
+    refusal: Callable[[Fault], Exception],
+) -> web.StreamResponse:
+    """Do what a call asks for, or fail to, or do it and not say so."""
+    if fault is None:
+        return await deed()
+    refuses = fault.do in {"status", "incomplete"}
+    if refuses and not fault.applied:
+        raise refusal(fault)
+    if fault.do == "lose_request":
+        raise ConnectionDropped
+    if fault.do == "slow":
+        await asyncio.sleep(clock.real_seconds(fault.seconds or 0))
+    response = await deed()
+    if fault.drops_connection:
+        raise ConnectionDropped
+    if refuses:
+        raise refusal(fault)
+    return response
+
+
+async def send_file(request: web.Request, path: Path, fault: Fault | None) -> web.StreamResponse:
+    """A download, whole or spoiled."""
+    match fault.do if fault is not None else None:
+        case "redirect":
+            assert fault is not None
+            raise web.HTTPFound(_target(fault.to, request))
+        case "cut":
+            assert fault is not None
+            return await _send_cut(request, path, fault)
+        case "garbage_tail":
+            return await _send_with_tail(request, path)
+    return web.FileResponse(path, headers={"Content-Type": "application/octet-stream"})
+
+
+def _target(to: str, request: web.Request) -> str:
+    """A bare origin is asked for the same path."""
+    bare = urlsplit(to).path in {"", "/"}
+    return to.rstrip("/") + request.path if bare else to
+
+
+async def _send_cut(request: web.Request, path: Path, fault: Fault) -> web.StreamResponse:
+    """Quietly (no length, a clean end) or audibly (a length is promised and not kept)."""
+    size = _size(path)
+    response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
+    if fault.quiet:
+        response.enable_chunked_encoding()
+    else:
+        response.content_length = size
+    await response.prepare(request)
+    await _pour(response, path, int(size * fault.at))
+    if not fault.quiet:
+        raise ConnectionDropped
+    await response.write_eof()
+    return response
+
+
+async def _send_with_tail(request: web.Request, path: Path) -> web.StreamResponse:
+    size = _size(path)
+    response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
+    response.content_length = size + len(_GARBAGE)
+    await response.prepare(request)
+    await _pour(response, path, size)
+    await response.write_eof(_GARBAGE)
+    return response
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+async def _pour(response: web.StreamResponse, path: Path, length: int) -> None:
+    with path.open("rb") as source:
+        while length > 0 and (chunk := source.read(min(_CHUNK, length))):
+            await response.write(chunk)
+            length -= len(chunk)

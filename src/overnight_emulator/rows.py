@@ -1,0 +1,61 @@
+"""The rows of a batch: what a dialect must be able to say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import msgspec
+
+from overnight_emulator.batch import Batch, Flaw, Usage
+from overnight_emulator.store import StoredFile
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One request of a batch. `digest` is the SHA-256 of the canonical body: what identifies the question."""
+
+    custom_id: str
+    body: dict[str, Any]
+    digest: bytes
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What a request came to: an HTTP status and a body; `usage` only when there is something to bill."""
+
+    status: int
+    body: dict[str, Any]
+    usage: Usage | None = None
+
+
+class Content(msgspec.Struct, frozen=True):
+    """What a valid input contains."""
+
+    total: int
+    model: str
+    tokens: int
+
+
+class RowFormat(Protocol):
+    """One dialect's way of reading, answering and writing rows. Called from worker threads."""
+
+    def validate(self, batch: Batch, file: StoredFile | None, lines: Iterable[bytes]) -> Content | Flaw:
+        """Look at a whole input and stop at the first flaw. Without a file there are no lines."""
+
+    def too_many_tokens(self, model: str, limit: int) -> Flaw: ...
+
+    def read(self, line: bytes) -> Row:
+        """Read a line that was found valid."""
+
+    def answer(self, row: Row, batch: Batch, moment: float) -> Reply: ...
+
+    def error(self, status: int, code: str | None, kind: str | None, message: str | None) -> Reply: ...
+
+    def render(self, row: Row, reply: Reply, row_id: str) -> bytes: ...
+
+    def render_unfinished(self, row: Row, end: str, row_id: str) -> bytes:
+        """The line of a row that was not run because its batch has `expired` or was `cancelled`."""
+
+
+def canonical(body: Any) -> bytes:
+    """JSON with sorted keys and no spaces, in UTF-8."""
+    return msgspec.json.encode(body, order="sorted")

@@ -1,0 +1,84 @@
+"""The server: mounts the dialects, keeps virtual time in every `Date`, and records every call."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from email.utils import formatdate
+
+from aiohttp import web
+
+from overnight_emulator.control import PREFIX, control_routes
+from overnight_emulator.dialects import Dialect
+from overnight_emulator.misdeeds import ConnectionDropped
+from overnight_emulator.store import Call
+from overnight_emulator.world import World
+
+_LARGEST_BODY = 256 << 20
+_MOMENT = "moment"
+_KEY_CHARACTERS_SHOWN = 4
+
+
+def application(world: World, dialects: tuple[Dialect, ...]) -> web.Application:
+    prefixes = [dialect.prefix for dialect in dialects]
+
+    @web.middleware
+    async def record(
+        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        status = 0
+        try:
+            response = await handler(request)
+            status = response.status
+        except web.HTTPException as response_raised:
+            status = response_raised.status
+            raise
+        except ConnectionDropped:
+            response = _drop(request)
+        finally:
+            request[_MOMENT] = world.clock.now()
+            _note(world, request, status, prefixes)
+        return response
+
+    async def date(request: web.Request, response: web.StreamResponse) -> None:
+        moment = request.get(_MOMENT) or world.clock.now()
+        response.headers["Date"] = formatdate(moment, usegmt=True)
+
+    async def run(_: web.Application) -> None:
+        await world.works.start()
+
+    async def stop(_: web.Application) -> None:
+        await world.close()
+
+    app = web.Application(middlewares=[record], client_max_size=_LARGEST_BODY)
+    app.on_response_prepare.append(date)
+    app.on_startup.append(run)
+    app.on_cleanup.append(stop)
+    app.add_routes(control_routes(world))
+    for dialect in dialects:
+        app.add_subapp(dialect.prefix, dialect.application(world))
+    return app
+
+
+def _drop(request: web.Request) -> web.StreamResponse:
+    """Close the connection; the response returned is for the framework alone and reaches nobody."""
+    if request.transport is not None:
+        request.transport.close()
+    return web.Response(status=500)
+
+
+def _note(world: World, request: web.Request, status: int, prefixes: list[str]) -> None:
+    """Before the reply leaves: time must not go back behind what a reply has shown, even after a crash."""
+    if request.path.startswith(PREFIX):
+        world.note_time()
+        return
+    key = request.headers.get("Authorization", "")[-_KEY_CHARACTERS_SHOWN:]
+    call = Call(request.method, request.path, _route(request, prefixes), status, request[_MOMENT], key)
+    world.store.add_call(call)
+
+
+def _route(request: web.Request, prefixes: list[str]) -> str:
+    """The pattern of the path without the dialect's prefix, as in `/batches/{id}`."""
+    resource = request.match_info.route.resource
+    path = request.path if resource is None else resource.canonical
+    prefix = next((prefix for prefix in prefixes if path.startswith(prefix + "/")), "")
+    return path.removeprefix(prefix)

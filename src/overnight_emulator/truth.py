@@ -1,0 +1,77 @@
+"""The truth: what is so in the emulated world, as data (see `docs/emulator.md` for each key)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from overnight_emulator.faults import Fault, Share
+from overnight_emulator.patterns import DEFAULT
+
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+Whole = Annotated[int, msgspec.Meta(ge=0)]
+Span = tuple[NotNegative, NotNegative]
+ShareByText = Share | dict[str, Share]
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """Virtual seconds, drawn evenly between the two."""
+
+    batch: Span = (300.0, 1800.0)
+    live: Span = (0.2, 1.5)
+
+
+class Models(msgspec.Struct, frozen=True):
+    unknown: tuple[str, ...] = ("gpt-0*", "*-typo")
+
+
+class Keys(msgspec.Struct, frozen=True):
+    refuse: tuple[str, ...] = ()
+    no_credit: tuple[str, ...] = ()
+    hard_limit: tuple[str, ...] = ()
+
+
+class Limits(msgspec.Struct, frozen=True):
+    requests: Whole = 50_000
+    bytes: Whole = 209_715_200
+    enqueued_tokens: dict[str, Whole] = msgspec.field(default_factory=dict)
+    creates_per_hour: Whole = 2_000
+
+
+class Answers(msgspec.Struct, frozen=True):
+    """Shares of the answers that come out otherwise than asked for."""
+
+    refused: Share = 0.0
+    truncated: Share = 0.0
+    filtered: Share = 0.0
+
+
+class Judge(msgspec.Struct, frozen=True):
+    noise: Positive = 0.5
+    position_bias: float = 0.0
+    tie: Share = 0.0
+
+
+class QualitiesFile(msgspec.Struct, frozen=True):
+    """A CSV file with a column of texts and a column of qualities."""
+
+    file: str
+
+
+class Truth(msgspec.Struct, frozen=True):
+    seed: int = 0
+    time_scale: Positive = 1.0
+    latency: Latency = Latency()
+    tokens_per_character: dict[str, Positive] = msgspec.field(default_factory=lambda: {DEFAULT: 0.25})
+    models: Models = Models()
+    keys: Keys = Keys()
+    limits: Limits = Limits()
+    answers: Answers = Answers()
+    qualities: dict[str, float] = msgspec.field(default_factory=dict)
+    judge: Judge = Judge()
+    compliance: dict[str, ShareByText] = msgspec.field(default_factory=lambda: {DEFAULT: 0.8})
+    flip: dict[str, ShareByText] = msgspec.field(default_factory=lambda: {DEFAULT: 0.1})
+    answer_with: dict[str, str] = msgspec.field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()

@@ -1,0 +1,267 @@
+"""The works: validates new batches, runs their rows when the time has come, and closes them when they end.
+
+Reading and writing files happens in two worker threads, one for each kind of work, first come first served; what a
+batch records is changed on the event loop only. One timer waits for the next moment at which something is to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import math
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from msgspec.structs import replace
+
+from overnight_emulator.armed import ArmedFaults
+from overnight_emulator.batch import Batch, Check, Flaw, Timeline, status, timeline
+from overnight_emulator.chance import Chance
+from overnight_emulator.clock import Clock
+from overnight_emulator.execution import Execution, adopt_file
+from overnight_emulator.faults import Event, text_of
+from overnight_emulator.identity import new_id
+from overnight_emulator.patterns import value_for
+from overnight_emulator.rows import Content, RowFormat
+from overnight_emulator.store import Store, StoredFile
+from overnight_emulator.truth import Truth
+
+RETENTION_SECONDS = 30 * 86_400
+
+
+class Works:
+    def __init__(
+        self, truth: Truth, clock: Clock, store: Store, faults: ArmedFaults, formats: Mapping[str, RowFormat]
+    ) -> None:
+        self._truth = truth
+        self._clock = clock
+        self._store = store
+        self._faults = faults
+        self._formats = formats
+        self._chance = Chance(truth.seed)
+        self._open: dict[str, Batch] = {}
+        self._moments: list[tuple[float, str]] = []
+        self._jobs: dict[str, asyncio.Task[None]] = {}
+        self._validating = ThreadPoolExecutor(1, "validation")
+        self._executing = ThreadPoolExecutor(1, "execution")
+        self._changed = asyncio.Event()
+        self._timer: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Take up every batch that had not ended when the emulator was stopped."""
+        for batch in self._store.open_batches():
+            self._watch(batch)
+        self._timer = asyncio.create_task(self._keep_time())
+
+    async def stop(self) -> None:
+        tasks = [*self._jobs.values(), *([self._timer] if self._timer else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._validating.shutdown(cancel_futures=True)
+        self._executing.shutdown(cancel_futures=True)
+
+    def add(self, batch: Batch) -> None:
+        self._save(batch)
+        self.settle()
+
+    def find(self, batch_id: str) -> Batch | None:
+        """A batch that exists by now."""
+        self.settle()
+        batch = self._open.get(batch_id) or self._store.batch(batch_id)
+        return batch if batch is not None and batch.created_at <= self._clock.now() else None
+
+    def listing(self, dialect: str, limit: int, after: str | None) -> list[Batch]:
+        self.settle()
+        return self._store.listed_batches(dialect, self._clock.now(), limit, after)
+
+    def cancel(self, batch: Batch) -> Batch:
+        """The caller has seen that the batch has not ended."""
+        if batch.cancel_at is None:
+            batch = replace(batch, cancel_at=self._clock.now())
+            self._save(batch)
+            self.settle()
+        return batch
+
+    def enqueued(self) -> dict[str, int]:
+        """Tokens waiting or running, by model."""
+        totals: dict[str, int] = {}
+        for batch in self._open.values():
+            if batch.check is not None and batch.check.flaw is None and batch.check.model is not None:
+                totals[batch.check.model] = totals.get(batch.check.model, 0) + batch.check.tokens
+        return totals
+
+    def settle(self) -> None:
+        """Begin and end what is due by now."""
+        now = self._clock.now()
+        while self._moments and self._moments[0][0] <= now:
+            _, batch_id = heapq.heappop(self._moments)
+            batch = self._open.get(batch_id)
+            if batch is not None and batch_id not in self._jobs:
+                self._move_on(batch, now)
+
+    async def settle_all(self) -> None:
+        """The same, and wait until the worker threads have nothing left to do that is due."""
+        self._changed.set()
+        self.settle()
+        while self._jobs:
+            await asyncio.gather(*self._jobs.values())
+            self.settle()
+
+    async def finish(self) -> int:
+        """Every batch that has begun ends now, also one that is stuck; says how many did."""
+        await self.settle_all()
+        now = self._clock.now()
+        begun = [batch for batch in self._open.values() if batch.check is not None]
+        for batch in begun:
+            self._save(replace(batch, hurried_at=now))
+        await self.settle_all()
+        return len(begun)
+
+    def _move_on(self, batch: Batch, now: float) -> None:
+        course = timeline(batch)
+        if course is None:
+            self._begin(batch, self._check(batch))
+        elif batch.tally is None and course.work_at <= now:
+            self._begin(batch, self._execute(batch, course))
+        elif status(batch, now) == course.end:
+            self._open.pop(batch.id)
+            self._store.save_batch(batch, is_open=False)
+            self._store.input_of(batch.id).unlink(missing_ok=True)
+        else:
+            self._watch(batch)
+
+    def _begin(self, batch: Batch, job: Any) -> None:
+        task = asyncio.create_task(job)
+        self._jobs[batch.id] = task
+        task.add_done_callback(lambda ended: self._end_job(batch.id, ended))
+
+    def _end_job(self, batch_id: str, task: asyncio.Task[None]) -> None:
+        self._jobs.pop(batch_id, None)
+        if task.cancelled():
+            return
+        broken = task.exception()
+        if broken is None:
+            self._watch(self._open[batch_id])
+        else:  # trying again would break again: its batch stays where it is
+            task.get_loop().call_exception_handler({"message": f"work on {batch_id} broke", "exception": broken})
+
+    def _save(self, batch: Batch) -> None:
+        self._store.save_batch(batch, is_open=True)
+        self._watch(batch)
+
+    def _watch(self, batch: Batch) -> None:
+        self._open[batch.id] = batch
+        moment = _next_moment(batch)
+        if math.isfinite(moment):
+            heapq.heappush(self._moments, (moment, batch.id))
+            self._changed.set()
+
+    async def _keep_time(self) -> None:
+        while True:
+            self._changed.clear()
+            wait = self._clock.real_seconds(self._moments[0][0] - self._clock.now()) if self._moments else None
+            try:
+                await asyncio.wait_for(self._changed.wait(), wait)
+            except TimeoutError:
+                self.settle()
+
+    async def _check(self, batch: Batch) -> None:
+        rows = self._formats[batch.dialect]
+        file = self._store.file(batch.dialect, batch.input_file_id, self._clock.now())
+        found = await self._in_thread(self._validating, lambda: self._validate(rows, batch, file))
+        digest = file.sha256 if file is not None else ""
+        low, high = self._truth.latency.batch
+        check = Check(self._chance.between(low, high, "duration", digest), digest=digest)
+        if isinstance(found, Content):
+            check = replace(check, total=found.total, model=found.model, tokens=found.tokens)
+            self._accept(replace(self._open[batch.id], check=check), rows)
+        else:
+            self._save(replace(self._open[batch.id], check=replace(check, flaw=found)))
+
+    def _validate(self, rows: RowFormat, batch: Batch, file: StoredFile | None) -> Content | Flaw:
+        if file is None:
+            return rows.validate(batch, None, ())
+        held = self._store.input_of(batch.id)
+        if not held.exists():
+            held.hardlink_to(self._store.path(file.id))
+        with held.open("rb") as lines:
+            return rows.validate(batch, file, lines)
+
+    def _accept(self, batch: Batch, rows: RowFormat) -> None:
+        """A valid batch still needs room in the queue, and may be struck by a fault."""
+        self.settle()
+        assert batch.check is not None
+        assert batch.check.model is not None
+        model, waiting = batch.check.model, self.enqueued()
+        total = waiting.get(model, 0) + batch.check.tokens
+        limit = value_for(model, self._truth.limits.enqueued_tokens, otherwise=math.inf)
+        if total > limit:
+            flaw = rows.too_many_tokens(model, int(limit))
+            self._save(replace(batch, check=replace(batch.check, flaw=flaw)))
+            return
+        with self._store.together():
+            self._store.note_peak(model, total)
+            self._save(self._struck(batch, model))
+
+    def _struck(self, batch: Batch, model: str) -> Batch:
+        assert batch.check is not None
+        text = text_of(batch.metadata or {}, batch.details.get("filename", ""))
+        fault = self._faults.strike(Event("batch", text, batch.check.digest, model))
+        if fault is None:
+            return batch
+        if fault.do == "fail":
+            message = fault.message or "The batch could not be processed."
+            flaw = Flaw(fault.code or "internal_error", message)
+            return replace(batch, check=replace(batch.check, flaw=flaw))
+        return replace(batch, fault=fault)
+
+    async def _execute(self, batch: Batch, course: Timeline) -> None:
+        rows = self._formats[batch.dialect]
+        execution = Execution(batch, course, rows, self._store, self._faults, self._chance)
+        tally = await self._in_thread(self._executing, execution.run)
+        batch = self._open[batch.id]
+        made_at = min(course.ends_at, self._clock.now())
+        with self._store.together():
+            fault = batch.fault
+            tally.output_file_id = self._keep(execution.output, batch, "output", made_at) or (
+                fault.as_ if fault is not None and fault.do == "empty_output" else None
+            )
+            tally.error_file_id = self._keep(execution.errors, batch, "errors", made_at)
+            self._faults.save()
+            self._save(replace(batch, tally=tally))
+
+    def _keep(self, part: Any, batch: Batch, what: str, made_at: float) -> str | None:
+        file_id = new_id("file-")
+        size = adopt_file(part, self._store.path(file_id))
+        if not size:
+            return None
+        lifetime = batch.details.get("output_lifetime") or RETENTION_SECONDS
+        self._store.add_file(
+            StoredFile(
+                file_id,
+                batch.dialect,
+                filename=f"{batch.id}_{what}.jsonl",
+                purpose="batch_output",
+                bytes=size,
+                sha256="",
+                created_at=made_at,
+                expires_at=made_at + lifetime,
+                batch_id=batch.id,
+            )
+        )
+        return file_id
+
+    async def _in_thread(self, pool: ThreadPoolExecutor, job: Callable[[], Any]) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(pool, job)
+
+
+def _next_moment(batch: Batch) -> float:
+    """When this batch next needs attention."""
+    course = timeline(batch)
+    if course is None:
+        return batch.created_at
+    if batch.tally is None and course.end != "failed":
+        return course.work_at
+    return course.ends_at

@@ -1,0 +1,37 @@
+"""The emulated world: one truth, one clock, one state, shared by every dialect."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from overnight_emulator.armed import ArmedFaults
+from overnight_emulator.chance import Chance
+from overnight_emulator.clock import Clock
+from overnight_emulator.rows import RowFormat
+from overnight_emulator.store import Store
+from overnight_emulator.truth import Truth
+from overnight_emulator.works import Works
+
+
+class World:
+    def __init__(self, truth: Truth, folder: Path, formats: Mapping[str, RowFormat]) -> None:
+        self.truth = truth
+        self.chance = Chance(truth.seed)
+        self.store = Store(folder)
+        self.clock = Clock(truth.time_scale, self._first_moment())
+        self.faults = ArmedFaults(truth.faults, self.store, self.chance)
+        self.works = Works(truth, self.clock, self.store, self.faults, formats)
+
+    async def close(self) -> None:
+        await self.works.stop()
+        self.note_time()
+        self.store.close()
+
+    def note_time(self) -> None:
+        self.store.set_fact("moment", self.clock.now())
+
+    def _first_moment(self) -> float:
+        latest = self.store.latest_moment()
+        return time.time() if latest is None else latest

@@ -1,0 +1,130 @@
+"""The emulator as a child process, for tests: start it, ask it, kill it, start it again on the same state."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+PATIENCE_SECONDS = 60
+
+
+class EmulatorProcess:
+    """`with EmulatorProcess(truth) as emulator: ... emulator.url ...`
+
+    The truth is what a truth file would hold, as a mapping. Without a state folder the state is thrown away on
+    closing, but outlives kills and restarts until then. The child exits when this process does, however it ends.
+    """
+
+    def __init__(self, truth: Mapping[str, Any] | None = None, state: Path | None = None, *arguments: str) -> None:
+        self._temporary = tempfile.TemporaryDirectory(prefix="emulator-test-")
+        folder = Path(self._temporary.name)
+        self.state = state if state is not None else folder / "state"
+        self.truth_file = folder / "truth.yaml"
+        self._arguments = arguments
+        self._process: subprocess.Popen[str] | None = None
+        self.url = ""
+        self.write_truth(truth or {})
+
+    def write_truth(self, truth: Mapping[str, Any]) -> None:
+        """What the next start will read. JSON is YAML."""
+        self.truth_file.write_text(json.dumps(truth, ensure_ascii=False), encoding="utf-8")
+
+    def start(self) -> Self:
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "overnight_emulator",
+                "--port=0",
+                f"--truth={self.truth_file}",
+                f"--state={self.state}",
+                "--until-stdin-closes",
+                *self._arguments,
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line.startswith("listening on "):
+            self.close()
+            raise RuntimeError(f"the emulator did not start: {line!r}")
+        self.url = line.removeprefix("listening on ").strip()
+        return self
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def openai_url(self) -> str:
+        return f"{self.url}/openai/v1"
+
+    def kill(self) -> None:
+        """`kill -9`: nothing is flushed, nothing is said."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """A polite end; its exit code."""
+        return self._end(signal.SIGTERM)
+
+    def restart(self) -> Self:
+        """Kill it and start it on the same state; the port is another one."""
+        self.kill()
+        return self.start()
+
+    def log(self, *, calls: bool = True) -> dict[str, Any]:
+        log: dict[str, Any] = self.ask("log" if calls else "log?calls=0")
+        return log
+
+    def now(self) -> float:
+        return float(self.ask("time")["now"])
+
+    def advance(self, seconds: float) -> None:
+        self.ask("advance", {"seconds": seconds})
+
+    def finish(self) -> None:
+        self.ask("finish", {})
+
+    def arm(self, faults: Sequence[Mapping[str, Any]]) -> None:
+        self.ask("faults", faults)
+
+    def ask(self, what: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.url}/_emulator/{what}", data)
+        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+            return json.load(answer)
+
+    def close(self) -> None:
+        self._end(signal.SIGTERM)
+        self._temporary.cleanup()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _end(self, number: signal.Signals) -> int:
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        process.send_signal(number)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        code = process.wait(PATIENCE_SECONDS)
+        process.stdout.close()
+        return code
