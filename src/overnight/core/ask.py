@@ -1,0 +1,99 @@
+"""The question: one prompt to one model, at one address in the study."""
+
+import hashlib
+from typing import Any, Literal
+
+import msgspec
+
+Role = Literal["system", "user", "assistant"]
+Thinking = Literal["off", "on", "minimal", "low", "medium", "high"] | int
+
+# The first bytes of every key's preimage: a change in what a key covers gets a new tag.
+KEY_SCHEME = b"ask/1"
+KEY_PREFIX = "a1"
+
+_canonical = msgspec.json.Encoder(order="deterministic")
+
+
+class Message(msgspec.Struct, frozen=True):
+    role: Role
+    content: str
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a model is to answer, in words every provider's compiler understands."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    thinking: Thinking | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    json_schema: dict[str, Any] | None = None
+    api: Literal["chat", "responses"] | None = None
+    extra: dict[str, Any] = {}
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """One model of one provider with its options. `key` names an environment variable, never a key."""
+
+    provider: str
+    name: str
+    options: Options = Options()
+    key: str | None = None
+    base_url: str | None = None
+
+
+class Arm(msgspec.Struct, frozen=True, kw_only=True):
+    """One combination of template, model, thinking and direction in a stage: what travels together."""
+
+    stage: str
+    name: str
+    template: str
+    model: Model
+    direction: Literal["forward", "reverse"] = "forward"
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """One question. The address says where its answer goes; the key says what is asked."""
+
+    arm: Arm
+    item: str
+    messages: tuple[Message, ...]
+    replicate: int = 0
+    turn: int = 0
+    # Occurrences that are separate votes on the same words carry different numbers.
+    vote: int = 0
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One row of the researcher's table."""
+
+    id: str
+    fields: dict[str, Any]
+
+
+def question_of(model: Model) -> bytes:
+    """The model's part of every key: who is asked, and how. Neither the API key nor the address."""
+    return _canonical.encode([model.provider, model.name, model.options])
+
+
+class KeyMaker:
+    """Keys for the questions of one arm; the arm's own part is hashed once."""
+
+    def __init__(self, arm: Arm) -> None:
+        self._start = hashlib.blake2b(KEY_SCHEME, digest_size=16)
+        self._start.update(question_of(arm.model))
+
+    def key(self, ask: Ask, *, shared: bool = True) -> bytes:
+        """Equal keys are one question. `shared=False` makes every address a question of its own."""
+        state = self._start.copy()
+        state.update(_canonical.encode([ask.messages, ask.vote]))
+        if not shared:
+            state.update(_canonical.encode([ask.arm.name, ask.item, ask.replicate, ask.turn]))
+        return state.digest()
+
+
+def key_text(key: bytes) -> str:
+    """The key as tables show it."""
+    return KEY_PREFIX + key.hex()

@@ -1,0 +1,210 @@
+"""One try at sending a shard, as the sum of its events.
+
+    intended -> uploaded -> creating -> running -> ended -> fetched -> closed
+                   ^           |  \\-> unsure -^        \\-> closed (failed at validation)
+                   \\-- refused/         \\-> closed (absent), or stuck until the user decides
+
+Events are facts in the ledger; the state is whatever they add up to.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from overnight.core.errors import LedgerError
+
+State = Literal["intended", "uploaded", "creating", "unsure", "stuck", "running", "ended", "fetched", "closed"]
+Ending = Literal["ingested", "absent", "rejected", "refused", "abandoned"]
+
+
+class Uploaded(msgspec.Struct, frozen=True, tag="uploaded"):
+    file_id: str
+
+
+class Creating(msgspec.Struct, frozen=True, tag="creating"):
+    """About to send the create. The fence is what the listing showed just before."""
+
+    newest: str | None
+    date: float
+
+
+class Accepted(msgspec.Struct, frozen=True, tag="accepted"):
+    batch_id: str
+    how: Literal["answer", "listing", "user"] = "answer"
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused"):
+    """A definite no to the create: nothing runs. `retry_at` is when the same may be sent again."""
+
+    reason: str
+    message: str
+    retry_at: float
+
+
+class Unsent(msgspec.Struct, frozen=True, tag="unsent"):
+    message: str
+    retry_at: float
+
+
+class Unknown(msgspec.Struct, frozen=True, tag="unknown"):
+    message: str
+
+
+class Looked(msgspec.Struct, frozen=True, tag="looked"):
+    """One look through the provider's listing for a batch that may be ours."""
+
+    complete: bool
+    candidates: tuple[str, ...] = ()
+
+
+class Withdrawn(msgspec.Struct, frozen=True, tag="withdrawn"):
+    """The uploaded input is deleted: a create that arrives late can no longer run."""
+
+
+class Stuck(msgspec.Struct, frozen=True, tag="stuck"):
+    candidates: tuple[str, ...]
+
+
+class Seen(msgspec.Struct, frozen=True, tag="seen"):
+    status: str
+    total: int = 0
+    completed: int = 0
+    failed: int = 0
+
+
+class Ended(msgspec.Struct, frozen=True, tag="ended"):
+    phase: Literal["completed", "failed", "expired", "cancelled", "gone"]
+    status: str
+    parts: tuple[tuple[str, str], ...] = ()
+    completed: int = 0
+    failed: int = 0
+    reason: str | None = None
+    message: str | None = None
+    token_limit: int | None = None
+    line: int | None = None
+
+
+class Fetched(msgspec.Struct, frozen=True, tag="fetched"):
+    """Whole raw files on disk, by ledger number. A second download confirms what the first did not hold."""
+
+    files: tuple[int, ...]
+    download: int = 1
+
+
+class Closed(msgspec.Struct, frozen=True, tag="closed"):
+    how: Ending
+    message: str | None = None
+
+
+AttemptEvent = (
+    Uploaded
+    | Creating
+    | Accepted
+    | Refused
+    | Unsent
+    | Unknown
+    | Looked
+    | Withdrawn
+    | Stuck
+    | Seen
+    | Ended
+    | Fetched
+    | Closed
+)
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of one try. `estimate` is its input in tokens, as we count them."""
+
+    id: int
+    shard: int
+    n: int
+    arm: int
+    token: str
+    account: int
+    rows: int
+    bytes: int
+    estimate: int
+    sha256: str
+    intended_at: float
+    state: State = "intended"
+    file_id: str | None = None
+    fence_newest: str | None = None
+    fence_date: float = 0.0
+    batch_id: str | None = None
+    status: str | None = None
+    completed: int = 0
+    failed: int = 0
+    refusals: int = 0
+    retry_at: float = 0.0
+    message: str | None = None
+    unsure_since: float | None = None
+    looks: tuple[float, ...] = ()
+    withdrawn_at: float | None = None
+    candidates: tuple[str, ...] = ()
+    submitted_at: float | None = None
+    ended_at: float | None = None
+    ended: Ended | None = None
+    downloads: int = 0
+    files: tuple[int, ...] = ()
+    closed: Closed | None = None
+
+    @property
+    def holds_queue_room(self) -> bool:
+        """Whether its tokens wait in the provider's queue, or are about to."""
+        return self.state not in ("ended", "fetched", "closed")
+
+
+# From which states an event may come. Anything else is a ledger that was tampered with, or a bug.
+LEGAL: dict[type, frozenset[str]] = {
+    Uploaded: frozenset({"intended"}),
+    Creating: frozenset({"uploaded"}),
+    Accepted: frozenset({"creating", "unsure", "stuck"}),
+    Refused: frozenset({"creating"}),
+    Unsent: frozenset({"creating"}),
+    Unknown: frozenset({"creating"}),
+    Looked: frozenset({"unsure"}),
+    Withdrawn: frozenset({"unsure"}),
+    Stuck: frozenset({"unsure"}),
+    Seen: frozenset({"running"}),
+    Ended: frozenset({"running"}),
+    Fetched: frozenset({"ended", "fetched"}),
+    Closed: frozenset({"intended", "uploaded", "unsure", "stuck", "ended", "fetched"}),
+}
+
+
+def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa: C901, PLR0912 - one case an event
+    """The attempt after one more fact."""
+    if attempt.state not in LEGAL[type(event)]:
+        message = f"attempt {attempt.token}: '{type(event).__name__.lower()}' cannot follow '{attempt.state}'"
+        raise LedgerError(message)
+    change = msgspec.structs.replace
+    match event:
+        case Uploaded(file_id):
+            return change(attempt, state="uploaded", file_id=file_id)
+        case Creating(newest, date):
+            return change(attempt, state="creating", fence_newest=newest, fence_date=date, submitted_at=at)
+        case Accepted(batch_id):
+            return change(attempt, state="running", batch_id=batch_id, message=None, candidates=())
+        case Refused(message=message, retry_at=retry_at):
+            refusals = attempt.refusals + 1
+            return change(attempt, state="uploaded", refusals=refusals, retry_at=retry_at, message=message)
+        case Unsent(message, retry_at):
+            return change(attempt, state="uploaded", retry_at=retry_at, message=message)
+        case Unknown(message):
+            return change(attempt, state="unsure", unsure_since=at, looks=(), message=message)
+        case Looked(complete, candidates):
+            looks = (*attempt.looks, at) if complete and not candidates else attempt.looks
+            return change(attempt, looks=looks, candidates=candidates)
+        case Withdrawn():
+            return change(attempt, withdrawn_at=at)
+        case Stuck(candidates):
+            return change(attempt, state="stuck", candidates=candidates)
+        case Seen(status, _, completed, failed):
+            return change(attempt, status=status, completed=completed, failed=failed)
+        case Ended():
+            return change(attempt, state="ended", status=event.status, ended=event, ended_at=at)
+        case Fetched(files, download):
+            return change(attempt, state="fetched", files=files, downloads=download)
+        case Closed():
+            return change(attempt, state="closed", closed=event, message=event.message)

@@ -1,0 +1,44 @@
+"""The seam at which tests kill the process: every fsync, commit and send passes through here.
+
+`OVERNIGHT_KILL_AT=17` ends the process with SIGKILL at the 17th checkpoint; `OVERNIGHT_CHECKPOINTS=FILE`
+writes down each one's name. Unset, a checkpoint is one comparison.
+"""
+
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+
+class _Seam:
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.read(environ)
+
+    def read(self, environ: Mapping[str, str]) -> None:
+        self._kill_at = int(environ.get("OVERNIGHT_KILL_AT", "0"))
+        log = environ.get("OVERNIGHT_CHECKPOINTS")
+        self._log = Path(log) if log else None
+        self._passed = 0
+        self.armed = bool(self._kill_at or self._log)
+
+    def passed(self, name: str) -> None:
+        self._passed += 1
+        if self._log:
+            with self._log.open("a") as log:
+                log.write(name + "\n")
+        if self._passed == self._kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+_seam = _Seam(os.environ)
+
+
+def checkpoint(name: str) -> None:
+    """The process may die here."""
+    if _seam.armed:
+        _seam.passed(name)
+
+
+def rearm(environ: Mapping[str, str]) -> None:
+    """For a forked child of a test: read the environment anew."""
+    _seam.read(environ)

@@ -1,0 +1,68 @@
+"""Time, handed in from outside so that tests and rehearsals can make a day pass in seconds."""
+
+import asyncio
+import re
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+from overnight.core.errors import StudyError
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd])")
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Seconds since 1970."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class WallClock:
+    """Real time, or time that runs `scale` times as fast."""
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self.scale = scale
+        self._wall = time.time()
+        self._monotonic = time.monotonic()
+
+    def now(self) -> float:
+        if self.scale == 1.0:
+            return time.time()
+        return self._wall + (time.monotonic() - self._monotonic) * self.scale
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(max(0.0, seconds) / self.scale)
+
+
+def seconds_of(duration: str | float, where: str = "duration") -> float:
+    """`90`, `"90s"`, `"10m"`, `"1h30m"`, `"2d"` in seconds."""
+    if isinstance(duration, int | float):
+        return float(duration)
+    text = duration.strip().lower()
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        return float(text)
+    parts = _PART.findall(text)
+    if not parts or _PART.sub("", text).strip():
+        message = f"{where}: '{duration}' is not a duration; wanted seconds or something like 90s, 10m, 1h30m, 2d"
+        raise StudyError(message)
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def duration_text(seconds: float) -> str:
+    """`1h 05m`, `3m 20s`, `12s`: for people."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    if whole < 86400:
+        return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+    return f"{whole // 86400}d {whole % 86400 // 3600}h"
+
+
+def time_text(at: float | None) -> str:
+    """An ISO time in UTC, to the second; empty for no time."""
+    return "" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

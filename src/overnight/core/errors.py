@@ -1,0 +1,133 @@
+"""What can go wrong for the operator. A failed request is not here: it is a Result.
+
+OvernightError
+  StudyError            the study, the command line or an input file is wrong      exit 2
+    UnknownName         a provider, model, task, option or run that does not exist
+    StudyChanged        the run was started with other questions
+    RowsFailed          the run is done, but rows failed for good                  exit 3
+    BudgetExceeded      the rest would pass the cap                                exit 5
+  ProviderError         the provider or the network                                exit 4
+    Unauthorized        the key is missing, wrong or has no rights
+    OutOfCredit         the account cannot pay
+    Throttled           asked to slow down
+    Unavailable         no connection, or the provider's own trouble
+    Rejected            the provider refused a request for good
+    Gone                the provider no longer keeps it
+    AccountChanged      another key or address than the one the batches were sent with
+    AmbiguousSubmission more than one batch could be ours: the user decides
+    StillRunning        time is up; the batches go on at the provider
+  LedgerError           the run's folder or ledger                                 exit 2
+    LedgerTooNew        written by a newer version
+    RunBusy             another process holds the run
+    FolderUnfit         cannot be locked or written safely
+"""
+
+import difflib
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class OvernightError(Exception):
+    """Something the operator must know."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class StudyError(OvernightError):
+    """The study, the command line or an input file is wrong."""
+
+    exit_code = 2
+
+
+class UnknownName(StudyError):
+    """A name that nothing answers to."""
+
+
+class StudyChanged(StudyError):
+    """The run was started with other questions."""
+
+
+class RowsFailed(StudyError):
+    """The run is done, but some rows failed for good."""
+
+    exit_code = 3
+
+
+class BudgetExceeded(StudyError):
+    """The rest of the run would pass the budget."""
+
+    exit_code = 5
+
+
+class ProviderError(OvernightError):
+    """The provider or the network."""
+
+    exit_code = 4
+
+
+class Unauthorized(ProviderError):
+    """The key is missing, wrong, or has no rights here."""
+
+
+class OutOfCredit(ProviderError):
+    """The account cannot pay."""
+
+
+class Throttled(ProviderError):
+    """The provider asks to slow down."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Unavailable(ProviderError):
+    """No connection, or the provider's own trouble: worth trying again."""
+
+
+class Rejected(ProviderError):
+    """The provider refused a request for good. `kind` is the refusal's kind where it is known."""
+
+    def __init__(self, message: str, kind: str = "invalid") -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Gone(ProviderError):
+    """The provider no longer keeps it."""
+
+
+class AccountChanged(ProviderError):
+    """Another key or address than the one the batches were sent with."""
+
+
+class AmbiguousSubmission(ProviderError):
+    """More than one batch could be ours."""
+
+
+class StillRunning(ProviderError):
+    """Time is up; the batches go on at the provider."""
+
+
+class LedgerError(OvernightError):
+    """The run's folder or its ledger."""
+
+    exit_code = 2
+
+
+class LedgerTooNew(LedgerError):
+    """The ledger was written by a newer version."""
+
+
+class RunBusy(LedgerError):
+    """Another process holds the run."""
+
+
+class FolderUnfit(LedgerError):
+    """The folder cannot be locked or written safely."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, or nothing when nothing is near."""
+    close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+    return f"; did you mean '{close[0]}'?" if close else ""

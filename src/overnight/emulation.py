@@ -1,0 +1,58 @@
+"""The emulator as a child process, for rehearsals. It dies with us, and its state outlives both."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from overnight.core.ask import Model
+from overnight.core.errors import Unavailable
+from overnight.providers import Endpoint, Vendor
+from overnight.settings import Settings
+
+
+@contextmanager
+def emulator(settings: Settings) -> Iterator[str | None]:
+    """Its address while the block runs; None when this is not a rehearsal."""
+    if not settings.emulate:
+        yield None
+        return
+    state = settings.root / ".emulator"
+    state.mkdir(parents=True, exist_ok=True)
+    child = _start(state, settings.truth, settings.time_scale)
+    try:
+        yield _address(child)
+    finally:
+        if child.stdin is not None:
+            child.stdin.close()
+        if child.stdout is not None:
+            child.stdout.close()
+        child.wait(timeout=30)
+
+
+def _start(state: Path, truth: Path | None, scale: float) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "overnight_emulator", "--port", "0", "--state", str(state)]
+    command += ["--time-scale", str(scale), "--until-stdin-closes"]
+    if truth is not None:
+        command += ["--truth", str(truth)]
+    # Ctrl-C in a terminal reaches every process of the group: the emulator must outlive the drain.
+    return subprocess.Popen(  # noqa: S603 - our own module
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def _address(child: "subprocess.Popen[str]") -> str:
+    line = child.stdout.readline() if child.stdout is not None else ""
+    prefix = "listening on "
+    if not line.startswith(prefix):
+        message = "the emulator did not start; `overnight emulator` shows why"
+        raise Unavailable(message)
+    return line.removeprefix(prefix).strip()
+
+
+def endpoint_of(vendor: Vendor, model: Model | None, settings: Settings, emulated: str | None) -> Endpoint:
+    """Where to call: the vendor's own place, or the rehearsal's."""
+    if emulated is None:
+        return vendor.endpoint(settings.environ, model)
+    return Endpoint(base_url=emulated + vendor.emulator_path, key="rehearsal-needs-no-key", identity="rehearsal")

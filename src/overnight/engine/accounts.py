@@ -1,0 +1,54 @@
+"""Before anything is sent: are we who we were? Another account can neither see nor disprove our batches."""
+
+from functools import partial
+
+from overnight.core.attempt import Attempt
+from overnight.core.errors import AccountChanged
+from overnight.engine.desk import Desk
+from overnight.engine.scene import Scene
+from overnight.ledger.identity import Account, account_root, accounts, same_account
+from overnight.ledger.shards import attempts
+
+
+async def check_accounts(scene: Scene, *, accept: bool) -> None:
+    """Every open attempt must be reachable with today's key and address, or the user must say so."""
+    reader = scene.db.reader()
+    known = accounts(reader)
+    strangers: dict[tuple[int, int], list[Attempt]] = {}
+    for attempt in attempts(reader):
+        desk = scene.desk_of(attempt.arm)
+        at_stake = attempt.state not in ("intended", "closed")
+        if at_stake and account_root(reader, attempt.account) != account_root(reader, desk.account):
+            strangers.setdefault((attempt.account, desk.account), []).append(attempt)
+    for (old, new), open_attempts in strangers.items():
+        desk = scene.desk_of(open_attempts[0].arm)
+        changed = " and ".join(known[new].differs_from(known[old]))
+        if accept or await _sees_one_of(desk, open_attempts):
+            await scene.db.commit("account", partial(same_account, new=new, old=old))
+            how = "as you say" if accept else "it sees our batches"
+            scene.say(f"the {changed} changed since the batches were sent; same account: {how}")
+            await scene.note("account", f"{changed} changed; taken as the same account: {how}")
+            continue
+        raise AccountChanged(_message(scene, known[old], changed, open_attempts))
+
+
+async def _sees_one_of(desk: Desk, open_attempts: list[Attempt]) -> bool:
+    """Batches and files are visible to their own account only: seeing one proves whose key this is."""
+    for attempt in open_attempts:
+        batch_id, file_id = attempt.batch_id, attempt.file_id
+        if batch_id is not None and await desk.patiently(partial(desk.provider.retrieve, batch_id)) is not None:
+            return True
+        if file_id is not None and await desk.patiently(partial(desk.provider.knows_file, file_id)):
+            return True
+    return False
+
+
+def _message(scene: Scene, old: Account, changed: str, open_attempts: list[Attempt]) -> str:
+    count = len(open_attempts)
+    name = scene.folder.name
+    batches = "1 open batch was" if count == 1 else f"{count} open batches were"
+    return (
+        f"run '{name}': {batches} sent with another {changed} ({old.provider} at {old.place}), and this account does "
+        f"not know of them. Nothing was sent. Put the old one back, or, if you are sure that it is the same account: "
+        f"overnight resume {name} --accept-account"
+    )

@@ -1,0 +1,274 @@
+"""What a batch that has ended gives up: downloaded whole, read once, row by row.
+
+A row is missing only when two whole downloads agree that it is in neither file.
+"""
+
+import asyncio
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from overnight.core.attempt import Attempt, Closed, Ended, Fetched
+from overnight.core.errors import Gone, Unavailable
+from overnight.core.result import Cause, Line, failed
+from overnight.core.shard import line_of
+from overnight.engine.decisions import Download, backoff, complete, row_fate
+from overnight.engine.desk import Desk
+from overnight.engine.scene import Scene
+from overnight.ledger.answers import (
+    Fate,
+    Landed,
+    addresses_of,
+    paths,
+    read_offset,
+    rows_of,
+    set_read_offset,
+    take_in,
+    unanswered_lines,
+)
+from overnight.ledger.folder import DurableFile
+from overnight.ledger.questions import register_pending, settle_pending
+from overnight.ledger.shards import finish_shard, record
+from overnight.providers._contract import BatchProvider, Counts
+
+Settling = tuple[Landed, Fate]
+Chunk = tuple[int, list[tuple[int, int, Line]]]
+
+_CHUNK_BYTES = 4 << 20
+_DOWNLOAD_TRIES = 4
+# What a row in neither file is called, by how its batch ended.
+_ABSENT: dict[str, Cause] = {"expired": "expired", "cancelled": "cancelled", "gone": "gone"}
+
+
+class Part:
+    """One file on its way down: its bytes, and enough about its shape to judge whether it is whole."""
+
+    def __init__(self, kind: str, file: DurableFile) -> None:
+        self.kind = kind
+        self.file = file
+        self._lines = 0
+        self._tail = b""
+
+    def write(self, chunk: bytes) -> None:
+        self.file.write(chunk)
+        self._lines += chunk.count(b"\n")
+        cut = chunk.rfind(b"\n")
+        self._tail = self._tail + chunk if cut < 0 else chunk[cut + 1 :]
+
+    def facts(self, announced: int | None, readable: Callable[[bytes], bool]) -> Download:
+        loose = bool(self._tail.strip())
+        return Download(
+            kind=self.kind,
+            bytes=self.file.bytes,
+            announced=announced,
+            lines=self._lines + int(loose),
+            ends_with_newline=not loose,
+            last_line_whole=loose and readable(self._tail),
+        )
+
+
+class Arrivals:
+    def __init__(self, scene: Scene, desk: Desk, attempt: Attempt) -> None:
+        self._scene = scene
+        self._desk = desk
+        self._attempt = attempt
+        self._rows: list[tuple[int, int]] = []
+        self._strange: Counter[str] = Counter()
+        self._counted_rows = 0
+        self._counted_tokens = 0
+
+    async def bring_in(self) -> Attempt:
+        """Download, read, and close; ask the provider a second time about rows that did not come."""
+        self._rows = await asyncio.to_thread(lambda: rows_of(self._scene.db.reader(), self._attempt.shard))
+        if self._attempt.state == "ended":
+            await self._download(1)
+        await self._read_files()
+        lines = await self._unanswered()
+        if lines and self._attempt.downloads < 2 and self._phase != "gone":
+            await self._look_again()
+            await self._read_files()
+            lines = await self._unanswered()
+        await self._note_strange()
+        await self._close(lines)
+        return self._attempt
+
+    @property
+    def _ended(self) -> Ended:
+        ended = self._attempt.ended
+        assert ended is not None  # only ended attempts come here
+        return ended
+
+    @property
+    def _phase(self) -> str:
+        return self._ended.phase
+
+    # --- down the wire
+
+    async def _look_again(self) -> None:
+        """The batch may have named no file, or another one, too early: see it once more, then download."""
+        provider, batch_id = self._desk.provider, self._attempt.batch_id or ""
+        batch = await self._desk.patiently(lambda: provider.retrieve(batch_id))
+        parts = batch.parts if batch is not None and batch.parts else self._ended.parts
+        await self._download(2, parts)
+
+    async def _download(self, number: int, parts: Sequence[tuple[str, str]] | None = None) -> None:
+        files: list[int] = []
+        try:
+            async with self._desk.fetching:
+                for kind, ref in self._ended.parts if parts is None else parts:
+                    files.append(await self._download_part(kind, ref, number))
+        except Gone as gone:
+            await self._scene.note("gone", str(gone), self._attempt)
+            self._scene.say(f"shard {self._attempt.shard}: {gone}")
+        self._attempt = await self._scene.record(self._attempt, Fetched((*self._attempt.files, *files), number))
+
+    async def _download_part(self, kind: str, ref: str, number: int) -> int:
+        """One whole file on disk and on record. A doubt that two downloads share is the provider's own."""
+        doubts: list[tuple[str, str]] = []
+        suffix = "" if number == 1 else f"-{number}"
+        path = self._scene.folder.file(f"raw/{self._attempt.token}-{kind}{suffix}.jsonl")
+        while True:
+            file = DurableFile(path)
+            doubt = await self._stream(Part(kind, file), ref)
+            seen = (doubt or "", file.sha256)
+            if doubt is None or seen in doubts:
+                break
+            file.drop()
+            doubts.append(seen)
+            if len(doubts) >= _DOWNLOAD_TRIES:
+                message = f"shard {self._attempt.shard}: the {kind} file does not come whole: {doubt}"
+                raise Unavailable(message)
+            await self._scene.patience.pause(backoff(len(doubts) - 1))
+        file.keep()
+        return await self._scene.db.commit("file", lambda db: self._register(db, file))
+
+    def _register(self, db: sqlite3.Connection, file: DurableFile) -> int:
+        relative = str(file.path.relative_to(self._scene.folder.path))
+        db.execute("DELETE FROM file WHERE path=?", (relative,))
+        number = register_pending(db, file, self._scene.folder)
+        settle_pending(db, number, file)
+        return number
+
+    async def _stream(self, part: Part, ref: str) -> str | None:
+        """Why the download is in doubt, or None."""
+        try:
+            announced = await self._desk.provider.fetch(ref, part.write)
+        except Unavailable as error:
+            return str(error)
+        except BaseException:
+            part.file.drop()
+            raise
+        counts = Counts(completed=self._ended.completed, failed=self._ended.failed)
+        return complete(part.facts(announced, self._readable), counts)
+
+    def _readable(self, line: bytes) -> bool:
+        return self._desk.provider.decode(line).custom_id is not None
+
+    # --- into the ledger
+
+    async def _read_files(self) -> None:
+        names = await asyncio.to_thread(lambda: paths(self._scene.db.reader()))
+        for number in self._attempt.files:
+            await self._read_file(number, names[number])
+
+    async def _read_file(self, number: int, relative: str) -> None:
+        """In chunks; results, fates and how far we are become durable together."""
+        scene, attempt = self._scene, self._attempt
+        start = await asyncio.to_thread(lambda: read_offset(scene.db.reader(), attempt.id, number))
+        chunks = decoded_chunks(self._desk.provider, scene.folder.file(relative), start)
+        while True:
+            chunk = await asyncio.to_thread(next, chunks, None)
+            if chunk is None:
+                return
+            end, lines = chunk
+            landed = [one for one in (self._joined(number, *line) for line in lines) if one is not None]
+            await self._take_in(number, end, landed)
+
+    def _joined(self, number: int, offset: int, length: int, decoded: Line) -> Settling | None:
+        """The row a line belongs to, by its custom id and nothing else."""
+        if decoded.custom_id is None or decoded.result is None:
+            self._strange["unreadable lines"] += 1
+            return None
+        row = line_of(self._attempt.token, decoded.custom_id)
+        if row is None or row >= len(self._rows):
+            self._strange["lines with a foreign custom id"] += 1
+            return None
+        landed = Landed(line=row, result=decoded.result, file=number, offset=offset, length=length)
+        return landed, row_fate(decoded.result, self._rows[row][1])
+
+    async def _take_in(self, file: int, end: int, landed: list[Settling]) -> None:
+        scene, attempt, at = self._scene, self._attempt, self._scene.now()
+
+        def fact(db: sqlite3.Connection) -> tuple[list[Settling], dict[int, int]]:
+            fresh = take_in(db, attempt.id, self._rows, landed, at)
+            set_read_offset(db, attempt.id, file, end)
+            return fresh, addresses_of(db, [self._rows[one.line][0] for one, fate in fresh if fate.final])
+
+        fresh, addresses = await scene.db.commit("results", fact)
+        self._count(fresh, addresses)
+
+    def _count(self, fresh: Sequence[Settling], addresses: dict[int, int]) -> None:
+        outcomes: Counter[str] = Counter()
+        tokens_in = tokens_out = 0
+        for one, fate in fresh:
+            usage = one.result.usage
+            if usage.input:
+                self._counted_rows += 1
+                self._counted_tokens += usage.input
+            tokens_in += usage.input or 0
+            tokens_out += usage.output or 0
+            if fate.final:
+                outcomes[one.result.outcome] += addresses.get(self._rows[one.line][0], 1)
+        self._scene.tally.landed(outcomes, tokens_in, tokens_out)
+
+    async def _unanswered(self) -> list[int]:
+        attempt = self._attempt
+        return await asyncio.to_thread(lambda: unanswered_lines(self._scene.db.reader(), attempt.id, attempt.rows))
+
+    async def _note_strange(self) -> None:
+        if self._strange:
+            text = ", ".join(f"{count} {what}" for what, count in sorted(self._strange.items()))
+            await self._scene.note("strange", text, self._attempt)
+            self._scene.say(f"shard {self._attempt.shard}: {text}, kept in raw/ and joined to nothing")
+
+    async def _close(self, missing: list[int]) -> None:
+        """Rows without an answer get their cause, the attempt its end, the shard its rest: one transaction."""
+        scene, attempt, at = self._scene, self._attempt, self._scene.now()
+        cause = _ABSENT.get(self._phase, "missing")
+        result = failed(cause, self._ended.message)
+        landed = [(Landed(line=line, result=result), row_fate(result, self._rows[line][1])) for line in missing]
+
+        def fact(db: sqlite3.Connection) -> tuple[Attempt, list[Settling], dict[int, int]]:
+            fresh = take_in(db, attempt.id, self._rows, landed, at)
+            closed = record(db, attempt, Closed("ingested"), at)
+            finish_shard(db, attempt.shard, at)
+            return closed, fresh, addresses_of(db, [self._rows[one.line][0] for one, fate in fresh if fate.final])
+
+        self._attempt, fresh, addresses = await scene.db.commit("closed", fact)
+        self._count(fresh, addresses)
+        scene.keep(self._attempt)
+        self._remember_density()
+        if self._phase == "cancelled":
+            scene.halt_arm(attempt.arm, f"batch {attempt.batch_id} was cancelled; `run` asks its rows again")
+
+    def _remember_density(self) -> None:
+        """What the provider counted teaches how many tokens the next shard will be."""
+        attempt, model = self._attempt, self._scene.arms[self._attempt.arm].model.name
+        sent = attempt.bytes * self._counted_rows // max(1, attempt.rows)
+        self._scene.memory.remember_density(self._desk.provider, model, sent, self._counted_tokens)
+
+
+def decoded_chunks(provider: BatchProvider, path: Path, start: int) -> Iterator[Chunk]:
+    """(offset after the chunk, [(offset, length, Line)]) of a raw file, from `start` on."""
+    with path.open("rb") as handle:
+        handle.seek(start)
+        offset = start
+        while lines := handle.readlines(_CHUNK_BYTES):
+            chunk = []
+            for line in lines:
+                text = line.strip()
+                if text:
+                    chunk.append((offset, len(line), provider.decode(text)))
+                offset += len(line)
+            yield offset, chunk

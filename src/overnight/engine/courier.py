@@ -1,0 +1,252 @@
+"""Carries one attempt from its intent to its end, one durable step after another.
+
+Each step reads the attempt's state and writes the next fact, so a process that dies anywhere is
+followed by one that goes on from the same place. The order is the point: files before the rows that
+mention them, rows before the calls they announce.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+from overnight.core.attempt import (
+    Accepted,
+    Attempt,
+    AttemptEvent,
+    Closed,
+    Creating,
+    Ended,
+    Looked,
+    Refused,
+    Seen,
+    Stuck,
+    Unknown,
+    Unsent,
+    Uploaded,
+    Withdrawn,
+)
+from overnight.core.errors import OutOfCredit, Rejected, Unauthorized
+from overnight.engine.arrivals import Arrivals
+from overnight.engine.decisions import (
+    BREAKING_REFUSALS,
+    TRANSIENT_REFUSALS,
+    adjudicate,
+    backoff,
+    create_outcome,
+)
+from overnight.engine.outbox import input_path, write_input
+from overnight.engine.rejections import Rejections
+from overnight.engine.scene import Scene
+from overnight.providers._contract import Batch, CreateAnswer, Fence, Intent, Refusal, RefusalKind
+
+# A running batch that the provider no longer knows: asked this often before it is believed.
+_DENIALS = 3
+_LISTING_PAGES = 50
+
+
+class Courier:
+    def __init__(self, scene: Scene, attempt: Attempt, *, until_sent: bool = False) -> None:
+        self._scene = scene
+        self._attempt = attempt
+        self._desk = scene.desk_of(attempt.arm)
+        self._until_sent = until_sent
+        self._denials = 0
+
+    async def carry(self) -> Attempt:
+        """Until the attempt is closed, stuck, or (for `submit`) safely at the provider."""
+        steps: dict[str, Callable[[], Awaitable[None]]] = {
+            "intended": self._upload,
+            "uploaded": self._create,
+            "creating": self._find_out,
+            "unsure": self._adjudicate,
+            "running": self._watch,
+            "ended": self._collect,
+            "fetched": self._collect,
+        }
+        while self._attempt.state not in ("closed", "stuck"):
+            if self._until_sent and self._attempt.state == "running":
+                break
+            await steps[self._attempt.state]()
+        return self._attempt
+
+    async def _record(self, event: AttemptEvent) -> None:
+        self._attempt = await self._scene.record(self._attempt, event)
+
+    def _intent(self) -> Intent:
+        attempt = self._attempt
+        file = input_path(self._scene.folder, attempt.token)
+        return Intent(
+            token=attempt.token,
+            run=self._scene.folder.name,
+            model=self._scene.arms[attempt.arm].model,
+            rows=attempt.rows,
+            bytes=file.stat().st_size if file.exists() else attempt.bytes,
+            file=file,
+            description=self._scene.description,
+        )
+
+    # --- sending
+
+    async def _upload(self) -> None:
+        await self._ensure_input()
+        intent = self._intent()
+        async with self._desk.uploading:
+            try:
+                file_id = await self._desk.patiently(lambda: self._desk.provider.upload(intent))
+            except Rejected as refused:
+                kind = cast("RefusalKind", refused.kind)
+                await self._refused_for_good(Refusal(kind=kind, message=str(refused)))
+                return
+        await self._record(Uploaded(file_id))
+
+    async def _ensure_input(self) -> None:
+        """The file is there unless somebody tidied the outbox; its bytes are the same whenever it is made."""
+        scene, attempt = self._scene, self._attempt
+        if not input_path(scene.folder, attempt.token).exists():
+            model = scene.arms[attempt.arm].model
+            provider = self._desk.provider
+            await asyncio.to_thread(write_input, scene.folder, scene.db, attempt.shard, attempt.token, provider, model)
+
+    async def _create(self) -> None:
+        await self._scene.patience.until(self._attempt.retry_at)
+        async with self._desk.creating:
+            fence = await self._desk.patiently(self._desk.provider.newest)
+            await self._record(Creating(fence.newest, fence.date))
+            self._desk.created()
+            file_id = self._attempt.file_id or ""
+            answer = await self._desk.provider.create(self._intent(), file_id)
+        await self._conclude(answer)
+
+    async def _conclude(self, answer: CreateAnswer) -> None:
+        outcome = create_outcome(answer)
+        now = self._scene.now()
+        if outcome == "accepted" and answer.batch is not None:
+            await self._record(Accepted(answer.batch.id))
+        elif outcome == "refused" and answer.refusal is not None:
+            await self._refused(answer.refusal)
+        elif outcome == "unsent":
+            await self._record(Unsent(answer.problem or "not sent", now + backoff(self._attempt.refusals)))
+            await self._give_up_if_unreachable(answer.problem)
+        else:
+            problem = answer.problem or f"the provider answered {answer.status} to the create"
+            self._scene.say(f"shard {self._attempt.shard}: {problem}; looking whether the batch was made")
+            await self._record(Unknown(problem))
+
+    async def _give_up_if_unreachable(self, problem: str | None) -> None:
+        """A create that cannot even be sent is as harmless as any call: the patient listing finds out."""
+        await self._desk.patiently(self._desk.provider.newest)
+        self._scene.say(f"shard {self._attempt.shard}: {problem or 'not sent'}; sending it again")
+
+    async def _refused(self, refusal: Refusal) -> None:
+        wait = backoff(self._attempt.refusals, refusal.retry_after)
+        await self._record(Refused(refusal.kind, refusal.message, self._scene.now() + wait))
+        if refusal.kind in BREAKING_REFUSALS:
+            error = OutOfCredit if refusal.kind == "no_credit" else Unauthorized
+            raise error(refusal.message)
+        if refusal.kind not in TRANSIENT_REFUSALS:
+            await self._refused_for_good(refusal)
+
+    async def _refused_for_good(self, refusal: Refusal) -> None:
+        self._attempt = await Rejections(self._scene).refuse(self._attempt, refusal, "refused")
+        self._clean_outbox()
+
+    # --- finding out
+
+    async def _find_out(self) -> None:
+        """`creating` at start: the process died between announcing the create and hearing of it."""
+        await self._record(Unknown("the process ended while the batch was being created"))
+
+    async def _adjudicate(self) -> None:
+        decision = adjudicate(self._attempt, self._scene.now())
+        match decision.verdict:
+            case "adopt":
+                await self._record(Accepted(decision.batch_id or "", "listing"))
+                self._scene.say(f"shard {self._attempt.shard}: found its batch {decision.batch_id}")
+            case "stuck":
+                await self._record(Stuck(self._attempt.candidates))
+            case "wait":
+                await self._scene.patience.until(decision.at)
+            case "look":
+                await self._look()
+            case "withdraw":
+                file_id = self._attempt.file_id
+                if file_id is not None:
+                    await self._desk.patiently(lambda: self._desk.provider.remove_file(file_id))
+                await self._record(Withdrawn())
+            case "absent":
+                await self._record(Closed("absent", "no batch was made"))
+                self._scene.say(f"shard {self._attempt.shard}: the batch was not made; sending it again")
+                self._clean_outbox()
+
+    async def _look(self) -> None:
+        fence = Fence(self._attempt.fence_newest, self._attempt.fence_date)
+        provider, intent = self._desk.provider, self._intent()
+        seen = await self._desk.patiently(lambda: provider.recent(fence, _LISTING_PAGES))
+        found = tuple(b.id for b in seen.batches if provider.ours(b, intent, self._attempt.file_id) == "yes")
+        await self._record(Looked(seen.complete, tuple(dict.fromkeys(found))))
+        if not seen.complete and not found:
+            await self._scene.patience.pause(30.0)
+
+    # --- waiting and collecting
+
+    async def _watch(self) -> None:
+        attempt = self._attempt
+        batch = await self._desk.poller.look(attempt.batch_id or "", attempt.fence_date)
+        if batch is None:
+            await self._denied()
+        elif batch.phase == "running":
+            await self._still_running(batch)
+        else:
+            await self._ended(batch)
+
+    async def _denied(self) -> None:
+        """The provider does not know the batch. Believed only when it says so again and again."""
+        self._denials += 1
+        if self._denials >= _DENIALS:
+            message = f"the provider no longer knows batch {self._attempt.batch_id}"
+            self._scene.say(f"shard {self._attempt.shard}: {message}")
+            await self._record(Ended("gone", "gone", message=message))
+
+    async def _still_running(self, batch: Batch) -> None:
+        self._denials = 0
+        known = self._attempt
+        news = (batch.status, batch.counts.completed, batch.counts.failed)
+        if news != (known.status, known.completed, known.failed):
+            if not batch.known_status and batch.status != known.status:
+                self._scene.say(f"shard {known.shard}: unknown status '{batch.status}', taken as running")
+            counts = batch.counts
+            await self._record(Seen(batch.status, counts.total, counts.completed, counts.failed))
+
+    async def _ended(self, batch: Batch) -> None:
+        refusal = batch.refusal
+        event = Ended(
+            batch.phase,  # type: ignore[arg-type]
+            batch.status,
+            batch.parts,
+            batch.counts.completed,
+            batch.counts.failed,
+            refusal.kind if refusal else None,
+            refusal.message if refusal else None,
+            refusal.token_limit if refusal else None,
+            refusal.line if refusal else None,
+        )
+        await self._record(event)
+
+    async def _collect(self) -> None:
+        ended = self._attempt.ended
+        if ended is not None and ended.phase == "failed" and not ended.parts:
+            refusal = Refusal(
+                kind=cast("RefusalKind", ended.reason or "invalid"),
+                message=ended.message or "the batch failed",
+                token_limit=ended.token_limit,
+                line=ended.line,
+            )
+            self._attempt = await Rejections(self._scene).refuse(self._attempt, refusal, "rejected")
+        else:
+            self._attempt = await Arrivals(self._scene, self._desk, self._attempt).bring_in()
+        self._clean_outbox()
+
+    def _clean_outbox(self) -> None:
+        """The bodies stay on record; the envelope file was only for the way out."""
+        if self._attempt.state == "closed":
+            input_path(self._scene.folder, self._attempt.token).unlink(missing_ok=True)

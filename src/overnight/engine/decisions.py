@@ -1,0 +1,189 @@
+"""What to do next, decided from facts alone. Nothing here waits, writes or calls anybody."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from overnight.core.attempt import Attempt
+from overnight.core.result import PASSING, UNASKED, Result
+from overnight.ledger.answers import Fate
+from overnight.providers._contract import Counts, CreateAnswer, Limits, Refusal
+
+# When to look for a batch that may or may not have been made: at once, and until any create has surely arrived.
+LOOKS = (0.0, 30.0, 120.0, 600.0)
+# A row is asked this many times before it has failed for good.
+TRIES = 4
+# Rows to be asked again wait this long for siblings that are still under way.
+GATHER = 600.0
+BACKOFF_FIRST = 5.0
+BACKOFF_LONGEST = 600.0
+
+CreateOutcome = Literal["accepted", "refused", "unsent", "unknown"]
+Verdict = Literal["adopt", "wait", "look", "withdraw", "absent", "stuck"]
+# A create refused for these reasons may be sent again as it is.
+TRANSIENT_REFUSALS = frozenset({"throttled", "file_not_ready"})
+# No further create of this account can succeed until somebody does something about it.
+BREAKING_REFUSALS = frozenset({"unauthorized", "no_credit"})
+
+
+def create_outcome(answer: CreateAnswer) -> CreateOutcome:
+    """What became of a create. Only a definite no is a no: every doubt is `unknown`, and is looked into."""
+    if not answer.sent:
+        return "unsent"
+    if answer.status is None:
+        return "unknown"
+    if 200 <= answer.status < 300:
+        return "accepted" if answer.batch is not None else "unknown"
+    definite = 400 <= answer.status < 500 and answer.status not in (408, 409, 425, 499)
+    if (definite or answer.status == 529) and answer.refusal is not None:
+        return "refused"
+    return "unknown"
+
+
+def backoff(times: int, advised: float | None = None) -> float:
+    """How long to wait after being turned away `times` times."""
+    own = min(BACKOFF_LONGEST, BACKOFF_FIRST * 2.0 ** max(0, times))
+    return max(own, advised) if advised is not None else own
+
+
+class Adjudication(msgspec.Struct, frozen=True):
+    verdict: Verdict
+    batch_id: str | None = None
+    at: float = 0.0
+
+
+def adjudicate(attempt: Attempt, now: float) -> Adjudication:
+    """An attempt whose create may have made a batch: what do the looks so far say?
+
+    `attempt.looks` are the times of complete listings without a candidate; `attempt.candidates` are the
+    batches that the newest listing showed as ours.
+    """
+    if len(attempt.candidates) == 1:
+        return Adjudication("adopt", attempt.candidates[0])
+    if len(attempt.candidates) > 1:
+        return Adjudication("stuck")
+    since = attempt.unsure_since if attempt.unsure_since is not None else now
+    last = max(attempt.looks, default=since - 1.0)
+    due = [since + delay for delay in LOOKS if since + delay > last]
+    if due:
+        return Adjudication("look", at=due[0]) if now >= due[0] else Adjudication("wait", at=due[0])
+    if attempt.withdrawn_at is None:
+        return Adjudication("withdraw")
+    # One complete look after the input was deleted: a create that is still under way can only fail now.
+    return Adjudication("absent") if last > attempt.withdrawn_at else Adjudication("look", at=now)
+
+
+def row_fate(result: Result, tries: int) -> Fate:
+    """Settle the row, or ask it again? `tries` were made before this one."""
+    if result.outcome != "failed":
+        return Fate(final=True, tries=tries + 1)
+    if result.cause in UNASKED:
+        return Fate(final=False, tries=tries)
+    if result.cause in PASSING and tries + 1 < TRIES:
+        return Fate(final=False, tries=tries + 1)
+    return Fate(final=True, tries=tries + 1)
+
+
+class Download(msgspec.Struct, frozen=True, kw_only=True):
+    """What came down the wire for one part of a batch."""
+
+    kind: str
+    bytes: int
+    announced: int | None
+    lines: int
+    ends_with_newline: bool
+    last_line_whole: bool
+
+
+def complete(download: Download, counts: Counts) -> str | None:
+    """Why a download cannot be the whole file; None when it can.
+
+    Counts only raise a doubt where they are higher than what came: providers reset them on cancelling.
+    """
+    if download.announced is not None and download.announced != download.bytes:
+        return f"{download.bytes:,} of {download.announced:,} bytes came"
+    if download.bytes and not download.ends_with_newline and not download.last_line_whole:
+        return "the last line is cut off"
+    if download.kind == "output" and download.lines < counts.completed:
+        return f"{download.lines:,} of {counts.completed:,} answered rows came"
+    return None
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True):
+    """What one account has at the provider now. Tokens are in our own estimate, by model."""
+
+    batches: int = 0
+    creates_last_hour: int = 0
+    tokens: int = 0
+
+
+class Learned(msgspec.Struct, frozen=True, kw_only=True):
+    """What the provider's refusals have taught about one model's queue."""
+
+    token_limit: int | None = None
+
+
+def may_go(estimate: int, limits: Limits, load: Load, learned: Learned) -> bool:
+    """Whether one more shard may be created now.
+
+    A shard over the whole learned limit goes alone into an empty queue: if it is refused there, it is cut.
+    """
+    if limits.creates_per_hour is not None and load.creates_last_hour >= limits.creates_per_hour:
+        return False
+    if limits.batches_at_once is not None and load.batches >= limits.batches_at_once:
+        return False
+    if learned.token_limit is None or load.tokens == 0:
+        return True
+    return load.tokens + estimate <= learned.token_limit
+
+
+def learn_limit(refusal: Refusal, in_queue: int, estimate: int) -> int | None:
+    """The queue's size in our own tokens, after it was too small for `estimate` more.
+
+    The provider states its limit in its own count. If by our count there was room, our count is too low:
+    what was refused is then the better measure.
+    """
+    refused_at = in_queue + estimate
+    if refusal.token_limit is None:
+        return max(1, refused_at - 1) if in_queue else None
+    if refused_at <= refusal.token_limit and in_queue:
+        return max(1, refused_at - 1)
+    return refusal.token_limit
+
+
+def must_be_cut(refusal: Refusal, estimate: int, rows: int, in_queue: int) -> bool:
+    """Whether a refused shard can only ever go in smaller pieces."""
+    if rows < 2:
+        return False
+    if refusal.kind == "too_large":
+        return True
+    if refusal.kind != "token_limit":
+        return False
+    if refusal.token_limit is not None and estimate > refusal.token_limit:
+        return True
+    # Nothing of ours was queued and still there was no room, though by our count it fits: we count too low,
+    # or somebody else fills the queue. Only a shard that takes most of the limit is worth cutting.
+    return in_queue == 0 and refusal.token_limit is not None and estimate * 2 > refusal.token_limit
+
+
+def poll_how(running: int, page: int = 100) -> Literal["list", "each"]:
+    """One listing call shows a page of batches; below three, asking for each is as cheap and more certain."""
+    return "list" if running >= 3 and page > 1 else "each"
+
+
+def group(tries: Mapping[int, int], in_flight: int, waited: float, gather: float = GATHER) -> float:
+    """How much longer the rows in the queue wait before they are packed; `tries` are the fewest of each arm.
+
+    First askings go at once. Rows asked again give passing trouble time to pass, and wait for siblings that
+    are still under way, so that few large batches are made and not many small ones.
+    """
+    if not tries or min(tries.values()) == 0:
+        return 0.0
+    wanted = gather if in_flight else retry_delay(max(tries.values()))
+    return max(0.0, wanted - waited)
+
+
+def retry_delay(tries: int) -> float:
+    """How long rows that failed for passing reasons wait before they are sent again."""
+    return 0.0 if tries <= 0 else min(BACKOFF_LONGEST, 30.0 * 2.0 ** (tries - 1))

@@ -1,0 +1,154 @@
+"""One account at one provider: what it may send, what it has there, and when to look at it."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+from overnight.core.ask import Model
+from overnight.core.attempt import Attempt
+from overnight.core.errors import OutOfCredit, ProviderError, Throttled, Unauthorized, Unavailable
+from overnight.engine.decisions import Learned, Load, backoff, may_go, poll_how
+from overnight.engine.patience import NotNow, Patience, Stopped
+from overnight.providers._contract import Batch, BatchProvider, Fence
+
+T = TypeVar("T")
+
+_HOUR = 3600.0
+# Listing calls for one round of polling; older batches than these pages show are asked for one by one.
+_POLL_PAGES = 5
+# Batches asked for one by one in a round, when a listing did not show them.
+_STRAGGLERS = 20
+
+
+class Poller:
+    """Answers `look` for many batches with as few calls as will do."""
+
+    def __init__(self, provider: BatchProvider, patience: Patience, interval: float, delay: float) -> None:
+        self._provider = provider
+        self._patience = patience
+        self._interval = interval
+        self._delay = delay
+        self._waiting: dict[str, asyncio.Future[Batch | None]] = {}
+        self._oldest: dict[str, float] = {}
+        self._last = float("-inf")
+        self._troubles = 0
+        self._task: asyncio.Task[None] | None = None
+        self.trouble: str | None = None
+
+    async def look(self, batch_id: str, created_at: float) -> Batch | None:
+        """The batch as the next round of polling sees it; None when the provider does not know it."""
+        future = self._waiting.setdefault(batch_id, asyncio.get_running_loop().create_future())
+        self._oldest[batch_id] = created_at
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._round())
+        return await future
+
+    async def _round(self) -> None:
+        try:
+            while self._waiting:
+                await self._patience.until(self._last + self._interval)
+                await asyncio.sleep(0.01)  # siblings that have just been sent join this round
+                self._last = self._patience.clock.now()
+                await self._poll_safely()
+        except (NotNow, Stopped) as ending:
+            self._give_up(ending)
+
+    async def _poll_safely(self) -> None:
+        """Trouble on the way is waited out; a dead key is not."""
+        try:
+            await self._poll()
+            self._troubles, self.trouble = 0, None
+        except (Unauthorized, OutOfCredit) as dead:
+            self._give_up(dead)
+        except ProviderError as error:
+            self.trouble = str(error)
+            advised = error.retry_after if isinstance(error, Throttled) else None
+            wait = backoff(self._troubles, advised)
+            self._troubles += 1
+            await self._patience.pause(wait)
+
+    async def _poll(self) -> None:
+        if poll_how(len(self._waiting)) == "list":
+            fence = Fence(None, min(self._oldest.values()))
+            seen = await self._provider.recent(fence, _POLL_PAGES)
+            for batch in seen.batches:
+                self._tell(batch.id, batch)
+        # Absence from a listing is no news: ask for those by name, a few in each round.
+        for number, batch_id in enumerate(list(self._waiting)[:_STRAGGLERS]):
+            if number and self._delay:
+                await self._patience.clock.sleep(self._delay)
+            self._tell(batch_id, await self._provider.retrieve(batch_id))
+
+    def _tell(self, batch_id: str, batch: Batch | None) -> None:
+        future = self._waiting.pop(batch_id, None)
+        if future is not None and not future.done():
+            self._oldest.pop(batch_id, None)
+            future.set_result(batch)
+
+    def _give_up(self, reason: BaseException) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for future in waiting.values():
+            if not future.done():
+                future.set_exception(reason)
+
+
+class Desk:
+    """The counter of one account: admission, polling, and the breaker that shuts it."""
+
+    def __init__(
+        self,
+        provider: BatchProvider,
+        account: int,
+        patience: Patience,
+        poller: Poller,
+        *,
+        learned: dict[str, Learned],
+        tokens_per_byte: Callable[[str], float],
+    ) -> None:
+        self.provider = provider
+        self.account = account
+        self.poller = poller
+        self.learned = learned
+        self.tokens_per_byte = tokens_per_byte
+        self.halted: ProviderError | None = None
+        self.fetching = asyncio.Semaphore(2)
+        self.uploading = asyncio.Semaphore(3)
+        # One create at a time keeps the fence of each one honest.
+        self.creating = asyncio.Lock()
+        self._patience = patience
+        self._creates: deque[float] = deque()
+
+    def halt(self, reason: ProviderError) -> None:
+        """Nothing more is sent with this account until somebody has mended it."""
+        self.halted = self.halted or reason
+
+    def created(self) -> None:
+        self._creates.append(self._patience.clock.now())
+
+    def admits(self, model: Model, estimate: int, carried: Iterable[tuple[Attempt, str]]) -> bool:
+        """Whether one more shard of this model may be sent now."""
+        now = self._patience.clock.now()
+        while self._creates and self._creates[0] < now - _HOUR:
+            self._creates.popleft()
+        holding = [(attempt, name) for attempt, name in carried if attempt.holds_queue_room]
+        load = Load(
+            batches=len(holding),
+            creates_last_hour=len(self._creates),
+            tokens=sum(attempt.estimate for attempt, name in holding if name == model.name),
+        )
+        learned = self.learned.get(model.name, Learned())
+        return may_go(estimate, self.provider.limits(model), load, learned)
+
+    async def patiently(self, call: Callable[[], Awaitable[T]], tries: int = 6) -> T:
+        """Repeat a harmless call while the provider is only in passing trouble."""
+        number = 0
+        while True:
+            try:
+                return await call()
+            except (Throttled, Unavailable) as error:
+                number += 1
+                if number >= tries:
+                    raise
+                advised = error.retry_after if isinstance(error, Throttled) else None
+                await self._patience.pause(backoff(number - 1, advised))

@@ -1,0 +1,59 @@
+"""What all runs together have learned of an account: queue limits, and how many tokens a byte makes.
+
+Advisory: losing it costs a refusal or two, never a row.
+"""
+
+import sqlite3
+from pathlib import Path
+
+from overnight.engine.decisions import Learned
+from overnight.providers._contract import BatchProvider
+
+# Before anything was measured: a little over what English text makes, so that room is not overestimated.
+DEFAULT_TOKENS_PER_BYTE = 0.28
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS queue_limit(
+    place TEXT, model TEXT, tokens INTEGER NOT NULL, PRIMARY KEY(place, model)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS density(
+    place TEXT, model TEXT, bytes INTEGER NOT NULL, tokens INTEGER NOT NULL,
+    PRIMARY KEY(place, model)) WITHOUT ROWID;
+"""
+
+
+def place_of(provider: BatchProvider) -> str:
+    endpoint = provider.endpoint
+    where = endpoint.identity or endpoint.base_url
+    return "|".join((provider.name, where, endpoint.organization or "", endpoint.project or ""))
+
+
+class Memory:
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._db = sqlite3.connect(path, isolation_level=None, timeout=5, check_same_thread=False)
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.executescript(_SCHEMA)
+
+    def limits(self, provider: BatchProvider) -> dict[str, Learned]:
+        rows = self._db.execute("SELECT model, tokens FROM queue_limit WHERE place=?", (place_of(provider),))
+        return {str(model): Learned(token_limit=int(tokens)) for model, tokens in rows}
+
+    def remember_limit(self, provider: BatchProvider, model: str, tokens: int) -> None:
+        self._db.execute("INSERT OR REPLACE INTO queue_limit VALUES(?,?,?)", (place_of(provider), model, tokens))
+
+    def tokens_per_byte(self, provider: BatchProvider, model: str) -> float:
+        row = self._db.execute(
+            "SELECT bytes, tokens FROM density WHERE place=? AND model=?", (place_of(provider), model)
+        ).fetchone()
+        return DEFAULT_TOKENS_PER_BYTE if row is None or row[0] < 1000 else row[1] / row[0]
+
+    def remember_density(self, provider: BatchProvider, model: str, sent: int, tokens: int) -> None:
+        """So many request bytes were counted as so many input tokens."""
+        if sent and tokens:
+            self._db.execute(
+                "INSERT INTO density VALUES(?,?,?,?) ON CONFLICT DO UPDATE SET "
+                "bytes=bytes+excluded.bytes, tokens=tokens+excluded.tokens",
+                (place_of(provider), model, sent, tokens),
+            )
+
+    def close(self) -> None:
+        self._db.close()

@@ -1,0 +1,41 @@
+"""A shard's input file: the bodies on record, each in its envelope, written whole before anything is sent."""
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+
+from overnight.core.ask import Model
+from overnight.core.shard import LONGEST_CUSTOM_ID, custom_id
+from overnight.ledger.answers import paths
+from overnight.ledger.database import Database
+from overnight.ledger.folder import DurableFile, RunFolder
+from overnight.ledger.shards import bodies
+from overnight.providers._contract import BatchProvider
+
+
+def input_path(folder: RunFolder, token: str) -> Path:
+    return folder.file(f"outbox/{token}.jsonl")
+
+
+def line_overhead(provider: BatchProvider, model: Model) -> int:
+    """The most that an envelope and its newline add to a body."""
+    return len(provider.line(model, "o" * LONGEST_CUSTOM_ID, b"")) + 1
+
+
+def write_input(
+    folder: RunFolder, db: Database, shard: int, token: str, provider: BatchProvider, model: Model
+) -> DurableFile:
+    """The file for one attempt. Runs in a worker thread; a part that a killed process left is written over."""
+    reader = db.reader()
+    relative = paths(reader)
+    with ExitStack() as stack, DurableFile(input_path(folder, token)) as file:
+        handles: dict[int, int] = {}
+        for body in bodies(reader, shard):
+            handle = handles.get(body.file)
+            if handle is None:
+                handle = os.open(folder.file(relative[body.file]), os.O_RDONLY)
+                stack.callback(os.close, handle)
+                handles[body.file] = handle
+            question = os.pread(handle, body.length, body.offset)
+            file.write(provider.line(model, custom_id(token, body.line), question) + b"\n")
+    return file

@@ -1,0 +1,52 @@
+"""Waiting: as long as needed, not at all (`--once`), and never past the user's Ctrl-C."""
+
+import asyncio
+from contextlib import suppress
+
+from overnight.core.clock import Clock
+
+
+class NotNow(Exception):
+    """There is something to wait for, and this pass does not wait."""
+
+
+class Stopped(Exception):
+    """The user asked to stop."""
+
+
+class Patience:
+    def __init__(self, clock: Clock, *, once: bool) -> None:
+        self.clock = clock
+        self.once = once
+        self._stop = asyncio.Event()
+
+    @property
+    def stopped(self) -> bool:
+        return self._stop.is_set()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    async def until(self, at: float) -> None:
+        """Come back at `at`; NotNow when this pass does not wait, Stopped when the user has had enough."""
+        if self.stopped:
+            raise Stopped
+        wait = at - self.clock.now()
+        if wait <= 0:
+            return
+        if self.once:
+            raise NotNow
+        sleep = asyncio.ensure_future(self.clock.sleep(wait))
+        stop = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({sleep, stop}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for waiter in (sleep, stop):
+                waiter.cancel()
+                with suppress(asyncio.CancelledError):
+                    await waiter
+        if self.stopped:
+            raise Stopped
+
+    async def pause(self, seconds: float) -> None:
+        await self.until(self.clock.now() + seconds)

@@ -1,0 +1,130 @@
+"""How far a run is: counts for people, kept up to date as facts land."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from overnight.core.attempt import Attempt
+
+
+class BatchLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One batch as `status` shows it."""
+
+    shard: int
+    attempt: int
+    arm: str
+    state: str
+    status: str | None
+    batch_id: str | None
+    rows: int
+    completed: int
+    failed: int
+    message: str | None
+    submitted_at: float | None
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A run at one moment. Every row is in exactly one of the counts."""
+
+    run: str
+    total: int
+    answered: int
+    refused: int
+    truncated: int
+    failed: int
+    pending: int
+    # Rows that the provider says it has worked through, in batches that have not landed yet.
+    ahead: int
+    batches: tuple[BatchLine, ...]
+    input_tokens: int
+    output_tokens: int
+    seconds_left: float | None
+    trouble: str | None = None
+
+    @property
+    def settled(self) -> int:
+        return self.total - self.pending
+
+
+class Tally:
+    """Counts that move with each chunk that lands, so that nobody has to count a million rows again."""
+
+    def __init__(self, run: str, now: Callable[[], float]) -> None:
+        self.run = run
+        self._now = now
+        self._outcomes: Counter[str] = Counter()
+        self._tokens: Counter[str] = Counter()
+        self._began = now()
+        self._settled_at_start = 0
+        self._listener: Callable[[], None] | None = None
+        self.total = 0
+
+    def begin(self, counts: Mapping[tuple[int, str, str | None], int], tokens: tuple[int, int]) -> None:
+        self._outcomes = Counter()
+        for (_, outcome, _), count in counts.items():
+            self._outcomes[outcome] += count
+        self.total = sum(self._outcomes.values())
+        self._tokens = Counter(input=tokens[0], output=tokens[1])
+        self._settled_at_start = self.total - self._outcomes["pending"]
+        self.changed()
+
+    def landed(self, outcomes: Mapping[str, int], input_tokens: int, output_tokens: int) -> None:
+        """So many addresses were settled with these outcomes."""
+        self._outcomes.update(outcomes)
+        self._outcomes["pending"] -= sum(outcomes.values())
+        self._tokens.update(input=input_tokens, output=output_tokens)
+        self.changed()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        self._listener = listener
+
+    def changed(self) -> None:
+        if self._listener is not None:
+            self._listener()
+
+    def snapshot(
+        self, carried: Iterable[Attempt], arm_names: Mapping[int, str], trouble: str | None = None
+    ) -> Snapshot:
+        lines = tuple(batch_line(attempt, arm_names[attempt.arm]) for attempt in carried)
+        ahead = sum(line.completed + line.failed for line in lines if line.state == "running")
+        pending = self._outcomes["pending"]
+        return Snapshot(
+            run=self.run,
+            total=self.total,
+            answered=self._outcomes["answered"],
+            refused=self._outcomes["refused"],
+            truncated=self._outcomes["truncated"],
+            failed=self._outcomes["failed"],
+            pending=pending,
+            ahead=min(ahead, pending),
+            batches=lines,
+            input_tokens=self._tokens["input"],
+            output_tokens=self._tokens["output"],
+            seconds_left=self._seconds_left(pending, ahead),
+            trouble=trouble,
+        )
+
+    def _seconds_left(self, pending: int, ahead: int) -> float | None:
+        """From the rows done since this process began; no guess before there are any."""
+        done = self.total - pending - self._settled_at_start + ahead
+        elapsed = self._now() - self._began
+        if done <= 0 or elapsed <= 0 or pending <= 0:
+            return None
+        return elapsed * max(0, pending - ahead) / done
+
+
+def batch_line(attempt: Attempt, arm: str) -> BatchLine:
+    return BatchLine(
+        shard=attempt.shard,
+        attempt=attempt.n,
+        arm=arm,
+        state=attempt.state,
+        status=attempt.status,
+        batch_id=attempt.batch_id,
+        rows=attempt.rows,
+        completed=attempt.completed,
+        failed=attempt.failed,
+        message=attempt.message,
+        submitted_at=attempt.submitted_at,
+    )

@@ -1,0 +1,87 @@
+"""What every part of the engine works with: the run, its ledger, its arms, its accounts."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from overnight.core.ask import Arm
+from overnight.core.attempt import Attempt, AttemptEvent
+from overnight.engine.desk import Desk
+from overnight.engine.memory import Memory
+from overnight.engine.patience import Patience
+from overnight.engine.progress import Tally
+from overnight.ledger.database import Database
+from overnight.ledger.folder import RunFolder
+from overnight.ledger.shards import note, record
+
+
+class Scene:
+    """Shared by the conductor and its couriers; holds no policy."""
+
+    def __init__(
+        self,
+        *,
+        folder: RunFolder,
+        db: Database,
+        run_id: str,
+        arms: dict[int, Arm],
+        desks: dict[int, Desk],
+        patience: Patience,
+        tally: Tally,
+        memory: Memory,
+        say: Callable[[str], None],
+        description: str | None = None,
+    ) -> None:
+        self.folder = folder
+        self.db = db
+        self.run_id = run_id
+        self.arms = arms
+        self.desks = desks
+        self.patience = patience
+        self.tally = tally
+        self.memory = memory
+        self.say = say
+        self.description = description
+        # The newest view of every attempt that is not closed.
+        self.carried: dict[int, Attempt] = {}
+        # Arms that are not sent any more in this process, and why.
+        self.halted_arms: dict[int, str] = {}
+        # Shards that were turned away and when they may be tried again.
+        self.not_before: dict[int, float] = {}
+
+    def now(self) -> float:
+        return self.patience.clock.now()
+
+    def desk_of(self, arm: int) -> Desk:
+        return self.desks[arm]
+
+    async def record(self, attempt: Attempt, event: AttemptEvent) -> Attempt:
+        """One fact, durable before anything follows from it."""
+        at = self.now()
+        name = type(event).__name__.lower()
+        after = await self.db.commit(name, lambda db: record(db, attempt, event, at))
+        self.keep(after)
+        return after
+
+    def keep(self, attempt: Attempt) -> None:
+        if attempt.state == "closed":
+            self.carried.pop(attempt.id, None)
+        else:
+            self.carried[attempt.id] = attempt
+        self.tally.changed()
+
+    async def note(self, kind: str, message: str, attempt: Attempt | None = None) -> None:
+        """Something for the audit log that changes no state."""
+        data = {"message": message} if attempt is None else {"message": message, "token": attempt.token}
+        text = msgspec.json.encode(data).decode()
+        at = self.now()
+        await self.db.commit("note", lambda db: note(db, at, kind, text))
+
+    def cancelled(self) -> bool:
+        """Whether the user has called the run off, from this process or another."""
+        return self.folder.cancel_mark.exists()
+
+    def halt_arm(self, arm: int, why: str) -> None:
+        if arm not in self.halted_arms:
+            self.halted_arms[arm] = why
+            self.say(why)

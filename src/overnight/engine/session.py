@@ -1,0 +1,212 @@
+"""A run opened for work: locked, its ledger open, its accounts checked before anything is sent."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import msgspec
+
+from overnight.core.ask import Arm, Model
+from overnight.core.attempt import Attempt
+from overnight.core.clock import Clock
+from overnight.engine.accounts import check_accounts
+from overnight.engine.conductor import Conductor
+from overnight.engine.desk import Desk, Poller
+from overnight.engine.memory import Memory
+from overnight.engine.patience import Patience
+from overnight.engine.progress import Snapshot, Tally
+from overnight.engine.scene import Scene
+from overnight.ledger.answers import outcome_counts, token_sums
+from overnight.ledger.database import Database
+from overnight.ledger.folder import RunFolder
+from overnight.ledger.identity import Account, account_id, arms, begin_run, fingerprint
+from overnight.providers._contract import BatchProvider
+
+# Progress is told at most this often, in real seconds.
+_TELL_EVERY = 0.2
+
+Connect = Callable[[Model], BatchProvider]
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run is to be worked on this time. None of it changes what is asked."""
+
+    max_requests: int | None = None
+    segments: int | None = None
+    poll_interval: float = 60.0
+    per_job_delay: float = 2.0
+    timeout: float = 86400.0
+    send: bool = True
+    until_sent: bool = False
+    once: bool = False
+    accept_account: bool = False
+    description: str | None = None
+
+
+class Worked(msgspec.Struct, frozen=True, kw_only=True):
+    """How it went."""
+
+    snapshot: Snapshot
+    timed_out: bool
+    stopped: bool
+    stuck: tuple[Attempt, ...]
+    halted: tuple[str, ...]
+
+
+class Session:
+    """An open run. Only one process has it."""
+
+    def __init__(self, folder: RunFolder, db: Database, run_id: str, memory: Memory, clock: Clock) -> None:
+        self.folder = folder
+        self.db = db
+        self.run_id = run_id
+        self.memory = memory
+        self.clock = clock
+        self._patience: Patience | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def stop(self) -> None:
+        """From any thread: finish the step at hand, begin no other."""
+        if self._loop is not None and self._patience is not None:
+            with suppress(RuntimeError):  # the loop has just ended by itself
+                self._loop.call_soon_threadsafe(self._patience.stop)
+
+    async def work(
+        self, work: Work, connect: Connect, say: Callable[[str], None], tell: Callable[[Snapshot], None]
+    ) -> Worked:
+        """Send, watch and collect until nothing is left that this pass can do."""
+        self._loop = asyncio.get_running_loop()
+        self._patience = patience = Patience(self.clock, once=work.once)
+        known = await asyncio.to_thread(lambda: arms(self.db.reader()))
+        providers: dict[tuple[str, str | None, str | None], BatchProvider] = {}
+        scene = await self._scene(work, connect, known, providers, say)
+        started = self.clock.now()
+        try:
+            await check_accounts(scene, accept=work.accept_account)
+            conductor = Conductor(
+                scene,
+                max_requests=work.max_requests,
+                segments=work.segments,
+                send=work.send,
+                until_sent=work.until_sent,
+                deadline=started + work.timeout,
+            )
+            with _telling(scene, tell):
+                await conductor.conduct()
+            return Worked(
+                snapshot=snapshot_of(scene),
+                timed_out=conductor.timed_out,
+                stopped=conductor.interrupted,
+                stuck=tuple(a for a in scene.carried.values() if a.state == "stuck"),
+                halted=tuple(scene.halted_arms.values()),
+            )
+        finally:
+            patience.stop()
+            for provider in providers.values():
+                await provider.close()
+
+    async def _scene(
+        self,
+        work: Work,
+        connect: Connect,
+        known: dict[int, Arm],
+        providers: dict[tuple[str, str | None, str | None], BatchProvider],
+        say: Callable[[str], None],
+    ) -> Scene:
+        assert self._patience is not None
+        desks: dict[tuple[str, str | None, str | None], Desk] = {}
+        by_arm: dict[int, Desk] = {}
+        for number, arm in known.items():
+            place = (arm.model.provider, arm.model.key, arm.model.base_url)
+            if place not in desks:
+                providers[place] = connect(arm.model)
+                desks[place] = await self._desk(providers[place], work, self._patience)
+            by_arm[number] = desks[place]
+        tally = Tally(self.folder.name, self.clock.now)
+        counts, tokens = await asyncio.to_thread(lambda: _counted(self.db))
+        tally.begin(counts, tokens)
+        return Scene(
+            folder=self.folder,
+            db=self.db,
+            run_id=self.run_id,
+            arms=known,
+            desks=by_arm,
+            patience=self._patience,
+            tally=tally,
+            memory=self.memory,
+            say=say,
+            description=work.description,
+        )
+
+    async def _desk(self, provider: BatchProvider, work: Work, patience: Patience) -> Desk:
+        endpoint = provider.endpoint
+        account = Account(
+            provider=provider.name,
+            place=endpoint.identity or endpoint.base_url,
+            organization=endpoint.organization or "",
+            project=endpoint.project or "",
+            fingerprint=fingerprint(self.run_id, endpoint.key),
+        )
+        number = await self.db.commit("account", lambda db: account_id(db, account))
+        return Desk(
+            provider,
+            number,
+            patience,
+            Poller(provider, patience, work.poll_interval, work.per_job_delay),
+            learned=self.memory.limits(provider),
+            tokens_per_byte=lambda model: self.memory.tokens_per_byte(provider, model),
+        )
+
+
+def _counted(db: Database) -> tuple[dict[tuple[int, str, str | None], int], tuple[int, int]]:
+    return outcome_counts(db.reader()), token_sums(db.reader())
+
+
+def snapshot_of(scene: Scene) -> Snapshot:
+    names = {number: arm.name for number, arm in scene.arms.items()}
+    troubles = (desk.poller.trouble for desk in scene.desks.values())
+    trouble = next((text for text in troubles if text), None)
+    return scene.tally.snapshot(sorted(scene.carried.values(), key=lambda a: a.id), names, trouble)
+
+
+@contextmanager
+def _telling(scene: Scene, tell: Callable[[Snapshot], None]) -> Iterator[None]:
+    """Tell how far we are, when something changed and at least now and then."""
+    last = 0.0
+
+    def changed() -> None:
+        nonlocal last
+        if time.monotonic() - last >= _TELL_EVERY:
+            last = time.monotonic()
+            tell(snapshot_of(scene))
+
+    async def now_and_then() -> None:
+        while True:
+            await asyncio.sleep(1.0)
+            changed()
+
+    scene.tally.listen(changed)
+    ticker = asyncio.create_task(now_and_then())
+    try:
+        tell(snapshot_of(scene))
+        yield
+    finally:
+        ticker.cancel()
+        scene.tally.listen(lambda: None)
+        tell(snapshot_of(scene))
+
+
+@contextmanager
+def opened(folder: RunFolder, memory_file: RunFolder, clock: Clock) -> Iterator[Session]:
+    """Lock the run and open its ledger; both are let go at the end, whatever happens."""
+    folder.make()
+    with folder.locked():
+        db = Database(folder.ledger)
+        memory = Memory(memory_file.path / "accounts.db")
+        try:
+            run_id = db.write("begun", lambda con: begin_run(con, clock.now())).result()
+            yield Session(folder, db, run_id, memory, clock)
+        finally:
+            memory.close()
+            db.close()

@@ -1,0 +1,201 @@
+"""Results on record: read once, settled once, counted, and found again by their bytes."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from overnight.core.result import Result
+
+
+class Landed(msgspec.Struct, frozen=True, kw_only=True):
+    """One row's result and where its raw bytes are; no file for a row that is in none."""
+
+    line: int
+    result: Result
+    file: int | None = None
+    offset: int | None = None
+    length: int | None = None
+
+
+class Fate(msgspec.Struct, frozen=True):
+    """What becomes of a row: `final` settles it, else it goes back to the queue with so many tries."""
+
+    final: bool
+    tries: int
+
+
+class TableRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One address with its settled result, for the tables."""
+
+    stage: int
+    arm: int
+    item: str
+    replicate: int
+    turn: int
+    key: bytes
+    outcome: str | None
+    cause: str | None
+    file: int | None
+    offset: int | None
+    length: int | None
+    usage: tuple[int | None, ...]
+
+
+_RESULT = (
+    "INSERT OR IGNORE INTO result(attempt, line, ask, outcome, cause, detail, file, offset, length, "
+    "input, cached, cache_write, output, reasoning, received_at) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+)
+
+
+def rows_of(db: sqlite3.Connection, shard: int) -> list[tuple[int, int]]:
+    """(ask, tries) of a shard, by line."""
+    return [
+        (int(ask), int(tries))
+        for ask, tries in db.execute("SELECT ask, tries FROM shard_row WHERE shard=? ORDER BY line", (shard,))
+    ]
+
+
+def take_in(
+    db: sqlite3.Connection,
+    attempt: int,
+    rows: Sequence[tuple[int, int]],
+    landed: Sequence[tuple[Landed, Fate]],
+    at: float,
+) -> list[tuple[Landed, Fate]]:
+    """Keep results, settle what is final, queue what is to be asked again. Doing it twice changes nothing."""
+    known = _known_lines(db, attempt, [one.line for one, _ in landed])
+    fresh: dict[int, tuple[Landed, Fate]] = {}
+    for one, fate in landed:
+        if one.line not in known:
+            fresh.setdefault(one.line, (one, fate))
+    db.executemany(_RESULT, (_result_row(attempt, rows[one.line][0], one, at) for one, _ in fresh.values()))
+    db.executemany(
+        "INSERT OR IGNORE INTO settled VALUES(?,?,?)",
+        ((rows[line][0], attempt, line) for line, (_, fate) in fresh.items() if fate.final),
+    )
+    db.executemany(
+        "INSERT OR REPLACE INTO queue SELECT ?1, ?2 WHERE ?1 NOT IN (SELECT ask FROM settled WHERE ask=?1)",
+        ((rows[line][0], fate.tries) for line, (_, fate) in fresh.items() if not fate.final),
+    )
+    return list(fresh.values())
+
+
+def addresses_of(db: sqlite3.Connection, asks: Sequence[int]) -> dict[int, int]:
+    """How many addresses share each of these questions, where it is more than one."""
+    shared = db.execute("SELECT value FROM fact WHERE name='shared'").fetchone()
+    if shared is None or shared[0] == "0":
+        return {}
+    found = ((ask, db.execute("SELECT count(*) FROM slot WHERE ask=?", (ask,)).fetchone()[0]) for ask in asks)
+    return {ask: int(count) for ask, count in found if count > 1}
+
+
+def _known_lines(db: sqlite3.Connection, attempt: int, lines: Sequence[int]) -> set[int]:
+    if not lines:
+        return set()
+    rows = db.execute(
+        "SELECT line FROM result WHERE attempt=? AND line BETWEEN ? AND ?", (attempt, min(lines), max(lines))
+    )
+    return {int(row[0]) for row in rows}
+
+
+def _result_row(attempt: int, ask: int, one: Landed, at: float) -> tuple[object, ...]:
+    result, usage = one.result, one.result.usage
+    return (
+        attempt, one.line, ask, result.outcome, result.cause, result.detail, one.file, one.offset, one.length,
+        usage.input, usage.cached, usage.cache_write, usage.output, usage.reasoning, at,
+    )  # fmt: skip
+
+
+def unanswered_lines(db: sqlite3.Connection, attempt: int, rows: int) -> list[int]:
+    """Lines of an attempt for which no file held anything."""
+    found = {int(row[0]) for row in db.execute("SELECT line FROM result WHERE attempt=?", (attempt,))}
+    return [line for line in range(rows) if line not in found]
+
+
+def read_offset(db: sqlite3.Connection, attempt: int, file: int) -> int:
+    row = db.execute("SELECT offset FROM ingest WHERE attempt=? AND file=?", (attempt, file)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def set_read_offset(db: sqlite3.Connection, attempt: int, file: int, offset: int) -> None:
+    db.execute("INSERT OR REPLACE INTO ingest VALUES(?,?,?)", (attempt, file, offset))
+
+
+def unsettle(db: sqlite3.Connection, outcomes: Sequence[str]) -> int:
+    """Ask again what ended so: the old result stays on record, the row goes back to the queue."""
+    marks = ",".join("?" * len(outcomes))
+    chosen = (
+        "SELECT settled.ask FROM settled JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
+        f"WHERE result.outcome IN ({marks})"
+    )
+    count = db.execute(f"INSERT OR IGNORE INTO queue SELECT ask, 0 FROM ({chosen})", tuple(outcomes)).rowcount
+    db.execute("DELETE FROM settled WHERE ask IN (SELECT ask FROM queue)")
+    return int(count)
+
+
+def settle_again(db: sqlite3.Connection, asks: Sequence[int]) -> None:
+    """Put chosen questions back in the queue (their answers could not be read by the task)."""
+    db.executemany("INSERT OR IGNORE INTO queue VALUES(?, 0)", ((ask,) for ask in asks))
+    db.executemany("DELETE FROM settled WHERE ask=?", ((ask,) for ask in asks))
+
+
+def outcome_counts(db: sqlite3.Connection) -> dict[tuple[int, str, str | None], int]:
+    """Rows by (arm, outcome or `pending`, cause): every address is in exactly one count."""
+    rows = db.execute(
+        "SELECT slot.arm, coalesce(result.outcome, 'pending'), result.cause, count(*) FROM slot "
+        "LEFT JOIN settled ON settled.ask=slot.ask "
+        "LEFT JOIN result ON result.attempt=settled.attempt AND result.line=settled.line GROUP BY 1, 2, 3"
+    )
+    return {(int(arm), str(outcome), cause): int(count) for arm, outcome, cause, count in rows}
+
+
+def queued(db: sqlite3.Connection) -> int:
+    return int(db.execute("SELECT count(*) FROM queue").fetchone()[0])
+
+
+def table_rows(db: sqlite3.Connection) -> Iterator[TableRow]:
+    """Every address in the order of the tables: never the order of arrival."""
+    rows = db.execute(
+        "SELECT arm.stage, slot.arm, slot.item, slot.replicate, slot.turn, ask.key, result.outcome, result.cause, "
+        "result.file, result.offset, result.length, result.input, result.cached, result.output, result.reasoning "
+        "FROM slot JOIN arm ON arm.id=slot.arm JOIN ask ON ask.id=slot.ask "
+        "LEFT JOIN settled ON settled.ask=slot.ask "
+        "LEFT JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
+        "ORDER BY arm.stage, arm.name, slot.item, slot.replicate, slot.turn"
+    )
+    for stage, arm, item, replicate, turn, key, outcome, cause, file, offset, length, *usage in rows:
+        yield TableRow(
+            stage=stage, arm=arm, item=item, replicate=replicate, turn=turn, key=key, outcome=outcome, cause=cause,
+            file=file, offset=offset, length=length, usage=tuple(usage),
+        )  # fmt: skip
+
+
+def attempt_rows(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+    """Every try of every question, as `attempts.parquet` shows it."""
+    yield from db.execute(
+        "SELECT ask.key, attempt.shard, attempt.n, attempt.token, shard_row.line, result.received_at, result.outcome, "
+        "result.cause, result.detail, file.path, result.offset, attempt.id FROM attempt "
+        "JOIN shard_row ON shard_row.shard=attempt.shard JOIN ask ON ask.id=shard_row.ask "
+        "LEFT JOIN result ON result.attempt=attempt.id AND result.line=shard_row.line "
+        "LEFT JOIN file ON file.id=result.file ORDER BY attempt.id, shard_row.line"
+    )
+
+
+def paths(db: sqlite3.Connection) -> dict[int, str]:
+    return {int(number): str(path) for number, path in db.execute("SELECT id, path FROM file")}
+
+
+def item_fields(
+    db: sqlite3.Connection, read: Callable[[int, int, int], bytes], stage: int, item: str
+) -> dict[str, Any]:
+    """An item's fields as they were when the run began; nothing for an address that is not an item."""
+    row = db.execute("SELECT file, offset, length FROM item WHERE stage=? AND item_id=?", (stage, item)).fetchone()
+    return {} if row is None else msgspec.json.decode(read(*row))  # type: ignore[no-any-return]
+
+
+def token_sums(db: sqlite3.Connection) -> tuple[int, int]:
+    """Input and output tokens of everything that was answered, tries that failed included."""
+    row = db.execute("SELECT coalesce(sum(input), 0), coalesce(sum(output), 0) FROM result").fetchone()
+    return int(row[0]), int(row[1])

@@ -1,0 +1,185 @@
+"""Questions on record: the items they come from, their bodies on disk, their addresses, their queue."""
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from overnight.core.ask import Arm, Ask, Item, KeyMaker
+from overnight.core.errors import StudyChanged
+from overnight.ledger.folder import DurableFile, RunFolder
+from overnight.ledger.identity import arm_id, stage_id
+
+_CHUNK = 5_000
+_canonical = msgspec.json.Encoder(order="deterministic")
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """What one intake added."""
+
+    items: int
+    slots: int
+    asks: int
+    shared: int
+
+
+def next_segment(db: sqlite3.Connection, folder: RunFolder, kind: str) -> DurableFile:
+    """A new file, numbered after those on record: one that a killed process left behind is written over."""
+    number = int(db.execute("SELECT count(*) FROM file WHERE path LIKE ?", (kind + "/%",)).fetchone()[0]) + 1
+    return DurableFile(folder.file(f"{kind}/{number:05d}.jsonl"))
+
+
+class Intake:
+    """Takes a stage's items and questions into the ledger, all in the caller's one transaction.
+
+    Questions already on record are passed over; a known address that now asks something else is refused.
+    """
+
+    def __init__(
+        self, db: sqlite3.Connection, folder: RunFolder, stage: tuple[str, str, str], arms: Iterable[Arm]
+    ) -> None:
+        self._db = db
+        self._folder = folder
+        self._stage = stage_id(db, *stage)
+        self._arms = {arm.name: (arm_id(db, self._stage, arm), KeyMaker(arm)) for arm in arms}
+        self._fresh = db.execute("SELECT 1 FROM ask LIMIT 1").fetchone() is None
+        self._floor = int(db.execute("SELECT coalesce(max(id), 0) FROM ask").fetchone()[0])
+        self._items = 0
+        self._slots = 0
+
+    def items(self, source: Iterable[Item]) -> Iterator[Item]:
+        """Pass the items through, keeping a copy of each new one."""
+        with next_segment(self._db, self._folder, "items") as segment:
+            number = register_pending(self._db, segment, self._folder)
+            pending: list[tuple[object, ...]] = []
+            for item in source:
+                text = _canonical.encode(item.fields)
+                digest = hashlib.blake2b(text, digest_size=16).digest()
+                if not self._known_item(item, digest):
+                    pending.append((self._stage, item.id, digest, number, segment.bytes, len(text)))
+                    segment.write(text + b"\n")
+                    self._items += 1
+                if len(pending) >= _CHUNK:
+                    self._keep_items(pending)
+                yield item
+            self._keep_items(pending)
+        settle_pending(self._db, number, segment)
+
+    def _known_item(self, item: Item, digest: bytes) -> bool:
+        if self._fresh:
+            return False
+        row = self._db.execute("SELECT digest FROM item WHERE stage=? AND item_id=?", (self._stage, item.id)).fetchone()
+        if row is None:
+            return False
+        if bytes(row[0]) != digest:
+            message = (
+                f"items: '{item.id}' is not what it was when the run began; put it back, give it a new id, "
+                "or start a copy with --as NAME"
+            )
+            raise StudyChanged(message)
+        return True
+
+    def _keep_items(self, pending: list[tuple[object, ...]]) -> None:
+        self._db.executemany("INSERT INTO item VALUES(?,?,?,?,?,?)", pending)
+        pending.clear()
+
+    def asks(self, asks: Iterable[Ask], encode: Callable[[Ask], bytes], *, shared: bool) -> Taken:
+        """Write bodies and addresses, share what is the same question, and queue the rest."""
+        with next_segment(self._db, self._folder, "requests") as segment:
+            number = register_pending(self._db, segment, self._folder)
+            self._write_asks(asks, encode, segment, number, shared=shared)
+        settle_pending(self._db, number, segment)
+        self._db.execute("CREATE INDEX IF NOT EXISTS ask_key ON ask(key)")
+        self._db.execute("CREATE UNIQUE INDEX IF NOT EXISTS slot_address ON slot(item, arm, replicate, turn)")
+        self._db.execute("CREATE INDEX IF NOT EXISTS slot_ask ON slot(ask)")
+        twins = self._share_twins()
+        new = self._db.execute("INSERT INTO queue SELECT id, 0 FROM ask WHERE id > ?", (self._floor,)).rowcount
+        return Taken(items=self._items, slots=self._slots, asks=new, shared=twins)
+
+    def _write_asks(
+        self,
+        asks: Iterable[Ask],
+        encode: Callable[[Ask], bytes],
+        segment: DurableFile,
+        number: int,
+        *,
+        shared: bool,
+    ) -> None:
+        new_asks: list[tuple[object, ...]] = []
+        new_slots: list[tuple[object, ...]] = []
+        ask_id = self._floor
+        for ask in asks:
+            arm, keys = self._arms[ask.arm.name]
+            key = keys.key(ask, shared=shared)
+            if not self._fresh and self._known_slot(ask, arm, key):
+                continue
+            ask_id += 1
+            body = encode(ask)
+            new_asks.append((ask_id, arm, key, number, segment.bytes, len(body)))
+            new_slots.append((arm, ask.item, ask.replicate, ask.turn, ask_id))
+            segment.write(body + b"\n")
+            if len(new_asks) >= _CHUNK:
+                self._keep_asks(new_asks, new_slots)
+        self._keep_asks(new_asks, new_slots)
+
+    def _keep_asks(self, asks: list[tuple[object, ...]], slots: list[tuple[object, ...]]) -> None:
+        self._db.executemany("INSERT INTO ask VALUES(?,?,?,?,?,?)", asks)
+        self._db.executemany("INSERT INTO slot(arm, item, replicate, turn, ask) VALUES(?,?,?,?,?)", slots)
+        self._slots += len(slots)
+        asks.clear()
+        slots.clear()
+
+    def _known_slot(self, ask: Ask, arm: int, key: bytes) -> bool:
+        row = self._db.execute(
+            "SELECT ask.key FROM slot JOIN ask ON ask.id=slot.ask "
+            "WHERE slot.item=? AND slot.arm=? AND replicate=? AND turn=?",
+            (ask.item, arm, ask.replicate, ask.turn),
+        ).fetchone()
+        if row is None:
+            return False
+        if bytes(row[0]) != key:
+            message = (
+                f"item '{ask.item}' in arm {ask.arm.name} now asks something else than it did when the run began; "
+                "start a copy with --as NAME"
+            )
+            raise StudyChanged(message)
+        return True
+
+    def _share_twins(self) -> int:
+        """Addresses that ask the same question point to the first of them; the others' rows go."""
+        self._db.execute(
+            "CREATE TEMP TABLE twin AS SELECT ask.id AS id, first.id AS first FROM ask JOIN "
+            "(SELECT key, min(id) AS id FROM ask GROUP BY key HAVING count(*) > 1) AS first ON first.key=ask.key "
+            "WHERE ask.id > first.id"
+        )
+        self._db.execute("CREATE INDEX temp.twin_id ON twin(id)")
+        self._db.execute(
+            "UPDATE slot SET ask=(SELECT first FROM twin WHERE twin.id=slot.ask) WHERE ask IN (SELECT id FROM twin)"
+        )
+        count = self._db.execute("DELETE FROM ask WHERE id IN (SELECT id FROM twin)").rowcount
+        self._db.execute("DROP TABLE temp.twin")
+        return int(count)
+
+
+def register_pending(db: sqlite3.Connection, file: DurableFile, folder: RunFolder) -> int:
+    """A number for a file still being written; both become durable together."""
+    relative = str(file.path.relative_to(folder.path))
+    row = db.execute("INSERT INTO file(path, bytes, sha256) VALUES(?,0,'') RETURNING id", (relative,)).fetchone()
+    return int(row[0])
+
+
+def settle_pending(db: sqlite3.Connection, number: int, file: DurableFile) -> None:
+    if file.bytes:
+        db.execute("UPDATE file SET bytes=?, sha256=? WHERE id=?", (file.bytes, file.sha256, number))
+    else:
+        file.path.unlink()
+        db.execute("DELETE FROM file WHERE id=?", (number,))
+
+
+def removed_items(db: sqlite3.Connection, stage: str, present: int) -> int:
+    """How many items on record were not among those just read."""
+    row = db.execute(
+        "SELECT count(*) FROM item JOIN stage ON stage.id=item.stage WHERE stage.name=?", (stage,)
+    ).fetchone()
+    return max(0, int(row[0]) - present)

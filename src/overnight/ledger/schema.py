@@ -1,0 +1,90 @@
+"""The ledger's tables and how older ledgers are brought up to date.
+
+Facts are inserted, not changed; two small tables are the exception because they are work in hand, not
+history: `queue` (questions waiting for a shard) and `ingest` (how far a raw file has been read).
+"""
+
+import sqlite3
+from collections.abc import Callable
+
+from overnight.core.errors import LedgerTooNew
+
+_FIRST = """
+CREATE TABLE fact(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE stage(
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, task TEXT NOT NULL, version TEXT NOT NULL);
+CREATE TABLE arm(
+    id INTEGER PRIMARY KEY, stage INTEGER NOT NULL, name TEXT NOT NULL, definition TEXT NOT NULL,
+    UNIQUE(stage, name));
+CREATE TABLE account(
+    id INTEGER PRIMARY KEY, provider TEXT NOT NULL, place TEXT NOT NULL, organization TEXT NOT NULL,
+    project TEXT NOT NULL, fingerprint TEXT NOT NULL, same_as INTEGER,
+    UNIQUE(provider, place, organization, project, fingerprint));
+CREATE TABLE file(
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, bytes INTEGER NOT NULL, sha256 TEXT NOT NULL);
+CREATE TABLE item(
+    stage INTEGER NOT NULL, item_id TEXT NOT NULL, digest BLOB NOT NULL,
+    file INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
+    PRIMARY KEY(stage, item_id)) WITHOUT ROWID;
+CREATE TABLE ask(
+    id INTEGER PRIMARY KEY, arm INTEGER NOT NULL, key BLOB NOT NULL,
+    file INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL);
+CREATE TABLE slot(
+    id INTEGER PRIMARY KEY, arm INTEGER NOT NULL, item TEXT NOT NULL, replicate INTEGER NOT NULL,
+    turn INTEGER NOT NULL, ask INTEGER NOT NULL, round INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE queue(ask INTEGER PRIMARY KEY, tries INTEGER NOT NULL);
+CREATE TABLE shard(
+    id INTEGER PRIMARY KEY, arm INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    made_at REAL NOT NULL);
+CREATE TABLE shard_row(
+    shard INTEGER NOT NULL, line INTEGER NOT NULL, ask INTEGER NOT NULL, tries INTEGER NOT NULL,
+    PRIMARY KEY(shard, line)) WITHOUT ROWID;
+CREATE TABLE shard_done(shard INTEGER PRIMARY KEY, at REAL NOT NULL);
+CREATE TABLE attempt(
+    id INTEGER PRIMARY KEY, shard INTEGER NOT NULL, n INTEGER NOT NULL, token TEXT NOT NULL UNIQUE,
+    account INTEGER NOT NULL, estimate INTEGER NOT NULL, sha256 TEXT NOT NULL, intended_at REAL NOT NULL,
+    UNIQUE(shard, n));
+CREATE TABLE event(
+    id INTEGER PRIMARY KEY, at REAL NOT NULL, attempt INTEGER, kind TEXT NOT NULL, data TEXT NOT NULL);
+CREATE INDEX event_attempt ON event(attempt);
+CREATE TABLE ingest(
+    attempt INTEGER NOT NULL, file INTEGER NOT NULL, offset INTEGER NOT NULL,
+    PRIMARY KEY(attempt, file)) WITHOUT ROWID;
+CREATE TABLE result(
+    attempt INTEGER NOT NULL, line INTEGER NOT NULL, ask INTEGER NOT NULL,
+    outcome TEXT NOT NULL, cause TEXT, detail TEXT,
+    file INTEGER, offset INTEGER, length INTEGER,
+    input INTEGER, cached INTEGER, cache_write INTEGER, output INTEGER, reasoning INTEGER,
+    received_at REAL NOT NULL,
+    PRIMARY KEY(attempt, line)) WITHOUT ROWID;
+CREATE TABLE settled(ask INTEGER PRIMARY KEY, attempt INTEGER NOT NULL, line INTEGER NOT NULL);
+"""
+
+
+def _create(db: sqlite3.Connection) -> None:
+    for statement in _FIRST.split(";\n"):
+        if statement.strip():
+            db.execute(statement)
+
+
+# One function for each version, in order. A released one is never edited.
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create,)
+
+
+def migrate(db: sqlite3.Connection, where: str) -> None:
+    """Bring the ledger to this version, in one transaction."""
+    found = int(db.execute("PRAGMA user_version").fetchone()[0])
+    newest = len(MIGRATIONS)
+    if found > newest:
+        message = (
+            f"{where}: the ledger has version {found}, written by a newer Overnight; this one reads up to {newest}. "
+            "Update Overnight, or go on with the version that made it"
+        )
+        raise LedgerTooNew(message)
+    if found == newest:
+        return
+    db.execute("BEGIN IMMEDIATE")
+    for step in MIGRATIONS[found:]:
+        step(db)
+    db.execute(f"PRAGMA user_version={newest}")
+    db.execute("COMMIT")

@@ -1,0 +1,226 @@
+"""From the queue into shards, and the attempts to send them."""
+
+import sqlite3
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+
+import msgspec
+
+from overnight.core.attempt import Attempt, AttemptEvent, Closed, apply
+from overnight.core.pack import Packer, Room, even
+from overnight.core.shard import Shard, token_of
+
+_decode_event = msgspec.json.Decoder(AttemptEvent).decode
+_encode = msgspec.json.encode
+
+
+class Body(msgspec.Struct, frozen=True):
+    """Where a shard's row finds its question."""
+
+    line: int
+    ask: int
+    file: int
+    offset: int
+    length: int
+
+
+class ArmPacking(msgspec.Struct, frozen=True, kw_only=True):
+    """How one arm is cut: the room in a shard, what a line adds to its body, tokens for each byte."""
+
+    room: Room
+    overhead: int
+    tokens_per_byte: float = 0.0
+    segments: int | None = None
+
+
+def pack_queue(
+    db: sqlite3.Connection,
+    packing: Mapping[int, ArmPacking],
+    at: float,
+    ready: Callable[[int], bool] | None = None,
+) -> int:
+    """Empty the queue into shards; returns how many were made. `ready` says which arms may go."""
+    waiting = {
+        arm: (count, tries)
+        for arm, count, tries in db.execute(
+            "SELECT ask.arm, count(*), max(queue.tries) FROM queue JOIN ask ON ask.id=queue.ask GROUP BY ask.arm"
+        )
+    }
+    open_shards: dict[int, _OpenShard] = {}
+    made = 0
+    rows = db.execute(
+        "SELECT queue.ask, ask.arm, ask.length, queue.tries FROM queue JOIN ask ON ask.id=queue.ask ORDER BY queue.ask"
+    )
+    for ask, arm, length, tries in rows:
+        if ready is not None and not ready(arm):
+            continue
+        if arm not in open_shards:
+            count, tries_before = waiting[arm]
+            # The user's segments are for the first sending: a few rows asked again travel together.
+            segments = even(count, packing[arm].segments or 1) if packing[arm].segments and not tries_before else None
+            open_shards[arm] = _OpenShard(db, arm, packing[arm], segments, at)
+        made += open_shards[arm].add(ask, length, tries)
+    made += sum(shard.close() for shard in open_shards.values())
+    if made:
+        db.execute("DELETE FROM queue WHERE ask IN (SELECT ask FROM temp.packed)")
+        db.execute("DELETE FROM temp.packed")
+    return made
+
+
+class _OpenShard:
+    """An arm's shard while rows are still coming."""
+
+    def __init__(
+        self, db: sqlite3.Connection, arm: int, packing: ArmPacking, segments: Iterator[int] | None, at: float
+    ) -> None:
+        self._db = db
+        self._arm = arm
+        self._packing = packing
+        self._at = at
+        self._packer = Packer(packing.room, segments)
+        self._rows: list[tuple[int, int]] = []
+        self._bytes = 0
+        db.execute("CREATE TEMP TABLE IF NOT EXISTS packed(ask INTEGER PRIMARY KEY)")
+
+    def add(self, ask: int, length: int, tries: int) -> int:
+        size = length + self._packing.overhead
+        tokens = int(size * self._packing.tokens_per_byte)
+        made = self.close() if self._packer.starts_new(size, tokens) else 0
+        self._rows.append((ask, tries))
+        self._bytes += size
+        return made
+
+    def close(self) -> int:
+        if not self._rows:
+            return 0
+        row = (self._arm, len(self._rows), self._bytes, self._at)
+        shard = self._db.execute(
+            "INSERT INTO shard(arm, rows, bytes, made_at) VALUES(?,?,?,?) RETURNING id", row
+        ).fetchone()[0]
+        self._db.executemany(
+            "INSERT INTO shard_row VALUES(?,?,?,?)",
+            ((shard, line, ask, tries) for line, (ask, tries) in enumerate(self._rows)),
+        )
+        self._db.executemany("INSERT INTO temp.packed VALUES(?)", ((ask,) for ask, _ in self._rows))
+        self._rows, self._bytes = [], 0
+        return 1
+
+
+def shard(db: sqlite3.Connection, number: int) -> Shard:
+    row = db.execute("SELECT id, arm, rows, bytes FROM shard WHERE id=?", (number,)).fetchone()
+    return Shard(id=row[0], arm=row[1], rows=row[2], bytes=row[3])
+
+
+def waiting_shards(db: sqlite3.Connection, carried: Container[int]) -> list[Shard]:
+    """Shards whose rows are still theirs and that no open attempt carries, oldest first."""
+    rows = db.execute(
+        "SELECT id, arm, rows, bytes FROM shard WHERE id NOT IN (SELECT shard FROM shard_done) ORDER BY id"
+    )
+    return [Shard(id=i, arm=a, rows=r, bytes=b) for i, a, r, b in rows if i not in carried]
+
+
+def bodies(db: sqlite3.Connection, shard_number: int) -> Iterator[Body]:
+    rows = db.execute(
+        "SELECT shard_row.line, ask.id, ask.file, ask.offset, ask.length FROM shard_row "
+        "JOIN ask ON ask.id=shard_row.ask WHERE shard_row.shard=? ORDER BY shard_row.line",
+        (shard_number,),
+    )
+    for line, ask, file, offset, length in rows:
+        yield Body(line, ask, file, offset, length)
+
+
+def next_token(db: sqlite3.Connection, run_id: str, shard_number: int) -> tuple[int, str]:
+    """The number and the name of a shard's next attempt."""
+    n = int(db.execute("SELECT count(*) FROM attempt WHERE shard=?", (shard_number,)).fetchone()[0]) + 1
+    stage, arm = db.execute(
+        "SELECT stage.name, arm.name FROM shard JOIN arm ON arm.id=shard.arm JOIN stage ON stage.id=arm.stage "
+        "WHERE shard.id=?",
+        (shard_number,),
+    ).fetchone()
+    return n, token_of(run_id, stage, arm, shard_number, n)
+
+
+def intend(
+    db: sqlite3.Connection,
+    shard_number: int,
+    n: int,
+    token: str,
+    account: int,
+    estimate: int,
+    sha256: str,
+    at: float,
+) -> int:
+    """TX1: the attempt is on record before the provider hears of it."""
+    row = db.execute(
+        "INSERT INTO attempt(shard, n, token, account, estimate, sha256, intended_at) VALUES(?,?,?,?,?,?,?) "
+        "RETURNING id",
+        (shard_number, n, token, account, estimate, sha256, at),
+    ).fetchone()
+    return int(row[0])
+
+
+def record(db: sqlite3.Connection, attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:
+    """Add one fact about an attempt; an illegal one is refused before it is written."""
+    after = apply(attempt, event, at)
+    note(db, at, type(event).__struct_config__.tag, _encode(event).decode(), attempt.id)  # type: ignore[arg-type]
+    return after
+
+
+def note(db: sqlite3.Connection, at: float, kind: str, data: str = "{}", attempt: int | None = None) -> None:
+    db.execute("INSERT INTO event(at, attempt, kind, data) VALUES(?,?,?,?)", (at, attempt, kind, data))
+
+
+def finish_shard(db: sqlite3.Connection, shard_number: int, at: float) -> None:
+    """The shard's rows are settled or back in the queue: it is not sent again."""
+    db.execute("INSERT OR IGNORE INTO shard_done VALUES(?,?)", (shard_number, at))
+
+
+def requeue_shard(db: sqlite3.Connection, shard_number: int, at: float) -> None:
+    """Give every row back to the queue, to be packed anew."""
+    db.execute(
+        "INSERT OR IGNORE INTO queue SELECT ask, tries FROM shard_row WHERE shard=? "
+        "AND ask NOT IN (SELECT ask FROM settled)",
+        (shard_number,),
+    )
+    finish_shard(db, shard_number, at)
+
+
+def attempts(db: sqlite3.Connection, token: str | None = None) -> list[Attempt]:
+    """Every attempt as its events add up, oldest first."""
+    where, values = ("WHERE attempt.token=?", (token,)) if token else ("", ())
+    rows = db.execute(
+        "SELECT attempt.id, attempt.shard, n, shard.arm, token, account, shard.rows, shard.bytes, estimate, sha256, "
+        f"intended_at FROM attempt JOIN shard ON shard.id=attempt.shard {where} ORDER BY attempt.id",
+        values,
+    )
+    fields = (
+        "id",
+        "shard",
+        "n",
+        "arm",
+        "token",
+        "account",
+        "rows",
+        "bytes",
+        "estimate",
+        "sha256",
+        "intended_at",
+    )
+    found = {row[0]: Attempt(**dict(zip(fields, row, strict=True))) for row in rows}
+    for number, event, at in _events(db, list(found) if token else None):
+        found[number] = apply(found[number], event, at)
+    return list(found.values())
+
+
+def _events(db: sqlite3.Connection, only: Sequence[int] | None) -> Iterator[tuple[int, AttemptEvent, float]]:
+    query = "SELECT attempt, data, at FROM event WHERE attempt IS NOT NULL"
+    if only is not None:
+        query += f" AND attempt IN ({','.join(str(int(number)) for number in only)})"
+    for number, data, at in db.execute(query + " ORDER BY id"):
+        yield number, _decode_event(data), at
+
+
+def abandon(db: sqlite3.Connection, attempt: Attempt, at: float, message: str) -> Attempt:
+    """The user says that this attempt made no batch: its rows go back."""
+    after = record(db, attempt, Closed("abandoned", message), at)
+    requeue_shard(db, attempt.shard, at)
+    return after

@@ -1,0 +1,199 @@
+"""What the engine asks of a provider. Small verbs, no policy: when and how often is the engine's business.
+
+A provider is built for one endpoint (address, key, organisation), so nothing in it knows whether the
+other end is real. Verbs that fail raise a ProviderError; a failed row is a Result, never an exception.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+from overnight.core.ask import Ask, Model
+from overnight.core.result import Line
+
+Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
+Ours = Literal["yes", "no", "maybe"]
+RefusalKind = Literal[
+    "throttled",  # slow down and send the same again
+    "unauthorized",  # the key is dead
+    "no_credit",  # the account cannot pay
+    "too_large",  # the file is over the provider's limit: cut it
+    "token_limit",  # too many tokens are queued already: wait for room
+    "file_not_ready",  # the uploaded file is not visible yet: send the same again
+    "unknown_model",
+    "invalid",  # refused for good
+]
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one batch may hold, and how many there may be."""
+
+    requests: int
+    bytes: int
+    line_bytes: int | None = None
+    creates_per_hour: int | None = None
+    batches_at_once: int | None = None
+    window_seconds: int = 86400
+    retention_days: int | None = None
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """Where to call and with what. `identity` names the place in the ledger when the address itself varies."""
+
+    base_url: str
+    key: str
+    organization: str | None = None
+    project: str | None = None
+    identity: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.base_url})"  # the key never shows
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt, as far as a provider needs to know it."""
+
+    token: str
+    run: str
+    model: Model
+    rows: int
+    bytes: int
+    file: Path
+    description: str | None = None
+
+
+class Fence(msgspec.Struct, frozen=True):
+    """What the provider's listing showed just before a create: anything newer may be its child."""
+
+    newest: str | None
+    date: float
+
+
+class Counts(msgspec.Struct, frozen=True):
+    total: int = 0
+    completed: int = 0
+    failed: int = 0
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Why the provider said no, in our words and in its own."""
+
+    kind: RefusalKind
+    message: str
+    retry_after: float | None = None
+    token_limit: int | None = None
+    line: int | None = None
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """A provider's batch as last seen. `parts` are (kind, reference) of the files that hold its rows."""
+
+    id: str
+    phase: Phase
+    status: str
+    created_at: float | None = None
+    expires_at: float | None = None
+    tag: str | None = None
+    input_ref: str | None = None
+    counts: Counts = Counts()
+    parts: tuple[tuple[str, str], ...] = ()
+    refusal: Refusal | None = None
+    known_status: bool = True
+
+
+class Sightings(msgspec.Struct, frozen=True):
+    """A listing: what was seen, and whether it reached back to the fence."""
+
+    batches: tuple[Batch, ...]
+    complete: bool
+    date: float | None = None
+
+
+class CreateAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known after one create was tried. Nothing is concluded here: see engine.decisions."""
+
+    sent: bool
+    status: int | None = None
+    batch: Batch | None = None
+    refusal: Refusal | None = None
+    problem: str | None = None
+
+
+class ReadyLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a provider file that the user made: its id, and what is asked of whom."""
+
+    custom_id: str
+    model: Model
+    body: bytes
+
+
+class BatchProvider(Protocol):
+    """Everything a vendor's file implements for batches."""
+
+    name: str
+    endpoint: Endpoint
+
+    # pure
+    def limits(self, model: Model) -> Limits: ...
+    def problems(self, model: Model) -> list[str]:
+        """Rules of the model family that this combination breaks, in words; empty when it may be sent."""
+        ...
+
+    def encode(self, ask: Ask) -> bytes:
+        """The request body: the same bytes live and in a batch."""
+        ...
+
+    def line(self, model: Model, custom_id: str, body: bytes) -> bytes:
+        """One line of a batch file, without its newline."""
+        ...
+
+    def decode(self, line: bytes) -> Line:
+        """Total: whatever bytes come, a Line, never an exception."""
+        ...
+
+    def read_line(self, line: bytes) -> ReadyLine:
+        """A line of a ready-made provider file; StudyError says what is wrong with it."""
+        ...
+
+    def ours(self, batch: Batch, intent: Intent, file_id: str | None) -> Ours: ...
+
+    # network
+    async def upload(self, intent: Intent) -> str: ...
+    async def newest(self) -> Fence: ...
+    async def create(self, intent: Intent, file_id: str) -> CreateAnswer:
+        """Once, on a fresh connection, without a retry. Never raises for what happens on the wire."""
+        ...
+
+    async def recent(self, fence: Fence, pages: int) -> Sightings: ...
+    async def retrieve(self, batch_id: str) -> Batch | None: ...
+    async def fetch(self, ref: str, sink: Callable[[bytes], None]) -> int | None:
+        """Stream a part into `sink`; returns the length the provider announced. `Gone` past retention."""
+        ...
+
+    async def cancel(self, batch_id: str) -> Batch | None: ...
+    async def remove_file(self, file_id: str) -> None: ...
+    async def knows_file(self, file_id: str) -> bool: ...
+    async def check_key(self) -> str:
+        """One cheap call that proves the key; returns what to tell the user."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Vendor(Protocol):
+    """What the entry point `overnight.providers` names: a vendor, before it is given an endpoint."""
+
+    name: str
+    key_variable: str
+    base_url_variable: str
+    default_base_url: str
+    models: tuple[str, ...]
+    emulator_path: str
+
+    def endpoint(self, environ: Mapping[str, str], model: Model | None) -> Endpoint:
+        """From the usual variables; Unauthorized names the variable that is missing."""
+        ...
+
+    def connect(self, endpoint: Endpoint) -> BatchProvider: ...

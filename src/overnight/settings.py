@@ -1,0 +1,72 @@
+"""What the surroundings say: where runs are kept, whether this is a rehearsal, and the environment with `.env`."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from dotenv import dotenv_values
+
+from overnight.core.errors import StudyError
+
+# Every variable that Overnight itself reads; the providers' own are in docs/providers.md.
+VARIABLES = {
+    "OVERNIGHT_RUNS": "folder that holds the runs (default: runs)",
+    "OVERNIGHT_EMULATE": "1 rehearses on the built-in emulator, as --emulate does",
+    "OVERNIGHT_TRUTH": "truth file for the emulator that --emulate starts",
+    "OVERNIGHT_TIME_SCALE": "how many times faster than real time a rehearsal runs (default: 600)",
+}
+REHEARSAL_SCALE = 600.0
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    runs: Path
+    emulate: bool = False
+    truth: Path | None = None
+    time_scale: float = 1.0
+    environ: dict[str, str] = {}
+
+    @property
+    def root(self) -> Path:
+        """Where runs are: a rehearsal's never lie beside real ones."""
+        return self.runs / ".rehearsal" if self.emulate else self.runs
+
+
+def settings(
+    *,
+    runs: str | Path | None = None,
+    emulate: bool | None = None,
+    truth: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Settings:
+    """Arguments first, then the environment, then `.env` in the working folder."""
+    values = {name: value for name, value in dotenv_values(".env").items() if value is not None}
+    values.update(os.environ if environ is None else environ)
+    rehearsal = _flag(values.get("OVERNIGHT_EMULATE")) if emulate is None else emulate
+    scale = _number(values, "OVERNIGHT_TIME_SCALE", REHEARSAL_SCALE if rehearsal else 1.0)
+    script = truth or values.get("OVERNIGHT_TRUTH")
+    return Settings(
+        runs=Path(runs or values.get("OVERNIGHT_RUNS") or "runs"),
+        emulate=rehearsal,
+        truth=Path(script) if script and rehearsal else None,
+        time_scale=scale,
+        environ=values,
+    )
+
+
+def _flag(text: str | None) -> bool:
+    return (text or "").strip().lower() not in ("", "0", "false", "no", "off")
+
+
+def _number(values: Mapping[str, str], name: str, default: float) -> float:
+    text = values.get(name)
+    if not text:
+        return default
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if number <= 0:
+        message = f"{name}: '{text}' is not a number above 0"
+        raise StudyError(message)
+    return number

@@ -1,0 +1,44 @@
+"""`attempts.parquet`: every try of every question, with the times and names that differ from run to run."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from overnight.core.ask import key_text
+from overnight.core.clock import time_text
+from overnight.core.shard import custom_id
+from overnight.ledger.answers import attempt_rows
+from overnight.ledger.shards import attempts
+from overnight.tables.parquet import write_parquet
+
+COLUMNS: dict[str, type[pl.DataType]] = {
+    "request_key": pl.String,
+    "shard": pl.Int64,
+    "attempt": pl.Int32,
+    "batch_id": pl.String,
+    "custom_id": pl.String,
+    "submitted_at": pl.String,
+    "received_at": pl.String,
+    "outcome": pl.String,
+    "cause": pl.String,
+    "detail": pl.String,
+    "raw_file": pl.String,
+    "raw_offset": pl.Int64,
+}
+
+
+def write_attempts(db: sqlite3.Connection, path: Path) -> int:
+    known = {attempt.id: attempt for attempt in attempts(db)}
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for key, shard, n, token, line, received, outcome, cause, detail, raw, offset, number in attempt_rows(db):
+            attempt = known[number]
+            yield (
+                key_text(key), shard, n, attempt.batch_id, custom_id(token, line), time_text(attempt.submitted_at),
+                time_text(received), outcome, cause, detail, raw, offset,
+            )  # fmt: skip
+
+    return write_parquet(path, COLUMNS, rows)

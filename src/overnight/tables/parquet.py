@@ -1,0 +1,49 @@
+"""Rows in, one Parquet file out: in constant memory, whole or not at all, the same bytes for the same rows."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from overnight.core.checkpoint import checkpoint
+from overnight.ledger.folder import sync_directory
+
+_CHUNK = 5_000
+# Fixed: the file's bytes must not depend on how fast rows came.
+_ROW_GROUP = 20_000
+
+Schema = Mapping[str, "pl.DataType | type[pl.DataType]"]
+
+
+def write_parquet(path: Path, schema: Schema, rows: Callable[[], Iterable[tuple[Any, ...]]]) -> int:
+    """Stream `rows` into `path`; returns how many there were."""
+    counted = 0
+
+    def source(
+        with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        nonlocal counted
+        del with_columns, predicate, n_rows, batch_size  # everything is wanted, in our own chunks
+        stream = iter(rows())
+        while chunk := list(islice(stream, _CHUNK)):
+            counted += len(chunk)
+            yield pl.DataFrame(chunk, schema=dict(schema), orient="row")
+
+    part = path.with_name(path.name + ".part")
+    frame = register_io_source(source, schema=pl.Schema(schema), is_pure=True)
+    frame.sink_parquet(part, compression="zstd", row_group_size=_ROW_GROUP, maintain_order=True, statistics=True)
+    _keep(part, path)
+    return counted
+
+
+def _keep(part: Path, path: Path) -> None:
+    with part.open("rb") as handle:
+        checkpoint("fsync tables")
+        os.fsync(handle.fileno())
+    part.replace(path)
+    sync_directory(path.parent)
+    checkpoint("kept tables")

@@ -1,0 +1,44 @@
+"""What the engine asks of a task: pure functions from items to questions and from answers to rows."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from overnight.core.ask import Arm, Ask, Item
+from overnight.core.result import Result
+
+Row = dict[str, Any]
+ColumnKind = Literal["text", "integer", "number", "boolean"]
+
+
+class Thread(msgspec.Struct, frozen=True, kw_only=True):
+    """One item's settled turns in one arm. Earlier questions are rendered again from the item, not stored."""
+
+    arm: Arm
+    item: Item
+    replicate: int
+    turns: tuple[Result, ...]
+
+
+class Task(Protocol):
+    """Asks per row."""
+
+    name: str
+    version: str
+    # The task's own columns in results.parquet, after the common ones.
+    columns: Mapping[str, ColumnKind]
+    # Whether `read` and `follow_up` look at the item's fields, or only at its id.
+    reads_items: bool
+
+    def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:
+        """The first questions about each item."""
+        ...
+
+    def follow_up(self, thread: Thread) -> Sequence[Ask]:
+        """What to ask next in this thread; nothing when it is over."""
+        ...
+
+    def read(self, thread: Thread) -> Iterator[Row]:
+        """One row of the task's own columns for each turn, in order."""
+        ...
