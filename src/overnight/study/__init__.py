@@ -1,0 +1,26 @@
+"""Studies: what a researcher writes, and what it comes to."""
+
+from overnight.study.arms import Grid, GridRule
+from overnight.study.identity import differences
+from overnight.study.items import ItemSource
+from overnight.study.models import ModelEntry
+from overnight.study.pace import BatchSettings, PollSettings
+from overnight.study.prompts import TemplateEntry
+from overnight.study.resolved import Resolved, ResolvedStage, definition, resolve
+from overnight.study.study import Study
+
+__all__ = [
+    "BatchSettings",
+    "Grid",
+    "GridRule",
+    "ItemSource",
+    "ModelEntry",
+    "PollSettings",
+    "Resolved",
+    "ResolvedStage",
+    "Study",
+    "TemplateEntry",
+    "definition",
+    "differences",
+    "resolve",
+]

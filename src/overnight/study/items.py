@@ -1,0 +1,196 @@
+"""The items of a study: a stream that can be read again, with ids that are text and unique."""
+
+from array import array
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from overnight.core.ask import Item
+from overnight.core.errors import StudyError, nearest
+from overnight.core.template import Template, columns_text, nearest_column
+from overnight.study.files import DelimitedRows, JsonLines, Row, Rows, TextFolder, TextLines
+from overnight.study.frames import ParquetRows, frame_kind
+from overnight.study.origin import Origin
+
+_FILE_KINDS = (".csv", ".tsv", ".jsonl", ".parquet", ".txt")
+
+
+class Needs(NamedTuple):
+    """What a study asks of each item: the columns of its templates, or the one that holds messages."""
+
+    templates: tuple[Template, ...] = ()
+    messages: str | None = None
+
+    def columns(self) -> frozenset[str]:
+        asked = frozenset(name for template in self.templates for name in template.names)
+        return asked if self.messages is None else asked | {self.messages}
+
+    def missing(self, columns: Collection[str]) -> str | None:
+        """What is wrong with items of these columns; None when all is well."""
+        if self.messages is not None and self.messages not in columns:
+            known = f"{columns_text(columns)}{nearest_column(self.messages, columns)}"
+            return f"`messages` asks for '{self.messages}', which is no column of the items; {known}"
+        return next(filter(None, (template.missing(columns) for template in self.templates)), None)
+
+
+class ItemSource:
+    """Items of one table, in constant memory but for a few bytes that each id leaves behind."""
+
+    def __init__(self, rows: Rows, id_column: str, needs: Needs) -> None:
+        self.name = rows.name
+        self.id_column = id_column
+        self.columns = rows.columns
+        self._rows = rows
+        self._needs = needs
+
+    def read(self) -> Iterator[Item]:
+        seen = SeenIds()
+        needed = self._needs.columns()
+        for number, fields in self._rows:
+            item = Item(self._id(number, fields), fields)
+            if not seen.add(item.id):
+                self._refuse_duplicate(item.id, number)
+            if not needed <= fields.keys():
+                raise StudyError(f"{self._rows.place(number)}: {self._needs.missing(fields.keys())}")
+            if self._is_empty(fields):
+                place = self._rows.place(number)
+                raise StudyError(f"{place}: the item '{item.id}' is empty: it has nothing but its id")
+            yield item
+        if not seen.count:
+            raise StudyError(f"{self.name}: there are no items")
+
+    def _id(self, number: int, fields: Row) -> str:
+        value = fields.get(self.id_column)
+        if value.__class__ is str and not value.isspace() and value:
+            return str(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return str(value)
+        problem = "is no text" if value and not isinstance(value, str) else "is empty"
+        if self.id_column not in fields:
+            near = nearest_column(self.id_column, fields.keys())
+            problem = f"is missing; {columns_text(fields.keys())}{near}"
+        raise StudyError(f"{self._rows.place(number)}: the id, column '{self.id_column}', {problem}")
+
+    def _refuse_duplicate(self, item_id: str, number: int) -> None:
+        """Two ids may leave the same mark: only a second look at the rows before this one can tell."""
+        for earlier, fields in self._rows:
+            if earlier == number:
+                return
+            if self._id(earlier, fields) == item_id:
+                places = f"{self._rows.place(number)}: the id '{item_id}' was used before, at"
+                raise StudyError(f"{places} {self._rows.place(earlier)}; ids must be unique")
+
+    def _is_empty(self, fields: Row) -> bool:
+        for column, value in fields.items():
+            if column != self.id_column and value is not None and not _is_blank(value):
+                return False
+        return len(fields) > 1
+
+
+class SeenIds:
+    """The ids so far, in 16 to 32 bytes each: a table of hashes, at most half of it filled.
+
+    A set of the same hashes takes four times as much, and a study may have millions of items.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._slots = array("Q", bytes(8 * 1024))
+
+    def add(self, item_id: str) -> bool:
+        """False when the id, or one with the same hash, was there already."""
+        # The bits are those of a C integer without a sign; zero marks a free slot.
+        mark = hash(item_id) & 0xFFFF_FFFF_FFFF_FFFF or 1
+        if not _put(self._slots, mark):
+            return False
+        self.count += 1
+        if self.count * 2 > len(self._slots):
+            self._grow()
+        return True
+
+    def _grow(self) -> None:
+        wider = array("Q", bytes(16 * len(self._slots)))
+        for mark in self._slots:
+            if mark:
+                _put(wider, mark)
+        self._slots = wider
+
+
+def _put(slots: "array[int]", mark: int) -> bool:
+    last = len(slots) - 1
+    at = mark & last
+    while held := slots[at]:
+        if held == mark:
+            return False
+        at = (at + 1) & last
+    slots[at] = mark
+    return True
+
+
+def _is_blank(value: Any) -> bool:
+    return isinstance(value, str) and (not value or value.isspace())
+
+
+def check_items(items: Any, origin: Origin) -> None:
+    """Whether this can be a table at all; files are looked at later."""
+    if isinstance(items, str | Path) or frame_kind(items):
+        return
+    wanted = "a file, a folder of .txt, a polars or pandas frame, or a list of mappings"
+    raise origin.error(("items",), f"wanted {wanted}, found {type(items).__name__}")
+
+
+def open_items(items: Any, id_column: str | None, origin: Origin, needs: Needs = Needs()) -> ItemSource:  # noqa: B008 - frozen
+    """A file's header is read here; its rows are not."""
+    rows = _rows(items, origin)
+    if isinstance(rows, TextLines | TextFolder) and id_column is not None:
+        raise origin.error(("id",), f"{rows.name} has no columns to choose the id from; leave `id` out")
+    return ItemSource(rows, _chosen_id(rows, id_column, origin), needs)
+
+
+def _rows(items: Any, origin: Origin) -> Rows:
+    if isinstance(items, str | Path):
+        return _file_rows(items, origin)
+    kind = frame_kind(items)
+    assert kind, "check_items comes first"
+    return kind(items, origin)
+
+
+def _file_rows(written: str | Path, origin: Origin) -> Rows:
+    path = origin.path(written)
+    if path.is_dir():
+        return TextFolder(path)
+    if not path.exists():
+        raise origin.error(("items",), f"{path}: no such file or folder")
+    match path.suffix.lower():
+        case ".csv":
+            return DelimitedRows(path, ",")
+        case ".tsv":
+            return DelimitedRows(path, "\t")
+        case ".jsonl":
+            return JsonLines(path)
+        case ".parquet":
+            return ParquetRows(path)
+        case ".txt":
+            return TextLines(path)
+        case other:
+            near = nearest(other, _FILE_KINDS)
+            kinds = f"{', '.join(_FILE_KINDS)}, or a folder of .txt"
+            raise origin.error(("items",), f"{path}: wanted a file that ends in {kinds}{near}")
+
+
+def _chosen_id(rows: Rows, written: str | None, origin: Origin) -> str:
+    columns = rows.columns if rows.columns is not None else _first_fields(rows)
+    if written is None:
+        return next((name for name in ("ID", "id") if name in columns), columns[0])
+    if written not in columns:
+        near = nearest_column(written, columns)
+        raise origin.error(("id",), f"{rows.name} has no column '{written}'; {columns_text(columns)}{near}")
+    return written
+
+
+def _first_fields(rows: Rows) -> tuple[str, ...]:
+    for number, fields in rows:
+        if not fields:
+            raise StudyError(f"{rows.place(number)}: the item has no fields")
+        return tuple(fields)
+    raise StudyError(f"{rows.name}: there are no items")

@@ -1,0 +1,175 @@
+"""The models of a study: what may be written about one, and what it comes to at its provider."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+import msgspec
+
+from overnight.core.ask import Model, Options, Thinking
+from overnight.core.errors import UnknownName, nearest
+from overnight.providers import Endpoint, notices, resolve_model, vendor
+from overnight.study.origin import Origin, Route
+from overnight.study.schema import read_schema
+
+THINKING_WORDS: tuple[str, ...] = get_args(get_args(Thinking)[0])
+APIS = ("chat", "responses")
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Twenty or more letters and digits in a row, both kinds among them: no variable is called that.
+_SECRET = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{20,}")
+_SECRET_STARTS = ("sk-", "sk_", "gsk_", "xai-", "AIza")
+
+
+class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """One entry of `models`. A list of thinking settings is as many arms."""
+
+    model: str
+    thinking: str | int | list[str | int] | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    stop: str | list[str] | None = None
+    system: str | None = None
+    json_schema: str | dict[str, Any] | None = None
+    api: str | None = None
+    extra: dict[str, Any] = {}
+    key: str | None = None
+    base_url: str | None = None
+
+
+class Candidate(NamedTuple):
+    """One model with one thinking setting; `entry` is its place in the study's list."""
+
+    entry: int
+    model: Model
+    system: str | None
+
+
+def entries(written: Sequence[str | ModelEntry]) -> tuple[ModelEntry, ...]:
+    return tuple(ModelEntry(model=entry) if isinstance(entry, str) else entry for entry in written)
+
+
+def check_models(written: Sequence[str | ModelEntry], origin: Origin) -> None:
+    """Everything about the entries that can be known without a provider."""
+    if not written:
+        raise origin.error(("models",), "at least one model is needed")
+    for index, entry in enumerate(entries(written)):
+        _check_entry(entry, origin, ("models", index))
+
+
+def _check_entry(entry: ModelEntry, origin: Origin, route: Route) -> None:
+    if not entry.model.strip():
+        raise origin.error(route, "the name of the model is empty")
+    _check_between(entry.temperature, 2, origin, (*route, "temperature"))
+    _check_between(entry.top_p, 1, origin, (*route, "top_p"))
+    if entry.max_tokens is not None and entry.max_tokens < 1:
+        raise origin.error((*route, "max_tokens"), f"{entry.max_tokens} is less than 1")
+    if entry.api is not None and entry.api not in APIS:
+        near = nearest(entry.api, APIS)
+        raise origin.error((*route, "api"), f"wanted chat or responses, found '{entry.api}'{near}")
+    if any(not stop for stop in _listed(entry.stop)):
+        raise origin.error((*route, "stop"), "an empty text stops nothing")
+    if entry.system is not None and not entry.system.strip():
+        raise origin.error((*route, "system"), "the text is empty")
+    _check_thinking(entry, origin, (*route, "thinking"))
+    _check_key(entry.key, origin, (*route, "key"))
+    _check_base_url(entry.base_url, origin, (*route, "base_url"))
+
+
+def _check_between(value: float | None, most: int, origin: Origin, route: Route) -> None:
+    if value is not None and not 0 <= value <= most:
+        raise origin.error(route, f"{value:g} is not between 0 and {most}")
+
+
+def _check_thinking(entry: ModelEntry, origin: Origin, route: Route) -> None:
+    listed = isinstance(entry.thinking, list)
+    settings = _listed(entry.thinking)
+    if listed and not settings:
+        raise origin.error(route, "the list is empty")
+    for index, setting in enumerate(settings):
+        here = (*route, index) if listed else route
+        if isinstance(setting, int) and setting < 1:
+            raise origin.error(here, f"a token budget of {setting} is less than 1; to switch thinking off write off")
+        if isinstance(setting, str) and setting not in THINKING_WORDS:
+            choices = f"wanted {', '.join(THINKING_WORDS)} or a token budget"
+            raise origin.error(here, f"{choices}, found '{setting}'{nearest(setting, THINKING_WORDS)}")
+        if setting in settings[:index]:
+            raise origin.error(here, f"{setting} is listed twice")
+
+
+def _check_key(key: str | None, origin: Origin, route: Route) -> None:
+    """Never shows the value: it may be the secret itself."""
+    if key is None:
+        return
+    if key.startswith(_SECRET_STARTS) or _SECRET.search(key):
+        wanted = "write the name of the environment variable that holds it, such as OPENAI_API_KEY"
+        raise origin.error(route, f"this looks like an API key; {wanted}")
+    if not _VARIABLE.fullmatch(key):
+        raise origin.error(route, "wanted the name of an environment variable, such as OPENAI_API_KEY")
+
+
+def _check_base_url(url: str | None, origin: Origin, route: Route) -> None:
+    if url is None:
+        return
+    if not re.match(r"https?://[^/\s]", url):
+        raise origin.error(route, "wanted an address that begins with http:// or https://")
+    if "@" in url.split("/")[2]:
+        raise origin.error(route, "an address with a password in it; name the variable that holds it in `key`")
+
+
+def resolve_models(written: Sequence[str | ModelEntry], origin: Origin) -> tuple[list[Candidate], list[str]]:
+    """Every entry with every thinking setting, passed by its provider's rules; and what the user should know."""
+    candidates: list[Candidate] = []
+    notes: list[str] = []
+    for index, entry in enumerate(entries(written)):
+        provider, name = _resolved_name(entry, origin, ("models", index))
+        if "/" not in entry.model:
+            notes.append(f"models[{index}]: {entry.model} is taken as {provider}/{name}")
+        for options in _options(entry, origin, ("models", index)):
+            model = Model(provider=provider, name=name, options=options, key=entry.key, base_url=entry.base_url)
+            _check_rules(model, origin, ("models", index))
+            notes += notices(model)
+            candidates.append(Candidate(index, model, entry.system))
+    return candidates, list(dict.fromkeys(notes))
+
+
+def _resolved_name(entry: ModelEntry, origin: Origin, route: Route) -> tuple[str, str]:
+    try:
+        return resolve_model(entry.model)
+    except UnknownName as error:
+        raise origin.error(route, str(error), UnknownName) from None
+
+
+def _options(entry: ModelEntry, origin: Origin, route: Route) -> list[Options]:
+    shared = Options(
+        temperature=entry.temperature,
+        top_p=entry.top_p,
+        max_tokens=entry.max_tokens,
+        seed=entry.seed,
+        stop=tuple(_listed(entry.stop)),
+        json_schema=read_schema(entry.json_schema, origin, (*route, "json_schema")),
+        api=cast(Literal["chat", "responses"] | None, entry.api),
+        extra=entry.extra,
+    )
+    settings = _listed(entry.thinking) or [None]
+    return [msgspec.structs.replace(shared, thinking=setting) for setting in settings]
+
+
+def _check_rules(model: Model, origin: Origin, route: Route) -> None:
+    """A provider's sentence begins with the field that it is about."""
+    unused = Endpoint(base_url="http://unused", key="unused")
+    problems = vendor(model.provider).connect(unused).problems(model)
+    if not problems:
+        return
+    field, colon, rest = problems[0].partition(": ")
+    if colon and field in ModelEntry.__struct_fields__:
+        raise origin.error((*route, field), "; ".join([rest, *problems[1:]]))
+    raise origin.error(route, "; ".join(problems))
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,68 @@
+"""Where a study was written: the place that every complaint about it begins with."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from overnight.core.errors import StudyError, nearest
+
+# The way to a value inside the study: ("models", 1, "temperature").
+Route = tuple[str | int, ...]
+# Line and column, both counted from 1.
+Mark = tuple[int, int]
+
+
+class Origin:
+    """A file with the marks of its keys and values, or a place in a program that has none."""
+
+    def __init__(
+        self,
+        name: str = "study",
+        folder: Path = Path(),
+        keys: Mapping[Route, Mark] | None = None,
+        values: Mapping[Route, Mark] | None = None,
+    ) -> None:
+        self.name = name
+        self.folder = folder
+        self._keys = keys or {}
+        self._values = values or {}
+
+    def __repr__(self) -> str:
+        return f"Origin({self.name!r})"
+
+    def error(self, route: Route, message: str, kind: type[StudyError] = StudyError) -> StudyError:
+        """`essay.yaml:7:16: models[1].temperature: message`, or without the numbers."""
+        return kind(f"{self.at(route)}: {message}")
+
+    def key_error(self, parent: Route, key: str, message: str) -> StudyError:
+        """The same about a key itself, which is not part of the study."""
+        place = _placed(self.name, self._keys.get((*parent, key)))
+        return StudyError(": ".join(part for part in (place, route_text(parent), message) if part))
+
+    def unknown_key(self, parent: Route, key: str, known: Collection[str]) -> StudyError:
+        return self.key_error(parent, key, f"unknown key '{key}'{nearest(key, known)}")
+
+    def at(self, route: Route) -> str:
+        """The place of a value: its own mark, or that of what it is part of."""
+        place = _placed(self.name, self._mark(route))
+        return f"{place}: {route_text(route)}" if route else place
+
+    def path(self, written: str | Path) -> Path:
+        """A file named in the study: relative to the study's own folder."""
+        return self.folder / written
+
+    def _mark(self, route: Route) -> Mark | None:
+        for length in range(len(route), -1, -1):
+            mark = self._values.get(route[:length])
+            if mark:
+                return mark
+        return None
+
+
+def _placed(name: str, mark: Mark | None) -> str:
+    return f"{name}:{mark[0]}:{mark[1]}" if mark else name
+
+
+def route_text(route: Route) -> str:
+    """`models[1].temperature`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in route)
+    return text.removeprefix(".")

@@ -1,0 +1,53 @@
+"""How a study travels: the size of its batches, how often to look after them, and for how long."""
+
+import math
+
+import msgspec
+
+from overnight.core.clock import seconds_of
+from overnight.core.errors import StudyError
+from overnight.study.origin import Origin
+
+
+class BatchSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """At most so many requests in one batch, or so many batches for each arm; else as the provider allows."""
+
+    max_requests: int | None = None
+    segments: int | None = None
+
+
+class PollSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds between two rounds of looking, and between two batches within a round."""
+
+    interval_seconds: float = 60.0
+    per_job_delay: float = 2.0
+
+
+def check_batch(batch: BatchSettings | None, origin: Origin) -> None:
+    if batch is None:
+        return
+    if batch.max_requests is not None and batch.segments is not None:
+        raise origin.error(("batch",), "`max_requests` and `segments` exclude each other; keep one of them")
+    for field in BatchSettings.__struct_fields__:
+        value = getattr(batch, field)
+        if value is not None and value < 1:
+            raise origin.error(("batch", field), f"{value} is less than 1")
+
+
+def check_poll(poll: PollSettings | None, origin: Origin) -> None:
+    if poll is None:
+        return
+    if not 0 < poll.interval_seconds < math.inf:
+        raise origin.error(("poll", "interval_seconds"), f"{poll.interval_seconds:g} is not more than 0 seconds")
+    if not 0 <= poll.per_job_delay < math.inf:
+        raise origin.error(("poll", "per_job_delay"), f"{poll.per_job_delay:g} is less than 0 seconds")
+
+
+def timeout_seconds(timeout: str | float, origin: Origin) -> float:
+    try:
+        seconds = seconds_of(timeout)
+    except StudyError as error:
+        raise origin.error(("timeout",), str(error).removeprefix("duration: ")) from None
+    if not 0 < seconds < math.inf:
+        raise origin.error(("timeout",), f"{timeout} is no time at all; write something like 90s, 10m, 24h")
+    return seconds

@@ -1,0 +1,107 @@
+"""Turning what was written into typed values, and what does not fit into a sentence with its place."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from overnight.core.errors import StudyError
+from overnight.study.origin import Origin, Route
+
+T = TypeVar("T")
+
+_MISFIT = re.compile(r"Expected `(?P<wanted>[^`]*)`, got `[^`]*`")
+_ABSENT = re.compile(r"Object missing required field `(?P<field>[^`]*)`")
+_PLACE = re.compile(r" - at (?:`key` in )?`\$(?P<steps>[^`]*)`$")
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_KINDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+}
+# A value is quoted in a message up to this length.
+_SHOWN = 40
+
+
+def plain_settings(value: Any, origin: Origin, route: Route) -> Any:
+    """Lists, mappings and scalars only: what a program hands over in the form that a file has."""
+    try:
+        return msgspec.to_builtins(value, enc_hook=_path_text)
+    except (TypeError, NotImplementedError) as error:
+        raise origin.error(route, f"has a value that cannot be written in a study ({error})") from None
+
+
+def _path_text(value: Any) -> str:
+    if isinstance(value, Path):
+        return str(value)
+    raise NotImplementedError(type(value).__name__)
+
+
+def shaped(raw: Mapping[str, Any], kind: type[T], origin: Origin) -> T:
+    """The mapping as a struct of this kind; every key must be one of its fields, at every depth."""
+    _refuse_unknown_keys(raw, inspect.type_info(kind), (), origin)
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise _in_words(str(error), raw, origin) from None
+
+
+def _refuse_unknown_keys(value: Any, kind: inspect.Type, route: Route, origin: Origin) -> None:
+    if isinstance(kind, inspect.UnionType):
+        for one in kind.types:
+            _refuse_unknown_keys(value, one, route, origin)
+    elif isinstance(kind, inspect.StructType) and isinstance(value, dict):
+        fields = {field.name: field.type for field in kind.fields}
+        for key, inner in value.items():
+            if key not in fields:
+                raise origin.unknown_key(route, str(key), fields)
+            _refuse_unknown_keys(inner, fields[key], (*route, key), origin)
+    elif isinstance(kind, inspect.ListType) and isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            _refuse_unknown_keys(inner, kind.item_type, (*route, index), origin)
+
+
+def _in_words(message: str, raw: Any, origin: Origin) -> StudyError:
+    place = _PLACE.search(message)
+    steps = _STEP.finditer(place["steps"]) if place else ()
+    route: Route = tuple(step[1] or int(step[2]) for step in steps)
+    if absent := _ABSENT.match(message):
+        return origin.error(route, f"`{absent['field']}` is missing")
+    misfit = _MISFIT.match(message)
+    if not misfit:
+        return origin.error(route, message)
+    wanted = [_KINDS[kind] for kind in misfit["wanted"].split(" | ") if kind in _KINDS]
+    found = _at(raw, route)
+    hint = "; put it in quotes" if "text" in wanted and isinstance(found, int | float) else ""
+    return origin.error(route, f"wanted {' or '.join(wanted)}, found {found_text(found)}{hint}")
+
+
+def _at(raw: Any, route: Route) -> Any:
+    for step in route:
+        raw = raw[step]
+    return raw
+
+
+def found_text(value: Any) -> str:
+    """What was found, in the words of the file."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return f"the number {value}"
+        case str():
+            return f"the text '{value[:_SHOWN]}{'...' if len(value) > _SHOWN else ''}'"
+        case list() | tuple():
+            return "a list"
+        case dict():
+            return "a mapping"
+        case _:
+            return f"a {type(value).__name__}"

@@ -1,0 +1,170 @@
+"""The task `generate`: each item is put to each arm, as often as there are replicates, and answered in text."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from overnight.core.ask import Arm, Ask, Item, Message, Role, Thinking
+from overnight.core.errors import StudyError
+from overnight.core.template import Template, columns_text, nearest_column
+from overnight.tasks._contract import ColumnKind, Row, Thread
+
+# Votes of a template's second listing begin here: replicates that are added later never meet them.
+MOST_REPLICATES = 1_000_000
+
+_JSON_TYPES: Mapping[type, tuple[str, ...]] = {
+    dict: ("object",),
+    list: ("array",),
+    str: ("string",),
+    bool: ("boolean",),
+    int: ("integer", "number"),
+    float: ("number",),
+    type(None): ("null",),
+}
+
+
+class _Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A message as an item may hold it: anything more in it would be lost on the way, so it is refused."""
+
+    role: Role
+    content: str
+
+
+class _Branch(NamedTuple):
+    """An arm, which of the rendered prompts it is asked, and where its votes begin."""
+
+    arm: Arm
+    prompt: int
+    first_vote: int
+
+
+class Generate:
+    """Templates are filled from an item's fields; or a column holds the messages themselves."""
+
+    name = "generate"
+    version = "1"
+    columns: Mapping[str, ColumnKind] = {"template": "text", "thinking": "text", "parsed": "boolean"}
+    reads_items = False
+
+    def __init__(
+        self,
+        arms: Sequence[Arm],
+        *,
+        templates: Mapping[str, Template] | None = None,
+        messages: str | None = None,
+        systems: Mapping[str, Template] | None = None,
+        replicates: int = 1,
+    ) -> None:
+        """`templates` go by template name, `systems` by arm name; `messages` is a column instead of templates."""
+        self._column = messages
+        self._replicates = replicates
+        self._prompts: list[tuple[Template | None, Template | None]] = []
+        self._branches: list[_Branch] = []
+        first_votes = vote_starts(templates or {})
+        for arm in arms:
+            prompt = ((templates or {}).get(arm.template), (systems or {}).get(arm.name))
+            if prompt not in self._prompts:
+                self._prompts.append(prompt)
+            place = self._prompts.index(prompt)
+            self._branches.append(_Branch(arm, place, first_votes.get(arm.template, 0)))
+
+    def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - nothing is drawn here
+        for item in items:
+            prompts = [self._messages(item, template, system) for template, system in self._prompts]
+            for arm, place, first_vote in self._branches:
+                for replicate in range(self._replicates):
+                    yield Ask(
+                        arm=arm,
+                        item=item.id,
+                        messages=prompts[place],
+                        replicate=replicate,
+                        vote=first_vote + replicate,
+                    )
+
+    def follow_up(self, thread: Thread) -> Sequence[Ask]:  # noqa: ARG002 - one turn is all there is
+        return ()
+
+    def read(self, thread: Thread) -> Iterator[Row]:
+        options = thread.arm.model.options
+        for result in thread.turns:
+            parsed = None
+            if options.json_schema is not None and result.answer is not None:
+                parsed = admits(options.json_schema, result.answer)
+            yield {
+                "template": thread.arm.template,
+                "thinking": thinking_text(options.thinking),
+                "parsed": parsed,
+            }
+
+    def _messages(self, item: Item, template: Template | None, system: Template | None) -> tuple[Message, ...]:
+        if template:
+            asked: tuple[Message, ...] = (Message("user", _rendered(template, item)),)
+        else:
+            asked = self._written_messages(item)
+        instruction = system.render(item.fields) if system else ""
+        if not instruction:
+            return asked
+        if asked[0].role == "system":
+            raise StudyError(f"item '{item.id}' has a system message of its own; leave out `system`")
+        return (Message("system", instruction), *asked)
+
+    def _written_messages(self, item: Item) -> tuple[Message, ...]:
+        column = self._column
+        if column is None or column not in item.fields:
+            columns = item.fields.keys()
+            known = f"{columns_text(columns)}{nearest_column(column or '', columns)}"
+            raise StudyError(f"item '{item.id}' has no column '{column}' with its messages; {known}")
+        try:
+            return messages_of(item.fields[column])
+        except (msgspec.DecodeError, UnicodeEncodeError) as error:
+            wanted = 'wanted a list like [{"role": "user", "content": "..."}]'
+            raise StudyError(f"item '{item.id}', column '{column}': {wanted}; {error}") from None
+
+
+def vote_starts(templates: Mapping[str, Template]) -> dict[str, int]:
+    """The same text under another name is another vote: each listing of a text has numbers of its own."""
+    listed: dict[str, int] = {}
+    starts: dict[str, int] = {}
+    for name, template in templates.items():
+        copy = listed.get(template.text, 0)
+        listed[template.text] = copy + 1
+        starts[name] = copy * MOST_REPLICATES
+    return starts
+
+
+def messages_of(value: Any) -> tuple[Message, ...]:
+    """The messages an item holds, as a list or as its JSON text; at least one."""
+    if isinstance(value, str):
+        turns = msgspec.json.decode(value, type=list[_Turn])
+    else:
+        turns = msgspec.convert(value, list[_Turn])
+    if not turns:
+        raise msgspec.ValidationError("the list is empty")
+    return tuple(Message(turn.role, turn.content) for turn in turns)
+
+
+def thinking_text(thinking: Thinking | None) -> str:
+    """As tables and arm names show it."""
+    return "default" if thinking is None else str(thinking)
+
+
+def admits(schema: Mapping[str, Any], answer: str) -> bool:
+    """Whether the answer is JSON of the schema's outermost type, with every field it requires there."""
+    try:
+        value = msgspec.json.decode(answer)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return False
+    wanted = schema.get("type", ["object", "array"])
+    types = wanted if isinstance(wanted, list) else [wanted]
+    if not any(kind in types for kind in _JSON_TYPES[type(value)]):
+        return False
+    required = schema.get("required", [])
+    return not isinstance(value, dict) or all(name in value for name in required)
+
+
+def _rendered(template: Template, item: Item) -> str:
+    text = template.render(item.fields)
+    if not text or text.isspace():
+        raise StudyError(f"item '{item.id}': template '{template.name}' comes out empty")
+    return text
