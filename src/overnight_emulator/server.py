@@ -42,6 +42,7 @@ def application(world: World, dialects: tuple[Dialect, ...]) -> web.Application:
     async def date(request: web.Request, response: web.StreamResponse) -> None:
         moment = request.get(_MOMENT) or world.clock.now()
         response.headers["Date"] = formatdate(moment, usegmt=True)
+        response.headers.pop("Last-Modified", None)  # the disk knows real time only
 
     async def run(_: web.Application) -> None:
         await world.works.start()

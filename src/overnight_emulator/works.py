@@ -45,20 +45,20 @@ class Works:
         self._jobs: dict[str, asyncio.Task[None]] = {}
         self._validating = ThreadPoolExecutor(1, "validation")
         self._executing = ThreadPoolExecutor(1, "execution")
-        self._changed = asyncio.Event()
-        self._timer: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
         """Take up every batch that had not ended when the emulator was stopped."""
         for batch in self._store.open_batches():
             self._watch(batch)
-        self._timer = asyncio.create_task(self._keep_time())
 
     async def stop(self) -> None:
-        tasks = [*self._jobs.values(), *([self._timer] if self._timer else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._timer is not None:
+            self._timer.cancel()
+        jobs = list(self._jobs.values())
+        for job in jobs:
+            job.cancel()
+        await asyncio.gather(*jobs, return_exceptions=True)
         self._validating.shutdown(cancel_futures=True)
         self._executing.shutdown(cancel_futures=True)
 
@@ -103,8 +103,7 @@ class Works:
 
     async def settle_all(self) -> None:
         """The same, and wait until the worker threads have nothing left to do that is due."""
-        self._changed.set()
-        self.settle()
+        self._wake()
         while self._jobs:
             await asyncio.gather(*self._jobs.values())
             self.settle()
@@ -156,16 +155,20 @@ class Works:
         moment = _next_moment(batch)
         if math.isfinite(moment):
             heapq.heappush(self._moments, (moment, batch.id))
-            self._changed.set()
+            if self._moments[0] == (moment, batch.id):
+                self._set_timer()
 
-    async def _keep_time(self) -> None:
-        while True:
-            self._changed.clear()
-            wait = self._clock.real_seconds(self._moments[0][0] - self._clock.now()) if self._moments else None
-            try:
-                await asyncio.wait_for(self._changed.wait(), wait)
-            except TimeoutError:
-                self.settle()
+    def _wake(self) -> None:
+        self.settle()
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        """Wake at the earliest moment; one that was dealt with in the meantime wakes it for nothing, once."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._moments:
+            wait = self._clock.real_seconds(self._moments[0][0] - self._clock.now())
+            self._timer = asyncio.get_running_loop().call_later(wait, self._wake)
 
     async def _check(self, batch: Batch) -> None:
         rows = self._formats[batch.dialect]
