@@ -8,7 +8,7 @@ import msgspec
 from overnight.core.errors import Unavailable
 from overnight.providers._complaint import Complaint, complaint_of, scrub
 from overnight.providers._contract import Batch, Counts, Fence, Intent, Limits, Phase, Refusal, RefusalKind
-from overnight.providers._wire import Reply
+from overnight.providers._wire import UNSETTLED, Reply
 
 PHASES: dict[str, Phase] = {
     "validating": "running",
@@ -44,7 +44,6 @@ _KINDS: dict[str, RefusalKind] = {
 _STATUS_KINDS: dict[int, RefusalKind] = {
     401: "unauthorized",
     403: "unauthorized",
-    409: "throttled",
     413: "too_large",
     429: "throttled",
     529: "throttled",
@@ -82,7 +81,7 @@ class _Batch(msgspec.Struct):
 
 
 class _Page(msgspec.Struct):
-    data: list[msgspec.Raw] = []
+    data: list[msgspec.Raw]
     has_more: bool | None = None
 
 
@@ -118,7 +117,9 @@ def read_page(body: bytes) -> Page:
         page = msgspec.json.decode(body, type=_Page)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise Unavailable("openai: the listing is not in OpenAI's format (is the base URL right?)") from None
-    return Page(tuple(read_batch(bytes(one)) for one in page.data), bool(page.has_more))
+    # A listing proves absence, so its end must be said, or shown by a page with nothing on it.
+    more = page.has_more if page.has_more is not None else bool(page.data)
+    return Page(tuple(read_batch(bytes(one)) for one in page.data), more)
 
 
 def _batch(found: _Batch) -> Batch:
@@ -152,7 +153,8 @@ def _validation_refusal(faults: _Faults | None) -> Refusal:
 
 def create_refusal(reply: Reply, secret: str = "") -> Refusal | None:
     """Why a create was refused; None when the answer leaves open whether it was."""
-    if reply.ok or reply.status == 408 or (reply.status >= 500 and reply.status != 529):
+    definite = 400 <= reply.status < 500 and reply.status not in UNSETTLED
+    if not definite and reply.status != 529:
         return None
     said = complaint_of(reply.body, secret)
     kind = kind_of(said) or _STATUS_KINDS.get(reply.status, "invalid")

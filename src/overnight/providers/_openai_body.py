@@ -5,6 +5,7 @@ encoding of its words and a few joins of bytes.
 """
 
 import re
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -146,7 +147,7 @@ class _Line(msgspec.Struct):
     custom_id: str | None = None
     method: str | None = None
     url: str | None = None
-    body: msgspec.Raw | None = None
+    body: msgspec.Raw = msgspec.Raw()
 
 
 class _Body(msgspec.Struct):
@@ -165,16 +166,21 @@ def read_line(given: bytes) -> ReadyLine:
         raise StudyError(f"method: {_shown(found.method)}; wanted POST")
     if found.url not in _APIS:
         raise StudyError(f"url: {_shown(found.url)}; wanted one of {', '.join(_APIS)}")
-    if found.body is None:
-        raise StudyError("body: missing; wanted the request as an object")
     body = bytes(found.body)
+    if not body:
+        raise StudyError("body: missing; wanted the request as an object")
     asked = _parsed(body, _Body, "body")
     if not asked.model:
         raise StudyError("body.model: missing; wanted the model's name")
     if asked.stream not in (None, False):
         raise StudyError("body.stream: a batch cannot stream; leave it out")
-    model = Model(provider="openai", name=asked.model, options=Options(api=_APIS[found.url]))
-    return ReadyLine(custom_id=found.custom_id, model=model, body=body)
+    return ReadyLine(custom_id=found.custom_id, model=_ready_model(asked.model, _APIS[found.url]), body=body)
+
+
+@lru_cache(maxsize=_FORMS_KEPT)
+def _ready_model(name: str, api: Api) -> Model:
+    """One object for all lines of a model, so that its form is made once."""
+    return Model(provider="openai", name=name, options=Options(api=api))
 
 
 def _parsed(given: bytes, into: type[T], where: str) -> T:

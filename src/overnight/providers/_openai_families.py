@@ -59,7 +59,7 @@ def _responses_only(name: str, *patterns: str, efforts: tuple[str, ...] | None, 
 UNKNOWN = Family(name="any other name", patterns=("*",), efforts=None)
 
 FAMILIES: tuple[Family, ...] = (
-    _responses_only("deep research", "o[1-9]*-deep-research*", efforts=("medium",), schema=False),
+    _responses_only("deep research", "*-deep-research*", efforts=("medium",), schema=False),
     _responses_only("computer use", "computer-use-*", efforts=None, schema=False),
     _responses_only("codex", "gpt-*codex*", "codex-*", efforts=_LEVELS),
     _responses_only("o-series pro", "o[1-9]-pro*", efforts=_LEVELS),

@@ -35,6 +35,8 @@ from overnight.providers._complaint import complaint_of, scrub
 Verb = Literal["upload", "list", "create", "retrieve", "fetch", "cancel", "delete"]
 T = TypeVar("T")
 
+# Codes of the 4xx family that say nothing against the request itself.
+UNSETTLED: frozenset[int] = frozenset({408, 409, 425, 499})
 _MOST_HOPS = 5
 _MOVED = frozenset({301, 302, 303, 307, 308})
 _BROKEN_WIRE = (aiohttp.ClientError, OSError, TimeoutError)
@@ -281,13 +283,15 @@ class Wire:
     def _next_stop(self, what: str, method: str, response: aiohttp.ClientResponse, *, roam: bool) -> URL:
         try:
             url = response.url.join(URL(response.headers["Location"], encoded=True))
-            origin = url.origin()
+            place = f"{url.scheme}://{url.host}:{url.port}"
         except ValueError:
-            raise Unavailable(f"{self._vendor}: {what} was redirected to an address of no use") from None
-        downgraded = response.url.scheme == "https" and url.scheme != "https"
-        if method != "GET" or downgraded or not (roam or origin == self._origin):
+            url, place = response.url, ""
+        if not place or url.scheme not in ("http", "https"):
+            raise Unavailable(f"{self._vendor}: {what} was redirected to an address of no use")
+        downgraded = response.url.scheme == "https" and url.scheme == "http"
+        if method != "GET" or downgraded or not (roam or url.origin() == self._origin):
             raise Rejected(
-                f"{self._vendor}: {what} was redirected to {origin}, where the key does not go; "
+                f"{self._vendor}: {what} was redirected to {place}, where the key does not go; "
                 f"if that is the right place, make it the base URL"
             )
         return url
@@ -321,7 +325,7 @@ class Wire:
             return Unauthorized(words)
         if reply.status == 429:
             return Throttled(words, reply.retry_after)
-        if reply.status >= 500 or reply.status == 408:
+        if reply.status >= 500 or reply.status in UNSETTLED:
             return Unavailable(words)
         return Rejected(words)
 
