@@ -1,0 +1,76 @@
+"""Overnight: language-model evaluations in bulk, through half-price batch APIs.
+
+import overnight as on
+
+run = on.run("study.yaml")      # sends it, waits, survives anything
+run.results()                   # a polars frame
+"""
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from overnight.api import (
+        Plan,
+        Run,
+        RunStatus,
+        adopt,
+        audit_log,
+        cancel,
+        keys,
+        plan,
+        rebuild,
+        resolve_shard,
+        results,
+        resume,
+        run,
+        status,
+        submit,
+        watch,
+    )
+    from overnight.core.errors import OvernightError
+    from overnight.study import Study
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "OvernightError",
+    "Plan",
+    "Run",
+    "RunStatus",
+    "Study",
+    "adopt",
+    "audit_log",
+    "cancel",
+    "emulate",
+    "keys",
+    "plan",
+    "rebuild",
+    "resolve_shard",
+    "results",
+    "resume",
+    "run",
+    "status",
+    "submit",
+    "watch",
+]
+
+_HOMES = {"Study": "overnight.study", "OvernightError": "overnight.core.errors"}
+
+
+def emulate(on: bool = True) -> None:
+    """From here on, every verb rehearses on the built-in emulator; `emulate(False)` ends that."""
+    os.environ["OVERNIGHT_EMULATE"] = "1" if on else "0"
+
+
+def __getattr__(name: str) -> Any:
+    """Names are fetched when they are first used: importing Overnight costs next to nothing."""
+    if name not in __all__:
+        message = f"module 'overnight' has no attribute '{name}'"
+        raise AttributeError(message)
+    return getattr(import_module(_HOMES.get(name, "overnight.api")), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -127,6 +127,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     estimate: int
     sha256: str
     intended_at: float
+    # The batch was made elsewhere: its custom ids are its maker's, not ours.
+    adopted: bool = False
     state: State = "intended"
     file_id: str | None = None
     fence_newest: str | None = None

@@ -17,7 +17,7 @@ async def check_accounts(scene: Scene, *, accept: bool) -> None:
     strangers: dict[tuple[int, int], list[Attempt]] = {}
     for attempt in attempts(reader):
         desk = scene.desk_of(attempt.arm)
-        at_stake = attempt.state not in ("intended", "closed")
+        at_stake = attempt.state not in ("intended", "fetched", "closed")
         if at_stake and account_root(reader, attempt.account) != account_root(reader, desk.account):
             strangers.setdefault((attempt.account, desk.account), []).append(attempt)
     for (old, new), open_attempts in strangers.items():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from overnight.core.attempt import Attempt, Closed, Ended, Fetched
 from overnight.core.errors import Gone, Unavailable
-from overnight.core.result import Cause, Line, failed
+from overnight.core.result import Cause, Line, Result, failed
 from overnight.core.shard import line_of
 from overnight.engine.decisions import Download, backoff, complete, row_fate
 from overnight.engine.desk import Desk
@@ -29,7 +29,7 @@ from overnight.ledger.answers import (
 )
 from overnight.ledger.folder import DurableFile
 from overnight.ledger.questions import register_pending, settle_pending
-from overnight.ledger.shards import finish_shard, record
+from overnight.ledger.shards import finish_shard, foreign_lines, record
 from overnight.providers._contract import BatchProvider, Counts
 
 Settling = tuple[Landed, Fate]
@@ -74,13 +74,17 @@ class Arrivals:
         self._desk = desk
         self._attempt = attempt
         self._rows: list[tuple[int, int]] = []
+        self._foreign: dict[str, int] | None = None
         self._strange: Counter[str] = Counter()
         self._counted_rows = 0
         self._counted_tokens = 0
 
     async def bring_in(self) -> Attempt:
         """Download, read, and close; ask the provider a second time about rows that did not come."""
-        self._rows = await asyncio.to_thread(lambda: rows_of(self._scene.db.reader(), self._attempt.shard))
+        db, shard = self._scene.db, self._attempt.shard
+        self._rows = await asyncio.to_thread(lambda: rows_of(db.reader(), shard))
+        if self._attempt.adopted:
+            self._foreign = await asyncio.to_thread(lambda: foreign_lines(db.reader(), shard))
         if self._attempt.state == "ended":
             await self._download(1)
         await self._read_files()
@@ -190,12 +194,19 @@ class Arrivals:
         if decoded.custom_id is None or decoded.result is None:
             self._strange["unreadable lines"] += 1
             return None
-        row = line_of(self._attempt.token, decoded.custom_id)
+        if self._foreign is not None:
+            row = self._foreign.get(decoded.custom_id)
+        else:
+            row = line_of(self._attempt.token, decoded.custom_id)
         if row is None or row >= len(self._rows):
             self._strange["lines with a foreign custom id"] += 1
             return None
         landed = Landed(line=row, result=decoded.result, file=number, offset=offset, length=length)
-        return landed, row_fate(decoded.result, self._rows[row][1])
+        return landed, self._fate(decoded.result, row)
+
+    def _fate(self, result: Result, row: int) -> Fate:
+        tries = self._rows[row][1]
+        return row_fate(result, tries) if self._scene.can_ask_again else Fate(final=True, tries=tries + 1)
 
     async def _take_in(self, file: int, end: int, landed: list[Settling]) -> None:
         scene, attempt, at = self._scene, self._attempt, self._scene.now()
@@ -237,7 +248,7 @@ class Arrivals:
         scene, attempt, at = self._scene, self._attempt, self._scene.now()
         cause = _ABSENT.get(self._phase, "missing")
         result = failed(cause, self._ended.message)
-        landed = [(Landed(line=line, result=result), row_fate(result, self._rows[line][1])) for line in missing]
+        landed = [(Landed(line=line, result=result), self._fate(result, line)) for line in missing]
 
         def fact(db: sqlite3.Connection) -> tuple[Attempt, list[Settling], dict[int, int]]:
             fresh = take_in(db, attempt.id, self._rows, landed, at)

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Iterable
+from functools import partial
 
 from overnight.core.attempt import Attempt
 from overnight.core.errors import OvernightError, ProviderError
@@ -16,7 +17,7 @@ from overnight.engine.patience import NotNow, Stopped
 from overnight.engine.scene import Scene
 from overnight.ledger.answers import queued
 from overnight.ledger.identity import get_fact
-from overnight.ledger.shards import ArmPacking, attempts, intend, next_token, pack_queue, waiting_shards
+from overnight.ledger.shards import ArmPacking, abandon, attempts, intend, next_token, pack_queue, waiting_shards
 
 # When nothing happens by itself, look again this often whether a shard may go.
 _LOOK_AGAIN = 60.0
@@ -30,6 +31,7 @@ class Conductor:
         max_requests: int | None = None,
         segments: int | None = None,
         send: bool = True,
+        cancel: bool = False,
         until_sent: bool = False,
         deadline: float | None = None,
     ) -> None:
@@ -37,6 +39,7 @@ class Conductor:
         self._max_requests = max_requests
         self._segments = segments
         self._send = send
+        self._cancel = cancel
         self._until_sent = until_sent
         self._deadline = deadline
         self._tasks: dict[asyncio.Task[Attempt], Attempt] = {}
@@ -51,7 +54,8 @@ class Conductor:
         for attempt in attempts(self._scene.db.reader()):
             if attempt.state != "closed":
                 self._scene.keep(attempt)
-                self._start(attempt)
+                if not self._cancel or await self._call_off(attempt):
+                    self._start(attempt)
         try:
             while True:
                 await self._pack()
@@ -62,6 +66,19 @@ class Conductor:
             await self._drain()
         if self._failure is not None:
             raise self._failure
+
+    async def _call_off(self, attempt: Attempt) -> bool:
+        """Cancel a batch at the provider, or take back what never got there; True when there is more to collect."""
+        scene, at = self._scene, self._scene.now()
+        if attempt.state in ("intended", "uploaded"):
+            scene.keep(await scene.db.commit("called off", lambda db: abandon(db, attempt, at, "called off")))
+            return False
+        if attempt.state == "running" and attempt.batch_id is not None:
+            await scene.desk_of(attempt.arm).patiently(
+                partial(scene.desk_of(attempt.arm).provider.cancel, attempt.batch_id)
+            )
+            scene.say(f"shard {attempt.shard}: asked the provider to cancel {attempt.batch_id}")
+        return True
 
     # --- from the queue to the provider
 

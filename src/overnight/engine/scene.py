@@ -46,6 +46,8 @@ class Scene:
         self.carried: dict[int, Attempt] = {}
         # Arms that are not sent any more in this process, and why.
         self.halted_arms: dict[int, str] = {}
+        # False for batches adopted without their questions: nothing of theirs can be asked again.
+        self.can_ask_again = True
         # Shards that were turned away and when they may be tried again.
         self.not_before: dict[int, float] = {}
 

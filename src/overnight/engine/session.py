@@ -41,6 +41,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     until_sent: bool = False
     once: bool = False
     accept_account: bool = False
+    cancel: bool = False
+    can_ask_again: bool = True
     description: str | None = None
 
 
@@ -81,6 +83,7 @@ class Session:
         known = await asyncio.to_thread(lambda: arms(self.db.reader()))
         providers: dict[tuple[str, str | None, str | None], BatchProvider] = {}
         scene = await self._scene(work, connect, known, providers, say)
+        scene.can_ask_again = work.can_ask_again
         started = self.clock.now()
         try:
             await check_accounts(scene, accept=work.accept_account)
@@ -88,7 +91,8 @@ class Session:
                 scene,
                 max_requests=work.max_requests,
                 segments=work.segments,
-                send=work.send,
+                send=work.send and work.can_ask_again,
+                cancel=work.cancel,
                 until_sent=work.until_sent,
                 deadline=started + work.timeout,
             )

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from overnight.core.result import Result
+from overnight.core.result import Result, Usage
 
 
 class Landed(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,12 +100,14 @@ def _known_lines(db: sqlite3.Connection, attempt: int, lines: Sequence[int]) -> 
     return {int(row[0]) for row in rows}
 
 
+def _counted(usage: Usage) -> tuple[int | None, ...]:
+    return (usage.input, usage.cached, usage.cache_write, usage.output, usage.reasoning)
+
+
 def _result_row(attempt: int, ask: int, one: Landed, at: float) -> tuple[object, ...]:
-    result, usage = one.result, one.result.usage
-    return (
-        attempt, one.line, ask, result.outcome, result.cause, result.detail, one.file, one.offset, one.length,
-        usage.input, usage.cached, usage.cache_write, usage.output, usage.reasoning, at,
-    )  # fmt: skip
+    result, where = one.result, (one.file, one.offset, one.length)
+    said = (result.outcome, result.cause, result.detail)
+    return (attempt, one.line, ask, *said, *where, *_counted(result.usage), at)
 
 
 def unanswered_lines(db: sqlite3.Connection, attempt: int, rows: int) -> list[int]:
@@ -135,10 +137,16 @@ def unsettle(db: sqlite3.Connection, outcomes: Sequence[str]) -> int:
     return int(count)
 
 
-def settle_again(db: sqlite3.Connection, asks: Sequence[int]) -> None:
+def asks_by_key(db: sqlite3.Connection, keys: Sequence[bytes]) -> list[int]:
+    found = (db.execute("SELECT id FROM ask WHERE key=?", (key,)).fetchone() for key in keys)
+    return [int(row[0]) for row in found if row is not None]
+
+
+def settle_again(db: sqlite3.Connection, asks: Sequence[int]) -> int:
     """Put chosen questions back in the queue (their answers could not be read by the task)."""
     db.executemany("INSERT OR IGNORE INTO queue VALUES(?, 0)", ((ask,) for ask in asks))
     db.executemany("DELETE FROM settled WHERE ask=?", ((ask,) for ask in asks))
+    return len(asks)
 
 
 def outcome_counts(db: sqlite3.Connection) -> dict[tuple[int, str, str | None], int]:
@@ -192,10 +200,46 @@ def item_fields(
 ) -> dict[str, Any]:
     """An item's fields as they were when the run began; nothing for an address that is not an item."""
     row = db.execute("SELECT file, offset, length FROM item WHERE stage=? AND item_id=?", (stage, item)).fetchone()
-    return {} if row is None else msgspec.json.decode(read(*row))  # type: ignore[no-any-return]
+    return {} if row is None else msgspec.json.decode(read(*row))
 
 
 def token_sums(db: sqlite3.Connection) -> tuple[int, int]:
     """Input and output tokens of everything that was answered, tries that failed included."""
     row = db.execute("SELECT coalesce(sum(input), 0), coalesce(sum(output), 0) FROM result").fetchone()
     return int(row[0]), int(row[1])
+
+
+class RawResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A result that has its bytes on disk."""
+
+    attempt: int
+    line: int
+    arm: int
+    outcome: str
+    cause: str | None
+    file: int
+    offset: int
+    length: int
+
+
+def raw_results(db: sqlite3.Connection) -> Iterator[RawResult]:
+    rows = db.execute(
+        "SELECT result.attempt, result.line, ask.arm, outcome, cause, result.file, result.offset, result.length "
+        "FROM result JOIN ask ON ask.id=result.ask WHERE result.file IS NOT NULL ORDER BY result.attempt, result.line"
+    )
+    for attempt, line, arm, outcome, cause, file, offset, length in rows:
+        yield RawResult(
+            attempt=attempt, line=line, arm=arm, outcome=outcome, cause=cause, file=file, offset=offset, length=length
+        )
+
+
+def correct_results(db: sqlite3.Connection, corrections: Sequence[tuple[int, int, Result]]) -> None:
+    """What today's reader makes of the same bytes."""
+    db.executemany(
+        "UPDATE result SET outcome=?, cause=?, detail=?, input=?, cached=?, cache_write=?, output=?, reasoning=? "
+        "WHERE attempt=? AND line=?",
+        (
+            (result.outcome, result.cause, result.detail, *_counted(result.usage), attempt, line)
+            for attempt, line, result in corrections
+        ),
+    )

@@ -183,3 +183,14 @@ def removed_items(db: sqlite3.Connection, stage: str, present: int) -> int:
         "SELECT count(*) FROM item JOIN stage ON stage.id=item.stage WHERE stage.name=?", (stage,)
     ).fetchone()
     return max(0, int(row[0]) - present)
+
+
+def known_addresses(db: sqlite3.Connection, stage: str) -> frozenset[tuple[str, str, int, int]]:
+    """(arm, item, replicate, turn) of everything a stage has on record."""
+    return frozenset(
+        db.execute(
+            "SELECT arm.name, slot.item, slot.replicate, slot.turn FROM slot JOIN arm ON arm.id=slot.arm "
+            "JOIN stage ON stage.id=arm.stage WHERE stage.name=?",
+            (stage,),
+        )
+    )

@@ -158,6 +158,39 @@ def intend(
     return int(row[0])
 
 
+def adopted_attempt(
+    db: sqlite3.Connection, arm: int, asks: Sequence[int], token: str, at: float, account: int = 0
+) -> tuple[int, int]:
+    """(shard, attempt) for questions that travelled, or travel, under somebody else's names."""
+    marks = db.execute("SELECT coalesce(sum(length), 0) FROM ask WHERE id BETWEEN ? AND ?", (min(asks), max(asks)))
+    shard_number = db.execute(
+        "INSERT INTO shard(arm, rows, bytes, made_at) VALUES(?,?,?,?) RETURNING id",
+        (arm, len(asks), marks.fetchone()[0], at),
+    ).fetchone()[0]
+    db.executemany(
+        "INSERT INTO shard_row VALUES(?,?,?,0)", ((shard_number, line, ask) for line, ask in enumerate(asks))
+    )
+    attempt = intend(db, shard_number, 1, token, account, 0, "", at)
+    db.execute("UPDATE attempt SET adopted=1 WHERE id=?", (attempt,))
+    return shard_number, attempt
+
+
+def take_queue(db: sqlite3.Connection) -> list[int]:
+    """Everything that waits, taken out of the queue."""
+    asks = [int(row[0]) for row in db.execute("SELECT ask FROM queue ORDER BY ask")]
+    db.execute("DELETE FROM queue")
+    return asks
+
+
+def foreign_lines(db: sqlite3.Connection, shard_number: int) -> dict[str, int]:
+    """The line of each custom id in an adopted batch: there, the ids are the items."""
+    rows = db.execute(
+        "SELECT slot.item, shard_row.line FROM shard_row JOIN slot ON slot.ask=shard_row.ask WHERE shard_row.shard=?",
+        (shard_number,),
+    )
+    return {str(item): int(line) for item, line in rows}
+
+
 def record(db: sqlite3.Connection, attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:
     """Add one fact about an attempt; an illegal one is refused before it is written."""
     after = apply(attempt, event, at)
@@ -189,7 +222,7 @@ def attempts(db: sqlite3.Connection, token: str | None = None) -> list[Attempt]:
     where, values = ("WHERE attempt.token=?", (token,)) if token else ("", ())
     rows = db.execute(
         "SELECT attempt.id, attempt.shard, n, shard.arm, token, account, shard.rows, shard.bytes, estimate, sha256, "
-        f"intended_at FROM attempt JOIN shard ON shard.id=attempt.shard {where} ORDER BY attempt.id",
+        f"intended_at, adopted FROM attempt JOIN shard ON shard.id=attempt.shard {where} ORDER BY attempt.id",
         values,
     )
     fields = (

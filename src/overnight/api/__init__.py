@@ -1,0 +1,32 @@
+"""The verbs as plain functions: they work in a script, in a notebook, and behind the command line."""
+
+from overnight.api.adopting import adopt
+from overnight.api.cancelling import cancel, resolve_shard
+from overnight.api.keys import KeyStatus, keys
+from overnight.api.planning import ArmPlan, Plan, plan
+from overnight.api.running import resume, run, submit
+from overnight.api.status import ArmStatus, RunStatus, audit_log, status, watch
+from overnight.api.tables import rebuild, results
+from overnight.api.work import Run
+
+__all__ = [
+    "ArmPlan",
+    "ArmStatus",
+    "KeyStatus",
+    "Plan",
+    "Run",
+    "RunStatus",
+    "adopt",
+    "audit_log",
+    "cancel",
+    "keys",
+    "plan",
+    "rebuild",
+    "resolve_shard",
+    "results",
+    "resume",
+    "run",
+    "status",
+    "submit",
+    "watch",
+]

@@ -1,0 +1,106 @@
+"""`cancel` and `resolve`: calling a run or a batch off, and deciding what nobody else can."""
+
+import asyncio
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from overnight.api.places import run_folder, run_with_batch
+from overnight.api.status import looking_at
+from overnight.api.work import Run, Say, Tell, connector, saved_work, silent, work_on
+from overnight.core.attempt import Accepted, Attempt
+from overnight.core.clock import WallClock, seconds_of
+from overnight.core.errors import RunBusy, StudyError, UnknownName
+from overnight.emulation import emulator
+from overnight.engine.session import Connect, opened
+from overnight.ledger.folder import RunFolder
+from overnight.ledger.identity import arms
+from overnight.ledger.shards import abandon, attempts, record
+from overnight.settings import Settings, settings
+
+
+def cancel(
+    run: str | Path,
+    *,
+    timeout: float | str = "1h",
+    emulate: bool | None = None,
+    runs: str | Path | None = None,
+    say: Say = silent,
+    tell: Tell = silent,
+) -> Run | None:
+    """Call a run off and collect what had finished; or cancel one batch by its id.
+
+    None when another process works on the run: it sees the mark, sends no more, and collects.
+    """
+    place = settings(runs=runs, emulate=emulate)
+    if isinstance(run, str) and not (place.root / run).exists():
+        holder = run_with_batch(run, place)
+        if holder is not None:
+            _cancel_at_provider(holder, place, say, only=run)
+            say(f"{run} belongs to run '{holder.name}': overnight resume {holder.name} collects what it finished")
+            return None
+    folder = run_folder(run, place)
+    folder.cancel_mark.touch()
+    work = msgspec.structs.replace(
+        saved_work(folder), cancel=True, send=False, until_sent=False, timeout=seconds_of(timeout, "--timeout")
+    )
+    try:
+        return work_on(folder, place, work, say=say, tell=tell)
+    except RunBusy:
+        _cancel_at_provider(folder, place, say)
+        say(f"another process works on '{folder.name}': it sends no more and collects what finished")
+        return None
+
+
+def _cancel_at_provider(folder: RunFolder, place: Settings, say: Say, only: str | None = None) -> None:
+    """Without the run's lock: only the provider is told, nothing is recorded."""
+    with looking_at(folder) as db:
+        known = arms(db)
+        running = [a for a in attempts(db) if a.state == "running" and (only is None or a.batch_id == only)]
+
+    async def call_off(connect: Connect) -> None:
+        for attempt in running:
+            provider = connect(known[attempt.arm].model)
+            try:
+                await provider.cancel(attempt.batch_id or "")
+                say(f"asked the provider to cancel {attempt.batch_id}")
+            finally:
+                await provider.close()
+
+    with emulator(place) as emulated:
+        asyncio.run(call_off(connector(place, emulated)))
+
+
+def resolve_shard(
+    run: str | Path,
+    shard: int,
+    *,
+    batch_id: str | None = None,
+    emulate: bool | None = None,
+    runs: str | Path | None = None,
+) -> str:
+    """Decide for a shard that may have made more than one batch: this one is ours, or none is."""
+    place = settings(runs=runs, emulate=emulate)
+    folder = run_folder(run, place)
+    with opened(folder, RunFolder(place.root), WallClock()) as session:
+        attempt = _undecided(attempts(session.db.reader()), shard, folder.name)
+        now = session.clock.now()
+        if batch_id is None:
+            text = "the user says that no batch is ours"
+            session.db.write("resolved", lambda db: abandon(db, attempt, now, text)).result()
+            return f"shard {shard} goes back to the queue: overnight resume {folder.name}"
+        event = Accepted(batch_id, "user")
+        session.db.write("resolved", partial(record, attempt=attempt, event=event, at=now)).result()
+        return f"shard {shard} is batch {batch_id}: overnight resume {folder.name}"
+
+
+def _undecided(known: list[Attempt], shard: int, name: str) -> Attempt:
+    for attempt in known:
+        if attempt.shard == shard and attempt.state in ("stuck", "unsure"):
+            return attempt
+    if any(attempt.shard == shard for attempt in known):
+        message = f"shard {shard} of run '{name}' is not undecided; `overnight status {name}` shows how it stands"
+        raise StudyError(message)
+    message = f"run '{name}' has no shard {shard}"
+    raise UnknownName(message)

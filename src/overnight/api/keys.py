@@ -1,0 +1,58 @@
+"""`keys`: which providers have a key here, and whether it works. The keys themselves are never shown."""
+
+import asyncio
+
+import msgspec
+
+from overnight.core.errors import OvernightError, ProviderError
+from overnight.providers import Vendor, vendors
+from overnight.settings import Settings, settings
+
+
+class KeyStatus(msgspec.Struct, frozen=True, kw_only=True):
+    provider: str
+    variable: str
+    address: str
+    found: bool
+    works: bool | None
+    message: str
+
+
+def keys(*, check: bool = True) -> list[KeyStatus]:
+    """One line for each provider; `check` asks the provider with one cheap call."""
+    place = settings(emulate=False)
+    return [_status(vendor, place, check=check) for vendor in vendors().values()]
+
+
+def _status(vendor: Vendor, place: Settings, *, check: bool) -> KeyStatus:
+    try:
+        endpoint = vendor.endpoint(place.environ, None)
+    except OvernightError as error:
+        address = place.environ.get(vendor.base_url_variable) or vendor.default_base_url
+        return KeyStatus(
+            provider=vendor.name,
+            variable=vendor.key_variable,
+            address=address,
+            found=False,
+            works=None,
+            message=str(error),
+        )
+    works, message = (None, "not checked") if not check else asyncio.run(_checked(vendor, place))
+    return KeyStatus(
+        provider=vendor.name,
+        variable=vendor.key_variable,
+        address=endpoint.base_url,
+        found=True,
+        works=works,
+        message=message,
+    )
+
+
+async def _checked(vendor: Vendor, place: Settings) -> tuple[bool, str]:
+    provider = vendor.connect(vendor.endpoint(place.environ, None))
+    try:
+        return True, await provider.check_key()
+    except ProviderError as error:
+        return False, str(error)
+    finally:
+        await provider.close()

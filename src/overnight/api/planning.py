@@ -1,0 +1,254 @@
+"""`plan`: what a study would send, counted from the very bytes, and nothing sent."""
+
+import csv
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import Any, TextIO
+
+import msgspec
+
+from overnight.api.work import reader_of
+from overnight.core.ask import Arm, Ask, KeyMaker
+from overnight.core.errors import StudyError
+from overnight.core.pack import Packer, Room, even
+from overnight.core.shard import custom_id, token_of
+from overnight.engine.memory import DEFAULT_TOKENS_PER_BYTE
+from overnight.engine.outbox import line_overhead
+from overnight.engine.sampling import Address, address, stratified
+from overnight.ledger.database import connect
+from overnight.ledger.folder import RunFolder
+from overnight.ledger.questions import known_addresses
+from overnight.providers import BatchProvider
+from overnight.settings import settings
+from overnight.study import ResolvedStage, Study, resolve
+
+
+class ArmPlan(msgspec.Struct, kw_only=True):
+    """What one arm would send. Tokens are an estimate from the encoded bytes."""
+
+    stage: str
+    arm: str
+    provider: str
+    model: str
+    rows: int = 0
+    shared: int = 0
+    on_record: int = 0
+    requests: int = 0
+    batches: int = 0
+    bytes: int = 0
+    input_tokens: int = 0
+    max_output_tokens: int | None = None
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """One request as the provider would see it."""
+
+    arm: str
+    item: str
+    request: Any
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    study: str
+    arms: tuple[ArmPlan, ...]
+    notes: tuple[str, ...]
+    shown: tuple[Shown, ...]
+    written: tuple[str, ...]
+
+    def total(self, field: str) -> int:
+        return sum(int(getattr(arm, field) or 0) for arm in self.arms)
+
+
+def plan(
+    study: Study | str | Path,
+    *,
+    show: int = 0,
+    write: str | Path | None = None,
+    limit: int | None = None,
+    as_name: str | None = None,
+    emulate: bool | None = None,
+    runs: str | Path | None = None,
+) -> Plan:
+    """Count, cut and show a study's requests; `write` puts the provider's files into a folder."""
+    place = settings(runs=runs, emulate=emulate)
+    written = study if isinstance(study, Study) else Study.load(Path(study))
+    resolved = resolve(written)
+    folder = RunFolder(place.root / (as_name or resolved.name))
+    target = _target(write)
+    arms: list[ArmPlan] = []
+    shown: list[Shown] = []
+    files: list[str] = []
+    for stage in resolved.stages:
+        counting = _Counting(stage, folder, target, limit)
+        arms.extend(counting.count())
+        files.extend(counting.files)
+        shown.extend(_first(stage, show))
+    notes = tuple(text for stage in resolved.stages for text in (*stage.notes, *clamped(stage)))
+    return Plan(study=resolved.name, arms=tuple(arms), notes=notes, shown=tuple(shown), written=tuple(files))
+
+
+def clamped(stage: ResolvedStage) -> Iterator[str]:
+    """A word on settings that are over what a provider takes."""
+    wanted = stage.batch.max_requests
+    limits = {arm.model.provider: reader_of(arm.model).limits(arm.model).requests for arm in stage.arms}
+    for provider, most in limits.items():
+        if wanted is not None and wanted > most:
+            yield f"batch.max_requests: {wanted:,} is more than {provider} takes; {most:,} are sent in one batch"
+
+
+def _target(write: str | Path | None) -> Path | None:
+    if write is None:
+        return None
+    target = Path(write)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        message = f"--write {target}: wanted an empty or new folder"
+        raise StudyError(message)
+    target.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+def _first(stage: ResolvedStage, show: int) -> Iterator[Shown]:
+    """The first requests, one of each arm before the second of any."""
+    if show < 1:
+        return
+    taken: dict[str, list[Ask]] = {arm.name: [] for arm in stage.arms}
+    wanted = -(-show // len(taken))
+    for ask in islice(stage.task.start(stage.items.read(), stage.seed), 10_000):
+        if len(taken[ask.arm.name]) < wanted:
+            taken[ask.arm.name].append(ask)
+        if all(len(asks) == wanted for asks in taken.values()):
+            break
+    in_turn = [asks[number] for number in range(wanted) for asks in taken.values() if number < len(asks)]
+    for ask in in_turn[:show]:
+        provider = reader_of(ask.arm.model)
+        line = provider.line(ask.arm.model, "o-the-attempts-token-0", provider.encode(ask))
+        yield Shown(arm=ask.arm.name, item=ask.item, request=msgspec.json.decode(line))
+
+
+class _Lane:
+    """One arm while its requests are counted."""
+
+    def __init__(self, arm: Arm, stage: ResolvedStage, total: int | None) -> None:
+        self.arm = arm
+        self.provider: BatchProvider = reader_of(arm.model)
+        self.keys = KeyMaker(arm)
+        self.overhead = line_overhead(self.provider, arm.model)
+        limits = self.provider.limits(arm.model)
+        requests = min(limits.requests, stage.batch.max_requests or limits.requests)
+        segments = even(total, stage.batch.segments) if stage.batch.segments and total else None
+        self.packer = Packer(Room(requests=requests, bytes=limits.bytes), segments)
+        self.plan = ArmPlan(
+            stage=arm.stage,
+            arm=arm.name,
+            provider=arm.model.provider,
+            model=arm.model.name,
+            max_output_tokens=0 if arm.model.options.max_tokens is not None else None,
+        )
+
+    def add(self, body: bytes) -> bool:
+        """Count one request in; True when it begins a new batch."""
+        size = len(body) + self.overhead
+        begins = self.packer.starts_new(size) or self.plan.requests == 0
+        self.plan.requests += 1
+        self.plan.batches += int(begins)
+        self.plan.bytes += size
+        self.plan.input_tokens += int(size * DEFAULT_TOKENS_PER_BYTE)
+        if self.plan.max_output_tokens is not None:
+            self.plan.max_output_tokens += self.arm.model.options.max_tokens or 0
+        return begins
+
+
+class _Counting:
+    def __init__(self, stage: ResolvedStage, folder: RunFolder, target: Path | None, limit: int | None) -> None:
+        self._stage = stage
+        self._folder = folder
+        self._target = target
+        self._limit = limit
+        self.files: list[str] = []
+
+    def count(self) -> list[ArmPlan]:
+        totals = self._totals() if self._stage.batch.segments else {}
+        lanes = {arm.name: _Lane(arm, self._stage, totals.get(arm.name)) for arm in self._stage.arms}
+        known = self._known()
+        seen: set[bytes] = set()
+        with ExitStack() as stack:
+            writer = _Writer(self._target, self._stage, stack) if self._target else None
+            for ask in self._asks():
+                lane = lanes[ask.arm.name]
+                lane.plan.rows += 1
+                if address(ask) in known:
+                    lane.plan.on_record += 1
+                    continue
+                key = lane.keys.key(ask, shared=self._stage.dedupe)[:10]
+                if key in seen:
+                    lane.plan.shared += 1
+                    continue
+                seen.add(key)
+                body = lane.provider.encode(ask)
+                begins = lane.add(body)
+                if writer is not None:
+                    writer.add(lane, ask, body, begins=begins)
+            self.files = writer.files if writer is not None else []
+        return [lane.plan for lane in lanes.values()]
+
+    def _asks(self) -> Iterator[Ask]:
+        start = self._stage.task.start
+        if self._limit is None:
+            yield from start(self._stage.items.read(), self._stage.seed)
+            return
+        chosen = stratified(start(self._stage.items.read(), self._stage.seed), self._limit, self._stage.seed)
+        yield from (ask for ask in start(self._stage.items.read(), self._stage.seed) if address(ask) in chosen)
+
+    def _totals(self) -> dict[str, int]:
+        """Rows of each arm: segments are cut evenly, so their number must be known first."""
+        totals: dict[str, int] = {}
+        for ask in self._asks():
+            totals[ask.arm.name] = totals.get(ask.arm.name, 0) + 1
+        return totals
+
+    def _known(self) -> frozenset[Address]:
+        """Addresses that the run has on record already."""
+        if not self._folder.exists():
+            return frozenset()
+        db = connect(self._folder.ledger, read_only=True)
+        try:
+            return known_addresses(db, self._stage.name)
+        finally:
+            db.close()
+
+
+class _Writer:
+    """The provider's own files, and a table that tells which custom id is which row."""
+
+    def __init__(self, target: Path, stage: ResolvedStage, stack: ExitStack) -> None:
+        self._target = target
+        self._stage = stage
+        self._stack = stack
+        self._open: dict[str, tuple[Any, str, int]] = {}
+        self.files: list[str] = []
+        self._map = csv.writer(self._text(target / f"{stage.name}-rows.csv"))
+        self._map.writerow(["file", "custom_id", "arm", "item_id", "replicate", "turn"])
+
+    def _text(self, path: Path) -> TextIO:
+        return self._stack.enter_context(path.open("w", encoding="utf-8", newline=""))
+
+    def add(self, lane: _Lane, ask: Ask, body: bytes, *, begins: bool) -> None:
+        arm = lane.arm.name
+        if begins:
+            self._begin(arm, lane.plan.batches)
+        handle, token, line = self._open[arm]
+        name = custom_id(token, line)
+        handle.write(lane.provider.line(lane.arm.model, name, body) + b"\n")
+        self._open[arm] = (handle, token, line + 1)
+        self._map.writerow([Path(handle.name).name, name, arm, ask.item, ask.replicate, ask.turn])
+
+    def _begin(self, arm: str, number: int) -> None:
+        path = self._target / f"{arm}-{number:02d}.jsonl"
+        if arm in self._open:
+            self._open[arm][0].close()
+        handle = self._stack.enter_context(path.open("wb"))
+        token = token_of("plan", self._stage.name, arm, number, 0)
+        self._open[arm] = (handle, token, 0)
+        self.files.append(str(path))

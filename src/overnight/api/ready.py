@@ -1,0 +1,62 @@
+"""A ready-made provider file as a stage: one arm for each model and API in it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from overnight.core.ask import Arm, Ask, Item, Model
+from overnight.core.errors import StudyError
+from overnight.engine.intake import StageInput
+from overnight.providers import BatchProvider, Endpoint, ReadyLine, vendor
+from overnight.tasks._ready import ARM, BODY, Ready, body_of
+
+STAGE = "ready"
+
+
+def ready_stages(file: Path, provider: str) -> tuple[StageInput, Callable[[Ask], bytes]]:
+    """The stage, and how its questions are written: as they stand in the file."""
+    reader = vendor(provider).connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
+    models: dict[Model, Arm] = {}
+    for _, line in read_lines(file, reader):
+        models.setdefault(line.model, arm_of(line.model, STAGE))
+    if not models:
+        message = f"{file}: no requests in it"
+        raise StudyError(message)
+
+    def items() -> Iterator[Item]:
+        seen: dict[str, int] = {}
+        for number, line in read_lines(file, reader):
+            if line.custom_id in seen:
+                message = f"{file}:{number}: custom_id '{line.custom_id}' is already on line {seen[line.custom_id]}"
+                raise StudyError(message)
+            seen[line.custom_id] = number
+            yield Item(line.custom_id, {BODY: line.body.decode(), ARM: models[line.model].name})
+
+    arms = tuple(models.values())
+    stage = StageInput(name=STAGE, task=Ready(arms), arms=arms, items=items, dedupe=False)
+    return stage, body_of
+
+
+def arm_of(model: Model, stage: str) -> Arm:
+    words = "__".join((stage, model.provider, model.name, model.options.api or "default", "forward"))
+    name = "".join(c if c.isalnum() or c in "_.-" else "-" for c in words)
+    return Arm(stage=stage, name=name, template=stage, model=model)
+
+
+def read_lines(file: Path, reader: BatchProvider) -> Iterator[tuple[int, ReadyLine]]:
+    """Each line with its number; StudyError names the file and the line."""
+    try:
+        with file.open("rb") as handle:
+            for number, line in enumerate(handle, 1):
+                text = line.strip()
+                if not text:
+                    continue
+                try:
+                    yield number, reader.read_line(text)
+                except (StudyError, msgspec.MsgspecError) as error:
+                    message = f"{file}:{number}: {error}"
+                    raise StudyError(message) from error
+    except OSError as error:
+        message = f"{file}: cannot read: {error.strerror}"
+        raise StudyError(message) from error

@@ -1,0 +1,31 @@
+"""`--reask`: rows that are settled, but not as the user wants them, go back to the queue."""
+
+from typing import Literal
+
+import polars as pl
+
+from overnight.core.ask import KEY_PREFIX
+from overnight.core.errors import StudyError, nearest
+from overnight.engine.session import Session
+from overnight.ledger.answers import asks_by_key, settle_again, unsettle
+
+Reask = Literal["failed", "unparsed", "refused", "truncated"]
+KINDS: tuple[Reask, ...] = ("failed", "unparsed", "refused", "truncated")
+
+
+def reask_rows(session: Session, kind: str) -> int:
+    """Ask these again; the old answers stay on record. Returns how many."""
+    if kind not in KINDS:
+        message = f"--reask: '{kind}' is not one of {', '.join(KINDS)}{nearest(kind, KINDS)}"
+        raise StudyError(message)
+    if kind != "unparsed":
+        return session.db.write("reask", lambda db: unsettle(db, (kind,))).result()
+    table = session.folder.tables / "results.parquet"
+    if not table.exists():
+        return 0
+    frame = pl.scan_parquet(table)
+    if "parsed" not in frame.collect_schema():
+        return 0
+    keys = frame.filter(pl.col("parsed").not_()).select("request_key").unique().collect()["request_key"].to_list()
+    raw = [bytes.fromhex(key.removeprefix(KEY_PREFIX)) for key in keys]
+    return session.db.write("reask", lambda db: settle_again(db, asks_by_key(db, raw))).result()

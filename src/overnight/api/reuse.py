@@ -1,0 +1,51 @@
+"""A copy of a run (`--as`) takes over every answer whose question is still the same."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+
+from overnight.engine.session import Session
+from overnight.ledger.answers import paths
+from overnight.ledger.copying import Reusable, reusable, take_over
+from overnight.ledger.database import connect
+from overnight.ledger.folder import DurableFile, RunFolder
+
+
+def reuse_answers(session: Session, source: RunFolder) -> int:
+    """Copy the raw lines, then point to them: returns how many questions need not be asked."""
+    origin = connect(source.ledger, read_only=True)
+    try:
+        names = paths(origin)
+        found = reusable(session.db.reader(), origin)
+        file = DurableFile(session.folder.file(f"raw/reused-{source.name}.jsonl"))
+        with file:
+            copied = list(_copied(found, source, names, file))
+    finally:
+        origin.close()
+    if not copied:
+        file.path.unlink()
+        return 0
+    at = session.clock.now()
+
+    def fact(db: sqlite3.Connection) -> None:
+        take_over(db, session.folder, file, copied, source.name, at)
+
+    session.db.write("reused", fact).result()
+    return len(copied)
+
+
+def _copied(
+    found: Iterator[Reusable], source: RunFolder, names: dict[int, str], file: DurableFile
+) -> Iterator[tuple[Reusable, int]]:
+    """Each answer with its offset in the new file."""
+    handles: dict[int, int] = {}
+    try:
+        for one in found:
+            if one.file not in handles:
+                handles[one.file] = os.open(source.file(names[one.file]), os.O_RDONLY)
+            offset = file.bytes
+            file.write(os.pread(handles[one.file], one.length, one.offset))
+            yield one, offset
+    finally:
+        for handle in handles.values():
+            os.close(handle)

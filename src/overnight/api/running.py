@@ -1,0 +1,265 @@
+"""`run`, `submit`, `resume`: the verbs that send and collect."""
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from overnight.api.places import chosen_runs, run_folder
+from overnight.api.planning import clamped
+from overnight.api.ready import ready_stages
+from overnight.api.reasking import Reask, reask_rows
+from overnight.api.reuse import reuse_answers
+from overnight.api.status import unfinished
+from overnight.api.work import Run, Say, Tell, saved_work, silent, work_on
+from overnight.core.ask import Ask
+from overnight.core.clock import seconds_of
+from overnight.core.errors import StudyChanged, StudyError
+from overnight.emulation import endpoint_of
+from overnight.engine.intake import StageInput, take_stage
+from overnight.engine.session import Connect, Session, Work
+from overnight.ledger.folder import RunFolder
+from overnight.ledger.identity import get_fact, set_fact
+from overnight.ledger.shards import note
+from overnight.providers import vendor
+from overnight.settings import Settings, settings
+from overnight.study import Resolved, ResolvedStage, Study, differences, resolve
+
+
+def run(
+    study: Study | str | Path,
+    *,
+    limit: int | None = None,
+    timeout: float | str | None = None,
+    as_name: str | None = None,
+    reask: Reask | Sequence[Reask] = (),
+    accept_account: bool = False,
+    emulate: bool | None = None,
+    truth: str | Path | None = None,
+    runs: str | Path | None = None,
+    say: Say = silent,
+    tell: Tell = silent,
+) -> Run:
+    """Send a study and wait for it. The same call again goes on where the last one ended."""
+    return _send(
+        study, settings(runs=runs, emulate=emulate, truth=truth), limit=limit, timeout=timeout, as_name=as_name,
+        reask=(reask,) if isinstance(reask, str) else tuple(reask), until_sent=False,
+        accept_account=accept_account, say=say, tell=tell,
+    )  # fmt: skip
+
+
+def submit(
+    study: Study | str | Path,
+    *,
+    provider: str | None = None,
+    description: str | None = None,
+    as_name: str | None = None,
+    limit: int | None = None,
+    emulate: bool | None = None,
+    truth: str | Path | None = None,
+    runs: str | Path | None = None,
+    say: Say = silent,
+    tell: Tell = silent,
+) -> Run:
+    """Send a study, or a ready-made provider file (`.jsonl`), and come back when the provider has it."""
+    place = settings(runs=runs, emulate=emulate, truth=truth)
+    if isinstance(study, str | Path) and Path(study).suffix == ".jsonl":
+        return _send_file(Path(study), place, provider, description, as_name, say, tell)
+    if provider is not None:
+        message = "--provider is for a ready-made .jsonl file; a study names its models' providers itself"
+        raise StudyError(message)
+    return _send(
+        study, place, limit=limit, timeout=None, as_name=as_name, reask=(), until_sent=True,
+        accept_account=False, description=description, say=say, tell=tell,
+    )  # fmt: skip
+
+
+def resume(
+    run: str | Path | None = None,
+    *,
+    once: bool = False,
+    timeout: float | str = "24h",
+    interval: float | None = None,
+    accept_account: bool = False,
+    emulate: bool | None = None,
+    truth: str | Path | None = None,
+    runs: str | Path | None = None,
+    say: Say = silent,
+    tell: Tell = silent,
+) -> list[Run]:
+    """Go on with a run, or with all that are not finished. `once` does what can be done now and returns."""
+    place = settings(runs=runs, emulate=emulate, truth=truth)
+    folders = chosen_runs(run, place)
+    open_runs = folders if run is not None else [folder for folder in folders if unfinished(folder)]
+    seconds = seconds_of(timeout, "--timeout")
+    several = len(open_runs) > 1
+    finished: dict[str, Run] = {}
+    deadline = time.monotonic() + seconds / place.time_scale
+    while True:
+        for folder in open_runs:
+            work = _resumed(folder, once=once or several, timeout=seconds, interval=interval, accept=accept_account)
+            finished[folder.name] = work_on(folder, place, work, say=say, tell=tell)
+        open_runs = [folder for folder in open_runs if finished[folder.name].state == "running"]
+        if once or not several or not open_runs or time.monotonic() >= deadline:
+            return list(finished.values())
+        time.sleep((interval or 60.0) / place.time_scale)
+
+
+def _resumed(folder: RunFolder, *, once: bool, timeout: float, interval: float | None, accept: bool) -> Work:
+    saved = saved_work(folder)
+    called_off = folder.cancel_mark.exists()
+    return msgspec.structs.replace(
+        saved,
+        once=once,
+        timeout=timeout,
+        send=saved.send and not called_off,
+        poll_interval=interval if interval is not None else saved.poll_interval,
+        accept_account=accept,
+        until_sent=False,
+    )
+
+
+def _send(
+    study: Study | str | Path,
+    place: Settings,
+    *,
+    limit: int | None,
+    timeout: float | str | None,
+    as_name: str | None,
+    reask: tuple[Reask, ...],
+    until_sent: bool,
+    accept_account: bool,
+    say: Say,
+    tell: Tell,
+    description: str | None = None,
+) -> Run:
+    if limit is not None and limit < 1:
+        message = f"--limit: {limit} is not a number of rows above 0"
+        raise StudyError(message)
+    written = study if isinstance(study, Study) else Study.load(Path(study))
+    resolved = resolve(written)
+    folder = RunFolder(place.root / (as_name or resolved.name))
+    _check_keys(resolved, place)
+    for stage in resolved.stages:
+        for text in (*stage.notes, *clamped(stage)):
+            say(text)
+    first = resolved.stages[0]
+    work = Work(
+        max_requests=first.batch.max_requests,
+        segments=first.batch.segments,
+        poll_interval=first.poll.interval_seconds,
+        per_job_delay=first.poll.per_job_delay,
+        timeout=seconds_of(timeout, "--timeout") if timeout is not None else first.timeout_seconds,
+        until_sent=until_sent,
+        accept_account=accept_account,
+        description=description,
+    )
+    copy_of = place.root / resolved.name if as_name and as_name != resolved.name else None
+    prepare = partial(_prepare, resolved, work, limit, reask, copy_of, say)
+    return work_on(folder, place, work, prepare=prepare, say=say, tell=tell)
+
+
+def _check_keys(resolved: Resolved, place: Settings) -> None:
+    """A missing key is said before anything is written."""
+    if not place.emulate:
+        for model in {arm.model.key: arm.model for stage in resolved.stages for arm in stage.arms}.values():
+            endpoint_of(vendor(model.provider), model, place, None)
+
+
+def _prepare(
+    resolved: Resolved,
+    work: Work,
+    limit: int | None,
+    reask: tuple[Reask, ...],
+    copy_of: Path | None,
+    say: Say,
+    session: Session,
+    connect: Connect,
+) -> None:
+    """Put the study on record: what is new is added, what has changed is refused."""
+    session.folder.cancel_mark.unlink(missing_ok=True)
+    encoders = {arm.model.provider: connect(arm.model).encode for stage in resolved.stages for arm in stage.arms}
+
+    def encode(ask: Ask) -> bytes:
+        return encoders[ask.arm.model.provider](ask)
+
+    def fact(db: sqlite3.Connection) -> None:
+        _check_definition(db, resolved, session.folder.name)
+        set_fact(db, "work", msgspec.json.encode(work).decode())
+        for stage in resolved.stages:
+            taken = take_stage(db, session.folder, stage_input(stage), encode, limit)
+            if taken.slots:
+                shared = f", {taken.shared:,} shared" if taken.shared else ""
+                say(f"{stage.name}: {taken.slots:,} rows on record{shared}")
+                note(db, session.clock.now(), "intake", msgspec.json.encode(taken).decode())
+
+    session.db.write("intake", fact).result()
+    if copy_of is not None and RunFolder(copy_of).exists():
+        reused = reuse_answers(session, RunFolder(copy_of))
+        say(f"{reused:,} answers of '{copy_of.name}' still fit and are reused")
+    for kind in reask:
+        count = reask_rows(session, kind)
+        say(f"{count:,} {kind} rows are asked again")
+
+
+def _check_definition(db: sqlite3.Connection, resolved: Resolved, name: str) -> None:
+    today = resolved.definition
+    known = get_fact(db, "definition")
+    if known is not None:
+        changed = differences(msgspec.json.decode(known), today)
+        if changed:
+            message = f"run '{name}' was started with other questions: {'; '.join(changed)}. Start a copy: --as NAME"
+            raise StudyChanged(message)
+    set_fact(db, "definition", msgspec.json.encode(today).decode())
+
+
+def stage_input(stage: ResolvedStage) -> StageInput:
+    return StageInput(
+        name=stage.name,
+        task=stage.task,
+        arms=stage.arms,
+        items=stage.items.read,
+        seed=stage.seed,
+        dedupe=stage.dedupe,
+    )
+
+
+def _send_file(
+    file: Path,
+    place: Settings,
+    provider: str | None,
+    description: str | None,
+    as_name: str | None,
+    say: Say,
+    tell: Tell,
+) -> Run:
+    """A provider's own file: its lines are rows, its custom ids are their names."""
+    if provider is None:
+        message = f"{file}: a ready-made file needs --provider, for instance --provider openai"
+        raise StudyError(message)
+    stage, encode = ready_stages(file, provider)
+    if not place.emulate:
+        endpoint_of(vendor(provider), None, place, None)
+    folder = RunFolder(place.root / (as_name or _run_name(file)))
+    work = Work(until_sent=True, description=description)
+
+    def prepare(session: Session, _: Connect) -> None:
+        def fact(db: sqlite3.Connection) -> None:
+            set_fact(db, "work", msgspec.json.encode(work).decode())
+            taken = take_stage(db, session.folder, stage, encode)
+            say(f"{file.name}: {taken.slots:,} rows on record")
+
+        session.db.write("intake", fact).result()
+
+    return work_on(folder, place, work, prepare=prepare, say=say, tell=tell)
+
+
+def _run_name(file: Path) -> str:
+    name = "".join(c if c.isalnum() or c in "._-" else "-" for c in file.stem).strip("._-")
+    return name[:100] or "file"
+
+
+__all__ = ["resume", "run", "run_folder", "submit"]

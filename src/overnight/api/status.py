@@ -1,0 +1,154 @@
+"""`status`, `watch` and the audit log: what a run's ledger says, without touching it."""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from overnight.api.places import chosen_runs, run_folder, run_with_batch
+from overnight.api.work import undecided_text
+from overnight.core.clock import time_text
+from overnight.engine.progress import BatchLine, batch_line
+from overnight.ledger.answers import outcome_counts, token_sums
+from overnight.ledger.database import connect
+from overnight.ledger.folder import RunFolder
+from overnight.ledger.identity import arms, get_fact
+from overnight.ledger.shards import attempts, waiting_shards
+from overnight.settings import settings
+
+
+class ArmStatus(msgspec.Struct, frozen=True, kw_only=True):
+    stage: str
+    arm: str
+    rows: int
+    answered: int
+    refused: int
+    truncated: int
+    failed: int
+    pending: int
+
+
+class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A run as its ledger has it. Every row is in exactly one count of its arm."""
+
+    run: str
+    path: str
+    begun_at: str
+    cancelled: bool
+    arms: tuple[ArmStatus, ...]
+    batches: tuple[BatchLine, ...]
+    waiting_shards: int
+    causes: dict[str, int]
+    input_tokens: int
+    output_tokens: int
+    to_do: tuple[str, ...]
+
+    def total(self, field: str) -> int:
+        return sum(int(getattr(arm, field)) for arm in self.arms)
+
+
+@contextmanager
+def looking_at(folder: RunFolder) -> Iterator[sqlite3.Connection]:
+    db = connect(folder.ledger, read_only=True)
+    try:
+        yield db
+    finally:
+        db.close()
+
+
+def status(
+    run: str | Path | None = None, *, emulate: bool | None = None, runs: str | Path | None = None
+) -> list[RunStatus]:
+    """How one run stands, the run of a batch id, or all runs."""
+    place = settings(runs=runs, emulate=emulate)
+    if isinstance(run, str) and not (place.root / run).exists():
+        holder = run_with_batch(run, place)
+        if holder is not None:
+            return [status_of(holder)]
+    return [status_of(folder) for folder in chosen_runs(run, place)]
+
+
+def status_of(folder: RunFolder) -> RunStatus:
+    with looking_at(folder) as db:
+        counts = outcome_counts(db)
+        known = arms(db)
+        everything = attempts(db)
+        carried = {attempt.shard for attempt in everything if attempt.state != "closed"}
+        names = {number: arm.name for number, arm in known.items()}
+        causes: dict[str, int] = {}
+        for (_, _, cause), count in counts.items():
+            if cause is not None:
+                causes[cause] = causes.get(cause, 0) + count
+        sums = token_sums(db)
+        return RunStatus(
+            run=folder.name,
+            path=str(folder.path),
+            begun_at=time_text(float(get_fact(db, "begun_at") or 0)),
+            cancelled=folder.cancel_mark.exists(),
+            arms=tuple(_arm_status(number, arm.stage, arm.name, counts) for number, arm in known.items()),
+            batches=tuple(batch_line(attempt, names[attempt.arm]) for attempt in everything),
+            waiting_shards=len(waiting_shards(db, carried)),
+            causes=dict(sorted(causes.items())),
+            input_tokens=sums[0],
+            output_tokens=sums[1],
+            to_do=tuple(
+                undecided_text(folder.name, attempt.shard, attempt.candidates)
+                for attempt in everything
+                if attempt.state == "stuck"
+            ),
+        )
+
+
+def _arm_status(number: int, stage: str, name: str, counts: dict[tuple[int, str, str | None], int]) -> ArmStatus:
+    own = {
+        outcome: sum(count for (arm, found, _), count in counts.items() if arm == number and found == outcome)
+        for outcome in ("answered", "refused", "truncated", "failed", "pending")
+    }
+    return ArmStatus(stage=stage, arm=name, rows=sum(own.values()), **own)
+
+
+def unfinished(folder: RunFolder) -> bool:
+    """Whether anything of the run is still open."""
+    with looking_at(folder) as db:
+        open_attempts = any(attempt.state != "closed" for attempt in attempts(db))
+        pending = any(outcome == "pending" and count for (_, outcome, _), count in outcome_counts(db).items())
+    return open_attempts or (pending and not folder.cancel_mark.exists())
+
+
+def watch(
+    run: str | Path, *, interval: float = 5.0, emulate: bool | None = None, runs: str | Path | None = None
+) -> Iterator[RunStatus]:
+    """The run's status now and whenever it may have changed, until it is finished. Works beside `run`."""
+    folder = run_folder(run, settings(runs=runs, emulate=emulate))
+    while True:
+        yield status_of(folder)
+        if not unfinished(folder):
+            return
+        time.sleep(interval)
+
+
+def audit_log(run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> pl.DataFrame:
+    """Everything that was ever noted about the run, oldest first."""
+    folder = run_folder(run, settings(runs=runs, emulate=emulate))
+    with looking_at(folder) as db:
+        rows = db.execute(
+            "SELECT event.id, event.at, event.kind, attempt.shard, attempt.n, attempt.token, event.data FROM event "
+            "LEFT JOIN attempt ON attempt.id=event.attempt ORDER BY event.id"
+        ).fetchall()
+    return pl.DataFrame(
+        [(number, time_text(at), kind, shard, n, token, data) for number, at, kind, shard, n, token, data in rows],
+        schema={
+            "event": pl.Int64,
+            "at": pl.String,
+            "kind": pl.String,
+            "shard": pl.Int64,
+            "attempt": pl.Int64,
+            "token": pl.String,
+            "data": pl.String,
+        },
+        orient="row",
+    )

@@ -1,0 +1,88 @@
+"""`results` and `rebuild`: a run's rows, now or read again from its raw files."""
+
+from pathlib import Path
+
+import polars as pl
+
+from overnight.api.places import run_folder
+from overnight.api.tabling import decoders, write_tables
+from overnight.core.clock import WallClock
+from overnight.core.errors import StudyError, nearest
+from overnight.engine.session import opened
+from overnight.ledger.folder import RunFolder
+from overnight.ledger.identity import arms
+from overnight.settings import settings
+from overnight.tables.rereading import reread
+
+WRITERS = (".parquet", ".csv", ".jsonl")
+
+
+def results(
+    run: str | Path,
+    *,
+    output: str | Path | None = None,
+    failed: bool = False,
+    stage: str | None = None,
+    emulate: bool | None = None,
+    runs: str | Path | None = None,
+) -> pl.DataFrame:
+    """The run's rows; `failed` keeps those without an answer and adds why. `output` also writes them."""
+    folder = run_folder(run, settings(runs=runs, emulate=emulate))
+    table = folder.tables / "results.parquet"
+    if not table.exists():
+        message = f"run '{folder.name}' has no tables yet: overnight rebuild {folder.name}"
+        raise StudyError(message)
+    frame = pl.scan_parquet(table)
+    if stage is not None:
+        frame = frame.filter(pl.col("stage") == stage)
+        _check_stage(table, stage)
+    if failed:
+        frame = _with_reasons(frame.filter(pl.col("status") == "failed"), folder)
+    found = frame.collect()
+    if output is not None:
+        write_frame(found, Path(output))
+    return found
+
+
+def _check_stage(table: Path, stage: str) -> None:
+    known = pl.scan_parquet(table).select("stage").unique().collect()["stage"].to_list()
+    if stage not in known:
+        message = f"--stage: no stage '{stage}'{nearest(stage, known) or '; there is ' + ', '.join(sorted(known))}"
+        raise StudyError(message)
+
+
+def _with_reasons(frame: pl.LazyFrame, folder: RunFolder) -> pl.LazyFrame:
+    """The provider's own words about each failed row, from its last try."""
+    tries = pl.scan_parquet(folder.tables / "attempts.parquet")
+    last = (
+        tries.filter(pl.col("outcome") == "failed")
+        .group_by("request_key", maintain_order=True)
+        .agg(pl.col("detail").last(), pl.len().alias("tries"))
+    )
+    return frame.join(last, on="request_key", how="left", maintain_order="left")
+
+
+def write_frame(frame: pl.DataFrame, path: Path) -> None:
+    """By the file's ending: Parquet, CSV (UTF-8, one header, nothing for a missing value) or JSON lines."""
+    if path.suffix not in WRITERS:
+        message = f"-o {path}: cannot write '{path.suffix or path.name}'; wanted {', '.join(WRITERS)}"
+        raise StudyError(message)
+    try:
+        if path.suffix == ".parquet":
+            frame.write_parquet(path)
+        elif path.suffix == ".csv":
+            frame.write_csv(path)
+        else:
+            frame.write_ndjson(path)
+    except OSError as error:
+        message = f"-o {path}: cannot write: {error.strerror or error}"
+        raise StudyError(message) from error
+
+
+def rebuild(run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> int:
+    """Read every raw answer again with today's parsers and make the tables anew, offline, without a key."""
+    place = settings(runs=runs, emulate=emulate)
+    folder = run_folder(run, place)
+    with opened(folder, RunFolder(place.root), WallClock()) as session:
+        reread(session.db, folder, decoders(list(arms(session.db.reader()).values())))
+        return write_tables(session.db.reader(), folder)

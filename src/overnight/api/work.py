@@ -1,0 +1,168 @@
+"""One pass over one run: the emulator if this is a rehearsal, the session, the engine, the tables."""
+
+import shutil
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import polars as pl
+
+from overnight.api.foreground import run_engine
+from overnight.api.tabling import write_tables
+from overnight.core.ask import Model
+from overnight.core.clock import WallClock
+from overnight.core.errors import ProviderError
+from overnight.emulation import emulator, endpoint_of
+from overnight.engine.progress import Snapshot
+from overnight.engine.session import Connect, Session, Work, Worked, opened
+from overnight.ledger.database import connect as open_ledger
+from overnight.ledger.folder import RunFolder
+from overnight.providers import BatchProvider, Endpoint, vendor
+from overnight.settings import Settings
+
+Say = Callable[[str], None]
+Tell = Callable[[Snapshot], None]
+State = Literal["done", "rows failed", "submitted", "running", "stopped", "undecided", "held up", "cancelled"]
+
+EXIT_CODES: dict[State, int] = {
+    "done": 0,
+    "submitted": 0,
+    "cancelled": 0,
+    "rows failed": 3,
+    "running": 4,
+    "undecided": 4,
+    "held up": 4,
+    "stopped": 130,
+}
+
+
+def silent(_: object) -> None:
+    """Say nothing."""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A run after a pass: how it stands, in numbers and in words."""
+
+    name: str
+    path: Path
+    state: State
+    message: str
+    snapshot: Snapshot
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.state]
+
+    def results(self) -> pl.DataFrame:
+        """The rows so far, as a polars frame."""
+        return pl.read_parquet(self.path / "tables" / "results.parquet")
+
+
+def connector(settings: Settings, emulated: str | None) -> Connect:
+    """How providers are reached in this pass."""
+
+    def connect(model: Model) -> BatchProvider:
+        seller = vendor(model.provider)
+        return seller.connect(endpoint_of(seller, model, settings, emulated))
+
+    return connect
+
+
+def reader_of(model: Model) -> BatchProvider:
+    """A provider that only encodes and decodes: it has no address and no key."""
+    return vendor(model.provider).connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
+
+
+def work_on(
+    folder: RunFolder,
+    settings: Settings,
+    work: Work,
+    *,
+    prepare: Callable[[Session, Connect], Work | None] | None = None,
+    say: Say = silent,
+    tell: Tell = silent,
+    offline: bool = False,
+) -> Run:
+    """Work on a run until this pass is over. A run that could not even be begun leaves nothing behind.
+
+    `prepare` puts the study on record and may change how the run is worked on.
+    """
+    fresh = not folder.exists()
+    with nullcontext() if offline else emulator(settings) as emulated:
+        connect = reader_of if offline else connector(settings, emulated)
+        try:
+            with opened(folder, RunFolder(settings.root), WallClock(settings.time_scale)) as session:
+                if prepare is not None:
+                    work = prepare(session, connect) or work
+                fresh = False
+                worked = _engine(session, work, connect, say, tell)
+        finally:
+            if fresh:
+                shutil.rmtree(folder.path, ignore_errors=True)
+    return _run(folder, worked, work)
+
+
+def _engine(session: Session, work: Work, connect: Connect, say: Say, tell: Tell) -> Worked:
+    """Tables are made even when the provider lets us down: everything that came is kept and shown."""
+    try:
+        worked = run_engine(lambda: session.work(work, connect, say, tell), session.stop, say)
+    except ProviderError:
+        write_tables(session.db.reader(), session.folder)
+        raise
+    write_tables(session.db.reader(), session.folder)
+    return worked
+
+
+def _run(folder: RunFolder, worked: Worked, work: Work) -> Run:
+    state, message = _verdict(folder, worked, work)
+    return Run(name=folder.name, path=folder.path, state=state, message=message, snapshot=worked.snapshot)
+
+
+def _verdict(folder: RunFolder, worked: Worked, work: Work) -> tuple[State, str]:
+    """How the pass ended, and what to type next."""
+    name, snapshot = folder.name, worked.snapshot
+    on_the_way = len(snapshot.batches)
+    go_on = f"overnight resume {name}"
+    if worked.stuck:
+        return "undecided", "\n".join(
+            undecided_text(name, attempt.shard, attempt.candidates) for attempt in worked.stuck
+        )
+    if worked.stopped:
+        return "stopped", f"stopped; {_batches(on_the_way)} at the provider. To go on: {go_on}"
+    if work.cancel:
+        return "cancelled", f"cancelled; {snapshot.settled:,} rows were kept. To ask the rest after all: overnight run"
+    if worked.halted:
+        return "held up", f"{worked.halted[0]}. To go on: {go_on}"
+    if snapshot.pending == 0:
+        if snapshot.failed:
+            return "rows failed", f"{snapshot.failed:,} rows failed for good: overnight results {name} --failed"
+        return "done", "all rows are settled"
+    if work.until_sent and not worked.timed_out:
+        return "submitted", f"{_batches(on_the_way)} at the provider. To collect: {go_on}"
+    return "running", f"{snapshot.pending:,} rows are open; {_batches(on_the_way)} at the provider. To go on: {go_on}"
+
+
+def _batches(count: int) -> str:
+    return "1 batch goes on" if count == 1 else f"{count} batches go on"
+
+
+def undecided_text(run: str, shard: int, candidates: tuple[str, ...]) -> str:
+    """What to type when more than one batch could be a shard's."""
+    found = ", ".join(candidates)
+    return (
+        f"shard {shard} has {len(candidates)} candidates at the provider ({found}). Keep one: "
+        f"overnight adopt --shard {run}:{shard} {candidates[0]}   or say that none is ours: "
+        f"overnight resolve {run} --shard {shard} --none"
+    )
+
+
+def saved_work(folder: RunFolder) -> Work:
+    """How the run was last told to be sent."""
+    db = open_ledger(folder.ledger, read_only=True)
+    try:
+        row = db.execute("SELECT value FROM fact WHERE name='work'").fetchone()
+    finally:
+        db.close()
+    return Work() if row is None else msgspec.json.decode(row[0], type=Work)
