@@ -17,6 +17,13 @@ State = Literal["intended", "uploaded", "creating", "unsure", "stuck", "running"
 Ending = Literal["ingested", "absent", "rejected", "refused", "abandoned"]
 
 
+class Intended(msgspec.Struct, frozen=True, tag="intended"):
+    """The input file is whole on disk; nobody has been told yet."""
+
+    rows: int
+    sha256: str
+
+
 class Uploaded(msgspec.Struct, frozen=True, tag="uploaded"):
     file_id: str
 
@@ -97,7 +104,8 @@ class Closed(msgspec.Struct, frozen=True, tag="closed"):
 
 
 AttemptEvent = (
-    Uploaded
+    Intended
+    | Uploaded
     | Creating
     | Accepted
     | Refused
@@ -159,6 +167,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 # From which states an event may come. Anything else is a ledger that was tampered with, or a bug.
 LEGAL: dict[type, frozenset[str]] = {
+    Intended: frozenset({"intended"}),
     Uploaded: frozenset({"intended"}),
     Creating: frozenset({"uploaded"}),
     Accepted: frozenset({"creating", "unsure", "stuck"}),
@@ -182,6 +191,8 @@ def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa:
         raise LedgerError(message)
     change = msgspec.structs.replace
     match event:
+        case Intended():
+            return attempt
         case Uploaded(file_id):
             return change(attempt, state="uploaded", file_id=file_id)
         case Creating(newest, date):
@@ -205,7 +216,8 @@ def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa:
         case Seen(status, _, completed, failed):
             return change(attempt, status=status, completed=completed, failed=failed)
         case Ended():
-            return change(attempt, state="ended", status=event.status, ended=event, ended_at=at)
+            counts = {"completed": event.completed, "failed": event.failed}
+            return change(attempt, state="ended", status=event.status, ended=event, ended_at=at, **counts)
         case Fetched(files, download):
             return change(attempt, state="fetched", files=files, downloads=download)
         case Closed():

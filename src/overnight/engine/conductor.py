@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterable
 from functools import partial
 
-from overnight.core.attempt import Attempt
+from overnight.core.attempt import Attempt, Intended
 from overnight.core.errors import OvernightError, ProviderError
 from overnight.core.pack import Room
 from overnight.core.shard import Shard
@@ -17,7 +17,16 @@ from overnight.engine.patience import NotNow, Stopped
 from overnight.engine.scene import Scene
 from overnight.ledger.answers import queued
 from overnight.ledger.identity import get_fact
-from overnight.ledger.shards import ArmPacking, abandon, attempts, intend, next_token, pack_queue, waiting_shards
+from overnight.ledger.shards import (
+    ArmPacking,
+    abandon,
+    attempts,
+    intend,
+    next_token,
+    pack_queue,
+    record,
+    waiting_shards,
+)
 
 # When nothing happens by itself, look again this often whether a shard may go.
 _LOOK_AGAIN = 60.0
@@ -154,7 +163,7 @@ class Conductor:
 
         def fact(db: sqlite3.Connection) -> Attempt:
             intend(db, shard.id, n, token, desk.account, estimate, file.sha256, at)
-            return attempts(db, token)[0]
+            return record(db, attempts(db, token)[0], Intended(shard.rows, file.sha256), at)
 
         attempt = await scene.db.commit("intended", fact)
         scene.keep(attempt)

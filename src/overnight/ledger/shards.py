@@ -238,7 +238,7 @@ def attempts(db: sqlite3.Connection, token: str | None = None) -> list[Attempt]:
         "sha256",
         "intended_at",
     )
-    found = {row[0]: Attempt(**dict(zip(fields, row, strict=True))) for row in rows}
+    found = {row[0]: Attempt(**dict(zip(fields, row[:-1], strict=True)), adopted=bool(row[-1])) for row in rows}
     for number, event, at in _events(db, list(found) if token else None):
         found[number] = apply(found[number], event, at)
     return list(found.values())
