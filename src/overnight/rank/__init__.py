@@ -1,0 +1,24 @@
+"""Rankings from paired comparisons, with errors that can be trusted and words where numbers cannot."""
+
+from overnight.rank.bradley_terry import PENALTIES, TIES, fit_bt_model
+from overnight.rank.elo import EloFit, fit_elo_model, rate_elo
+from overnight.rank.fit import BradleyTerryFit
+from overnight.rank.judges import JudgeFit, fit_judge_model
+from overnight.rank.rank_intervals import summarize_bt_fit
+from overnight.rank.verdicts import BadVerdicts, build_bt_data, build_elo_data
+
+__all__ = [
+    "PENALTIES",
+    "TIES",
+    "BadVerdicts",
+    "BradleyTerryFit",
+    "EloFit",
+    "JudgeFit",
+    "build_bt_data",
+    "build_elo_data",
+    "fit_bt_model",
+    "fit_elo_model",
+    "fit_judge_model",
+    "rate_elo",
+    "summarize_bt_fit",
+]

@@ -1,0 +1,165 @@
+"""Abilities from paired comparisons: Bradley and Terry's model with ties, position and covariates.
+
+`fit_bt_model` looks at the comparisons before it fits them: what they cannot tell is said in words on the fit,
+and stands as infinite or NaN in its numbers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from overnight.rank.arrays import Flags, Ints
+from overnight.rank.comparison_graph import ComparisonGraph, read_graph, within_groups
+from overnight.rank.empirical_bayes import choose_ridge
+from overnight.rank.firth import fisher_covariance, maximise_firth
+from overnight.rank.fit import BradleyTerryFit
+from overnight.rank.fit_report import Design, Estimate, report
+from overnight.rank.laplacian import EXACT_ERRORS_UP_TO, Covariance, Groups, SingularInformationError
+from overnight.rank.newton import Model, Optimum, maximise
+from overnight.rank.outcomes import Curvature, Davidson, Evaluation, Outcomes, RaoKupper, WinOrLose
+from overnight.rank.sandwich import clustered_covariance, count_clusters
+from overnight.rank.tally import Cells, Rows, count_cells, read_rows, scaled_features, without_ties
+from overnight.rank.verdicts import wrong_choice
+
+TIES: Final = ("davidson", "rao-kupper", "half", "drop")
+PENALTIES: Final = ("firth", "eb")
+_UNIDENTIFIED: Final = 1e-9
+
+
+def fit_bt_model(
+    bt_data: Any,
+    position: bool = False,
+    ties: str = "davidson",
+    penalty: float | str = 0.0,
+    cluster: Any = None,
+    *,
+    covariates: Sequence[str] = (),
+    small_sample: bool = False,
+) -> BradleyTerryFit:
+    """Fit abilities to rows `object1, object2, result` (1, 0, 0.5 for a tie; `object1` was shown first).
+
+    A column `count` (or `weight`) says how often a row was seen. `ties` is how ties are treated; without ties in
+    the data the tie parameter is left out. `penalty` is a ridge on the abilities (one over their prior variance),
+    "firth" for Firth's bias reduction, or "eb" to learn the ridge from the data. `cluster` names a column, or gives
+    one label per row, for errors that allow comparisons of one cluster to depend on each other; `small_sample`
+    multiplies that covariance by G / (G - 1). `covariates` names columns of differences (first minus second), such
+    as the difference in length; abilities are then those at equal covariates.
+    """
+    _check_choices(ties, penalty)
+    rows = read_rows(bt_data, covariates, cluster)
+    if ties == "drop":
+        rows = without_ties(rows)
+    design = _design(rows, position=position, covariates=tuple(covariates), ties=ties, penalty=penalty)
+    estimate = _estimate(design)
+    if cluster is not None and estimate.bread is not None:
+        estimate = _clustered(design, estimate, small_sample=small_sample)
+    return report(design, estimate)
+
+
+def _check_choices(ties: str, penalty: float | str) -> None:
+    if ties not in TIES:
+        raise ValueError(wrong_choice("ties", ties, TIES))
+    if isinstance(penalty, str):
+        if penalty not in PENALTIES:
+            raise ValueError(wrong_choice("penalty", penalty, (*PENALTIES, "a number")))
+    elif not (np.isfinite(penalty) and penalty >= 0):
+        raise ValueError(f"penalty must be zero or more, 'firth' or 'eb'; found {penalty!r}")
+
+
+def _design(rows: Rows, *, position: bool, covariates: tuple[str, ...], ties: str, penalty: float | str) -> Design:
+    """Everything that is known before fitting: counts, graph, and which terms the comparisons can identify."""
+    scales = np.ones(position + len(covariates))
+    if rows.features is not None:
+        sizes = np.sqrt((rows.features**2).mean(axis=0))
+        scales[int(position) :] = np.where(sizes > 0, sizes, 1.0)
+        rows = scaled_features(rows, scales[int(position) :])
+    cells = count_cells(rows, ordered=position)
+    graph = read_graph(cells, len(rows.items))
+    label = _zero_sum_groups(graph, penalty)
+    model = Model(within_groups(cells, label), _outcomes(cells, ties), Groups(label))
+    identified = _identified(model)
+    return Design(
+        rows=rows,
+        cells=cells,
+        graph=graph,
+        model=replace(model, cells=replace(model.cells, features=model.cells.features[:, identified])),
+        terms=("position",) * position + covariates,
+        identified=identified,
+        scales=scales,
+        ties=ties,
+        penalty=penalty,
+    )
+
+
+def _zero_sum_groups(graph: ComparisonGraph, penalty: float | str) -> Ints:
+    """A ridge joins all items; Firth's penalty only those of a component; likelihood alone those in cycles of wins."""
+    if penalty == "firth":
+        return graph.component
+    return np.zeros_like(graph.group) if penalty else graph.group
+
+
+def _outcomes(cells: Cells, ties: str) -> Outcomes:
+    if ties in ("half", "drop") or not cells.ties.any():
+        return WinOrLose()
+    return Davidson() if ties == "davidson" else RaoKupper()
+
+
+def _identified(model: Model) -> Flags:
+    """Which features are more than a combination of abilities and earlier features."""
+    if not model.n_features or not len(model.cells.first):
+        return np.ones(model.n_features, dtype=bool)
+    information = model.information(model.evaluate(model.start()))
+    return np.asarray(information.retained()[: model.n_features] > _UNIDENTIFIED)
+
+
+def _estimate(design: Design) -> Estimate:
+    model, penalty = design.model, design.penalty
+    if not len(model.cells.first) or design.only_ties:
+        return Estimate(model, _nothing_fitted(model), None, None)
+    if penalty == "firth":
+        optimum = maximise_firth(model)
+    elif penalty == "eb":
+        shrinkage = choose_ridge(model)
+        model, optimum = model.with_ridge(shrinkage.ridge), shrinkage.optimum
+    else:
+        model = model.with_ridge(float(penalty))
+        optimum = maximise(model)
+    bread = _covariance(model, optimum, firth=penalty == "firth")
+    return Estimate(model, optimum, bread, bread)
+
+
+def _nothing_fitted(model: Model) -> Optimum[Evaluation]:
+    empty = np.zeros(0)
+    point = np.zeros(model.n_items + model.n_features + model.outcomes.has_tie)
+    point[model.n_items :] = np.nan
+    nothing = Evaluation(0.0, empty, empty, Curvature(empty, empty, empty))
+    return Optimum(point, nothing, converged=True, runaway=np.zeros_like(point), steps=0)
+
+
+def _covariance(model: Model, optimum: Optimum[Evaluation], *, firth: bool) -> Covariance | None:
+    stopped_short = not optimum.converged and not optimum.is_runaway.any()
+    if stopped_short or model.n_items > EXACT_ERRORS_UP_TO:
+        return None
+    try:
+        if firth:
+            return fisher_covariance(model, optimum.point)
+        return model.information(optimum.evaluation).covariance()
+    except SingularInformationError:
+        return None
+
+
+def _clustered(design: Design, estimate: Estimate, *, small_sample: bool) -> Estimate:
+    assert estimate.bread is not None
+    cells = count_cells(design.rows, ordered="position" in design.terms, by_cluster=True)
+    cells = within_groups(cells, estimate.model.groups.label)
+    cells = replace(cells, features=cells.features[:, design.identified])
+    n_clusters = count_clusters(cells)
+    spread = clustered_covariance(estimate.model, estimate.optimum.point, estimate.bread, cells)
+    if small_sample and n_clusters > 1:
+        spread = spread.scaled(n_clusters / (n_clusters - 1))
+    return replace(estimate, spread=spread, n_clusters=n_clusters)
+
+
+__all__ = ["PENALTIES", "TIES", "fit_bt_model"]

@@ -1,0 +1,278 @@
+"""From rows of verdicts to counts: ids become codes, and equal comparisons are counted once.
+
+The likelihood sees only how often each outcome was seen in each *cell*: a pair of items (in the order shown,
+when the order matters), with its covariates if there are any.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from overnight.rank.arrays import Flags, Floats, Ints
+from overnight.rank.verdicts import BadVerdicts, as_frame, numeric_column, require_columns
+
+OUTCOMES: Final = 3  # codes: 0 the second won, 1 a tie, 2 the first won
+_MOST_BINS: Final = 15_000_000  # counting into bins is faster than sorting, but not when the bins fill the memory
+_SAMPLE: Final = 100_000
+_WEIGHT_COLUMNS: Final = ("count", "weight")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Comparisons as codes. `features` are the columns, beside the abilities, that move the odds of the first."""
+
+    items: pl.Series
+    first: Ints
+    second: Ints
+    outcome: Ints
+    count: Floats | None
+    features: Floats | None
+    cluster: Ints | None
+    left_out: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Counted comparisons. `cluster` is there only when they were counted cluster by cluster."""
+
+    first: Ints
+    second: Ints
+    wins: Floats
+    ties: Floats
+    losses: Floats
+    features: Floats
+    cluster: Ints | None = None
+
+    @property
+    def total(self) -> Floats:
+        return self.wins + self.ties + self.losses
+
+
+def read_rows(bt_data: Any, covariates: Sequence[str] = (), cluster: Any = None) -> Rows:
+    """Codes for every usable row; rows without a result, and items compared with themselves, are left out."""
+    frame = as_frame(bt_data)
+    require_columns(frame, ["object1", "object2", "result"])
+    outcome = _outcome_codes(numeric_column(frame, "result").to_numpy())
+    items, first, second = _encode(frame.get_column("object1"), frame.get_column("object2"))
+    rows = Rows(
+        items=items,
+        first=first,
+        second=second,
+        outcome=outcome,
+        count=_counts(frame),
+        features=_covariates(frame, covariates),
+        cluster=None if cluster is None else _cluster_codes(frame, cluster),
+        left_out={},
+    )
+    return _usable(rows)
+
+
+def _usable(rows: Rows) -> Rows:
+    without_result, with_itself = rows.outcome < 0, rows.first == rows.second
+    without_weight = np.zeros_like(with_itself) if rows.count is None else rows.count == 0
+    reasons = {
+        "had no result": without_result,
+        "compared an item with itself": with_itself & ~without_result,
+    }
+    left_out = {reason: int(where.sum()) for reason, where in reasons.items() if where.any()}
+    if left_out or without_weight.any():
+        rows = _kept(rows, ~(without_result | with_itself | without_weight), left_out)
+    if not len(rows.first):
+        raise BadVerdicts("there is no comparison to rank: no row has two different objects and a result")
+    return rows
+
+
+def _kept(rows: Rows, keep: Flags, left_out: dict[str, int]) -> Rows:
+    """The rows that count, with codes only for the items they mention."""
+    first, second = rows.first[keep], rows.second[keep]
+    mentioned = np.union1d(first, second)
+    return Rows(
+        items=rows.items[mentioned],
+        first=np.searchsorted(mentioned, first),
+        second=np.searchsorted(mentioned, second),
+        outcome=rows.outcome[keep],
+        count=None if rows.count is None else rows.count[keep],
+        features=None if rows.features is None else rows.features[keep],
+        cluster=None if rows.cluster is None else rows.cluster[keep],
+        left_out=left_out,
+    )
+
+
+def without_ties(rows: Rows) -> Rows:
+    """Only the decided rows."""
+    decided = rows.outcome != 1
+    if not decided.any():
+        raise BadVerdicts("there is no comparison to rank: every row is a tie, and ties are dropped")
+    return rows if decided.all() else _kept(rows, decided, rows.left_out)
+
+
+def scaled_features(rows: Rows, scales: Floats) -> Rows:
+    """Covariates divided by their scales, so that no unit of measurement spoils the arithmetic."""
+    return rows if rows.features is None else replace(rows, features=rows.features / scales)
+
+
+def count_cells(rows: Rows, *, ordered: bool, by_cluster: bool = False) -> Cells:
+    """Count equal comparisons. Unordered cells have the smaller code first; covariates keep rows apart."""
+    if rows.features is not None:
+        return _row_cells(rows, rows.features, position=ordered, by_cluster=by_cluster)
+    n = len(rows.items)
+    first, second, outcome = (rows.first, rows.second, rows.outcome) if ordered else _folded(rows)
+    code = first.astype(np.int64)
+    code *= n
+    code += second
+    if by_cluster and rows.cluster is not None:
+        code += rows.cluster.astype(np.int64) * (n * n)
+    code *= OUTCOMES
+    code += outcome
+    present, count = _count_codes(code, rows.count)
+    pair = present // OUTCOMES
+    starts = np.flatnonzero(np.diff(pair, prepend=-1))
+    table = np.zeros((len(starts), OUTCOMES))
+    which = np.cumsum(np.diff(pair, prepend=pair[:1]) != 0)
+    table[which, present % OUTCOMES] = count
+    pair = pair[starts]
+    return Cells(
+        first=pair // n % n,
+        second=pair % n,
+        losses=table[:, 0],
+        ties=table[:, 1],
+        wins=table[:, 2],
+        features=np.ones((len(pair), int(ordered))),
+        cluster=pair // (n * n) if by_cluster else None,
+    )
+
+
+def _row_cells(rows: Rows, features: Floats, *, position: bool, by_cluster: bool) -> Cells:
+    count = np.ones(len(rows.first)) if rows.count is None else rows.count
+    return Cells(
+        first=rows.first,
+        second=rows.second,
+        losses=count * (rows.outcome == 0),
+        ties=count * (rows.outcome == 1),
+        wins=count * (rows.outcome == 2),
+        features=np.column_stack([np.ones(len(count)), features]) if position else features,
+        cluster=rows.cluster if by_cluster else None,
+    )
+
+
+def _folded(rows: Rows) -> tuple[Ints, Ints, Ints]:
+    turned = rows.first > rows.second
+    outcome = np.where(turned, 2 - rows.outcome, rows.outcome)
+    return np.minimum(rows.first, rows.second), np.maximum(rows.first, rows.second), outcome
+
+
+def _count_codes(code: Ints, weight: Floats | None) -> tuple[Ints, Floats]:
+    """The codes that occur, in order, and how often (or with what total weight)."""
+    bins = int(code.max()) + 1
+    if bins <= _MOST_BINS:
+        seen = np.bincount(code, minlength=bins)
+        present = np.flatnonzero(seen)
+        totals = seen if weight is None else np.bincount(code, weights=weight, minlength=bins)
+        return present, totals[present].astype(np.float64)
+    if weight is None:
+        code.sort()
+        starts = np.flatnonzero(np.diff(code, prepend=-1))
+        return code[starts], np.diff(starts, append=len(code)).astype(np.float64)
+    order = np.argsort(code, kind="stable")
+    ordered = code[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    return ordered[starts], np.add.reduceat(weight[order], starts)
+
+
+def _outcome_codes(result: Floats) -> Ints:
+    """0, 1 or 2 as above, and -1 where there is no result."""
+    doubled = result + result
+    with np.errstate(invalid="ignore"):
+        code = doubled.astype(np.int8)
+    known = (code == doubled) & (code >= 0) & (code <= 2)
+    if known.all():
+        return code
+    missing = np.isnan(doubled)
+    wrong = ~(known | missing)
+    if wrong.any():
+        offender = result[wrong.argmax()]
+        raise BadVerdicts(f"column 'result' must hold 1, 0, 0.5 or nothing; found {offender:g}")
+    return np.where(missing, -1, code).astype(np.int8)
+
+
+def _encode(first: pl.Series, second: pl.Series) -> tuple[pl.Series, Ints, Ints]:
+    """Sorted ids and each row's codes. Whole numbers stay numbers; every other id is text."""
+    for column in (first, second):
+        if column.null_count():
+            raise BadVerdicts(f"column {column.name!r} has {column.null_count()} rows without an id")
+    items, (first_codes, second_codes) = _codes(first, second)
+    return items.alias("ID"), first_codes, second_codes
+
+
+def _codes(*columns: pl.Series) -> tuple[pl.Series, list[Ints]]:
+    """The sorted labels of some columns, and where each value stands among them."""
+    if all(column.dtype.is_integer() for column in columns):
+        return _number_codes([column.cast(pl.Int64).to_numpy() for column in columns])
+    frame = pl.DataFrame([column.cast(pl.String).alias(str(at)) for at, column in enumerate(columns)])
+    labels = _labels([frame.head(_SAMPLE)])
+    coded = _text_codes(frame, labels)
+    # most ids show early; only what the sample missed is looked for in the rest
+    missed = [frame.filter(coded.get_column(name).is_null()) for name in frame.columns]
+    if any(part.height for part in missed):
+        labels = _labels([labels.to_frame(), *missed])
+        coded = _text_codes(frame, labels)
+    return labels, [column.to_numpy() for column in coded]
+
+
+def _labels(parts: Sequence[pl.DataFrame]) -> pl.Series:
+    return pl.concat([column.unique().alias("label") for part in parts for column in part]).unique().sort()
+
+
+def _text_codes(frame: pl.DataFrame, labels: pl.Series) -> pl.DataFrame:
+    return frame.select(pl.all().cast(pl.Enum(labels), strict=False).to_physical().cast(pl.Int32))
+
+
+def _number_codes(columns: Sequence[Ints]) -> tuple[pl.Series, list[Ints]]:
+    low, high = min(int(column.min()) for column in columns), max(int(column.max()) for column in columns)
+    if high - low < _MOST_BINS:
+        seen = np.zeros(high - low + 1, dtype=np.int32)
+        for column in columns:
+            seen[column - low] = 1
+        place = np.cumsum(seen, dtype=np.int32) - 1
+        return pl.Series(np.flatnonzero(seen) + low), [place[column - low] for column in columns]
+    labels = np.unique(np.concatenate([np.unique(column) for column in columns]))
+    return pl.Series(labels), [np.searchsorted(labels, column) for column in columns]
+
+
+def _counts(frame: pl.DataFrame) -> Floats | None:
+    name = next((name for name in _WEIGHT_COLUMNS if name in frame.columns), None)
+    if name is None:
+        return None
+    count = numeric_column(frame, name).to_numpy()
+    if not (np.isfinite(count).all() and (count >= 0).all()):
+        raise BadVerdicts(f"column {name!r} must hold counts of zero or more in every row")
+    return count
+
+
+def _covariates(frame: pl.DataFrame, names: Sequence[str]) -> Floats | None:
+    if not names:
+        return None
+    columns = [numeric_column(frame, name).to_numpy() for name in names]
+    for name, column in zip(names, columns, strict=True):
+        if not np.isfinite(column).all():
+            raise BadVerdicts(f"covariate {name!r} has rows without a finite number")
+    return np.column_stack(columns)
+
+
+def _cluster_codes(frame: pl.DataFrame, cluster: Any) -> Ints:
+    if isinstance(cluster, str):
+        require_columns(frame, [cluster])
+        labels = frame.get_column(cluster)
+    else:
+        labels = pl.Series("cluster", cluster)
+    if len(labels) != frame.height:
+        raise BadVerdicts(f"cluster has {len(labels)} labels for {frame.height} rows")
+    if labels.null_count():
+        raise BadVerdicts(f"cluster {labels.name!r} has {labels.null_count()} rows without a label")
+    return _codes(labels)[1][0]
+
+
+__all__ = ["Cells", "Rows", "count_cells", "read_rows", "scaled_features", "without_ties"]

@@ -1,0 +1,131 @@
+"""Verdicts at the edge: whatever table a user brings becomes one polars frame with known columns.
+
+The model's own form is `object1, object2, result`: 1 when the object shown first won, 0 when the second did,
+one half for a tie, null when there was no verdict.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import polars as pl
+
+from overnight.core.errors import StudyError, nearest
+
+_PAIR_COLUMNS: Final = (("ID1", "ID2"), ("A_id", "B_id"), ("first_id", "second_id"), ("object1", "object2"))
+_RESULT_OF_WORD: Final = {"first": 1.0, "second": 0.0, "tie": 0.5}
+
+
+class BadVerdicts(StudyError, ValueError):
+    """A table of verdicts that cannot be read; the message says which column, what was found and what is wanted."""
+
+
+def as_frame(data: Any) -> pl.DataFrame:
+    """A polars frame from polars (eager or lazy), pandas, a dict of columns or a list of rows."""
+    if isinstance(data, pl.DataFrame):
+        return data
+    if isinstance(data, pl.LazyFrame):
+        return data.collect()
+    if type(data).__module__.split(".")[0] == "pandas":
+        return pl.DataFrame(pl.from_pandas(data))
+    try:
+        return pl.DataFrame(data, infer_schema_length=None)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise BadVerdicts(f"a table was expected, but {type(data).__name__} cannot be read as one: {error}") from error
+
+
+def wrong_choice(setting: str, found: object, choices: Sequence[str]) -> str:
+    """One line that says what was given, what can be given, and what was probably meant."""
+    return f"{setting} must be one of {', '.join(choices)}; found {found!r}{_hint(str(found), choices)}"
+
+
+def missing_column(wanted: str, found: Sequence[str]) -> str:
+    """One line that says which column is missing, what there is, and the nearest right name."""
+    return f"column {wanted!r} is missing; found: {', '.join(found) or 'no columns'}{_hint(wanted, found)}"
+
+
+def _hint(word: str, known: Sequence[str]) -> str:
+    differs_in_case = [name for name in known if name.lower() == word.lower()]
+    return nearest(word, known) if not differs_in_case else f"; did you mean '{differs_in_case[0]}'?"
+
+
+def require_columns(frame: pl.DataFrame, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in frame.columns:
+            raise BadVerdicts(missing_column(name, frame.columns))
+
+
+def numeric_column(frame: pl.DataFrame, name: str) -> pl.Series:
+    """A column as floats; text that is not a number is an error that shows the first offender."""
+    require_columns(frame, [name])
+    column = frame.get_column(name)
+    floats = column.cast(pl.Float64, strict=False)
+    lost = floats.is_null() & column.is_not_null()
+    if lost.any():
+        offender = column.filter(lost).item(0)
+        raise BadVerdicts(f"column {name!r} must hold numbers; found {offender!r}")
+    return floats
+
+
+def build_bt_data(results: Any, keep: Sequence[str] = ()) -> pl.DataFrame:
+    """Rows `object1, object2, result` from judged pairs; rows without a readable verdict are left out.
+
+    Understood are `ID1, ID2, better_id` and `A_id, B_id, better_id` (the winner's id), and
+    `first_id, second_id` with `verdict` (first, second, tie, ...) or `winner_id`. `keep` names further
+    columns to carry along, such as the judge or the prompt.
+    """
+    frame = as_frame(results)
+    require_columns(frame, keep)
+    first, second = (frame.get_column(name).cast(pl.String) for name in _pair_columns(frame))
+    judged = pl.DataFrame({"object1": first, "object2": second, "result": _results(frame, first, second)})
+    return judged.hstack(frame.select(keep)).filter(pl.col("result").is_not_null())
+
+
+def build_elo_data(results: Any) -> pl.DataFrame:
+    """Rows `winner, loser` from judged pairs, in the order of the rows; ties and unreadable verdicts are left out."""
+    decided = build_bt_data(results).filter(pl.col("result") != _RESULT_OF_WORD["tie"])
+    won = pl.col("result") == 1.0
+    return decided.select(
+        pl.when(won).then("object1").otherwise("object2").alias("winner"),
+        pl.when(won).then("object2").otherwise("object1").alias("loser"),
+    )
+
+
+def _pair_columns(frame: pl.DataFrame) -> tuple[str, str]:
+    for first, second in _PAIR_COLUMNS:
+        if first in frame.columns and second in frame.columns:
+            return first, second
+    wanted = next(
+        (pair for pair in _PAIR_COLUMNS if pair[0] in frame.columns or pair[1] in frame.columns), _PAIR_COLUMNS[0]
+    )
+    require_columns(frame, wanted)
+    raise AssertionError  # one of the two is missing, or the loop above had returned
+
+
+def _results(frame: pl.DataFrame, first: pl.Series, second: pl.Series) -> pl.Series:
+    """1, 0.5, 0 or null for each row, from whichever verdict column there is."""
+    if "verdict" in frame.columns:
+        words = frame.get_column("verdict").cast(pl.String)
+        return words.replace_strict(_RESULT_OF_WORD, default=None, return_dtype=pl.Float64)
+    winner_column = next((name for name in ("better_id", "winner_id") if name in frame.columns), None)
+    if winner_column is None and "result" in frame.columns:
+        return numeric_column(frame, "result")
+    require_columns(frame, [winner_column or "better_id"])
+    winner = frame.get_column(winner_column or "better_id").cast(pl.String)
+    sides = pl.DataFrame({"winner": winner, "first": first, "second": second})
+    one, zero = pl.lit(1.0), pl.lit(0.0)
+    named = pl.col("winner")
+    return sides.select(
+        pl.when(named == pl.col("first")).then(one).when(named == pl.col("second")).then(zero)
+    ).to_series()
+
+
+__all__ = [
+    "BadVerdicts",
+    "as_frame",
+    "build_bt_data",
+    "build_elo_data",
+    "missing_column",
+    "numeric_column",
+    "require_columns",
+    "wrong_choice",
+]
