@@ -244,6 +244,11 @@ def test_bytes_that_are_no_text_are_refused_though_they_are_only_passed_on() -> 
         read_line(json.dumps(GOOD).encode().replace(b"[]", b'"\xff"'))
 
 
+def test_a_line_without_a_body_is_refused() -> None:
+    with pytest.raises(StudyError, match="body: missing"):
+        read_line(b'{"custom_id":"r1","method":"POST","url":"/v1/responses"}')
+
+
 def test_messages_are_our_own_struct() -> None:
     # The chat path encodes Message as it is: its fields are OpenAI's.
     assert msgspec.json.encode(Message("user", "x")) == b'{"role":"user","content":"x"}'

@@ -1,6 +1,7 @@
 """Which vendors there are, and whose a model is."""
 
 import sys
+from datetime import date
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -88,6 +89,11 @@ def test_a_name_that_two_vendors_could_own_is_refused_with_the_choices(
     assert providers.resolve_model("o3") == ("openai", "o3")
     assert providers.notices(Model(provider="lab", name="gpt-4")) == []
     assert providers.guide().count("\n## ") == 1
+
+
+def test_notices_come_from_the_models_vendor() -> None:
+    (notice,) = providers.notices(Model(provider="openai", name="gpt-4"), date(2026, 11, 15))
+    assert "2026-10-23" in notice
 
 
 def test_two_packages_may_not_claim_one_name(plugin: ModuleType) -> None:

@@ -1,0 +1,23 @@
+"""The emulator, and every vendor at it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from emulator_process import EmulatorProcess
+from overnight.providers import vendors
+from providers.nights import TRUTH, Night
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Iterator[EmulatorProcess]:
+    with EmulatorProcess(TRUTH) as running:
+        yield running
+
+
+@pytest.fixture(params=sorted(vendors()))
+def night(request: pytest.FixtureRequest, emulator: EmulatorProcess, tmp_path: Path) -> Iterator[Night]:
+    emulator.arm([])
+    yield Night(request.param, emulator, tmp_path)
+    emulator.arm([])

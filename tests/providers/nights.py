@@ -1,0 +1,95 @@
+"""One vendor at the emulator, from the upload to the rows."""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from emulator_process import EmulatorProcess
+from overnight.core.ask import Ask, Model
+from overnight.core.result import Line
+from overnight.providers import Batch, BatchProvider, Endpoint, Intent, vendor
+from providers.asking import KEY, ask
+
+SEED = 7
+DEAD, POOR = "sk-dead-0000000000", "sk-poor-0000000000"
+TRUTH = {
+    "seed": SEED,
+    "time_scale": 20_000,
+    "latency": {"batch": [60, 600], "live": [0, 0]},
+    "answers": {"refused": 0, "truncated": 0, "filtered": 0},
+    "keys": {"refuse": [DEAD], "no_credit": [POOR]},
+    "models": {"unknown": ["*-typo"]},
+}
+# One model of each vendor that answers in plain text.
+MODELS = {"openai": "gpt-4.1"}
+ENDED = ("completed", "failed", "expired", "cancelled")
+_numbers = itertools.count()
+
+Work = Callable[[BatchProvider], Coroutine[Any, Any, Any]]
+
+
+class Night:
+    """One vendor at the emulator, and what a test wants of both."""
+
+    def __init__(self, name: str, emulator: EmulatorProcess, folder: Path) -> None:
+        self.vendor = vendor(name)
+        self.model = Model(provider=name, name=MODELS[name])
+        self.emulator = emulator
+        self.folder = folder
+
+    def run(self, work: Work, key: str = KEY) -> Any:
+        async def outer() -> Any:
+            provider = self.provider(key)
+            try:
+                return await work(provider)
+            finally:
+                await provider.close()
+
+        return asyncio.run(outer())
+
+    def provider(self, key: str = KEY) -> BatchProvider:
+        return self.vendor.connect(Endpoint(base_url=self.emulator.url + self.vendor.emulator_path, key=key))
+
+    def asks(self, count: int, model: Model | None = None) -> list[Ask]:
+        return [ask(model or self.model, ("system", "Be brief."), f"Question {n} of {id(self)}?") for n in range(count)]
+
+    def intent(self, asks: Sequence[Ask]) -> Intent:
+        token = f"tok{id(self)}n{next(_numbers)}"
+        provider = self.provider()
+        file = self.folder / f"{token}.jsonl"
+        lines = [provider.line(one.arm.model, f"o{token}-{n}", provider.encode(one)) for n, one in enumerate(asks)]
+        content = b"".join(line + b"\n" for line in lines)
+        file.write_bytes(content)
+        return Intent(token=token, run="essays", model=asks[0].arm.model, rows=len(asks), bytes=len(content), file=file)
+
+
+async def submit(provider: BatchProvider, intent: Intent) -> Batch:
+    answer = await provider.create(intent, await provider.upload(intent))
+    assert answer.batch is not None, answer
+    return answer.batch
+
+
+async def end_of(provider: BatchProvider, batch: Batch) -> Batch:
+    async with asyncio.timeout(20):
+        while batch.phase not in ENDED:
+            await asyncio.sleep(0.02)
+            seen = await provider.retrieve(batch.id)
+            assert seen is not None
+            batch = seen
+    return batch
+
+
+async def rows_of(provider: BatchProvider, batch: Batch) -> dict[str, list[Line]]:
+    """The decoded rows of each part, with the announced length checked."""
+    rows = {}
+    for kind, ref in batch.parts:
+        got = bytearray()
+        assert await provider.fetch(ref, got.extend) in (None, len(got))
+        rows[kind] = [provider.decode(line) for line in bytes(got).splitlines()]
+    return rows
+
+
+def causes(rows: list[Line]) -> set[str | None]:
+    return {line.result.cause for line in rows if line.result is not None}

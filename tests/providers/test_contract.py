@@ -1,0 +1,217 @@
+"""Every vendor against the emulator: what the engine relies on, through good nights and bad ones."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from overnight.core.errors import Unavailable
+from overnight.providers import BatchProvider, Endpoint, resolve_model, vendors
+from overnight_emulator.simulate import expected_answer
+from providers.asking import KEY
+from providers.nights import ENDED, MODELS, SEED, Night, causes, end_of, rows_of, submit
+from providers.scripted_server import serving
+
+
+def test_every_vendor_has_a_model_here_and_owns_it() -> None:
+    assert set(MODELS) == set(vendors())
+    assert all(resolve_model(f"{name}/{model}") == (name, model) for name, model in MODELS.items())
+
+
+def test_a_batch_from_upload_to_answers(night: Night) -> None:
+    asks = night.asks(25)
+    intent = night.intent(asks)
+
+    async def work(provider: BatchProvider) -> None:
+        file_id = await provider.upload(intent)
+        assert await provider.knows_file(file_id)
+        fence = await provider.newest()
+        answer = await provider.create(intent, file_id)
+        assert (answer.sent, answer.refusal, answer.problem) == (True, None, None)
+        batch = answer.batch
+        assert batch is not None
+        assert provider.ours(batch, intent, None) == "yes"
+        assert batch.input_ref == file_id
+        assert fence.date - 300 < (batch.created_at or 0)
+        ended = await end_of(provider, batch)
+        assert (ended.phase, ended.counts.total, ended.counts.completed) == ("completed", 25, 25)
+        rows = await rows_of(provider, ended)
+        answers = {line.custom_id: line.result for part in rows.values() for line in part}
+        assert len(answers) == 25
+        for n, one in enumerate(asks):
+            result = answers[f"o{intent.token}-{n}"]
+            assert result is not None
+            assert (result.outcome, result.cause) == ("answered", None)
+            assert result.answer == expected_answer(SEED, msgspec.json.decode(provider.encode(one)))
+            assert result.usage.input
+            assert result.usage.output
+        await provider.remove_file(file_id)
+        assert not await provider.knows_file(file_id)
+
+    night.run(work)
+
+
+def test_a_lost_answer_is_found_again_by_its_tag(night: Night) -> None:
+    night.emulator.arm([{"on": "create", "do": "drop_answer", "times": 1}])
+    intent = night.intent(night.asks(2))
+
+    async def work(provider: BatchProvider) -> None:
+        file_id = await provider.upload(intent)
+        fence = await provider.newest()
+        answer = await provider.create(intent, file_id)
+        assert (answer.sent, answer.status, answer.batch, answer.refusal) == (True, None, None, None)
+        seen = await provider.recent(fence, 5)
+        assert seen.complete
+        assert [provider.ours(batch, intent, file_id) for batch in seen.batches].count("yes") == 1
+
+    night.run(work)
+    ours = [one for one in night.emulator.log(calls=False)["batches"] if intent.token in str(one["metadata"])]
+    assert len(ours) == 1
+
+
+def test_a_lost_request_is_as_open_but_nothing_is_found(night: Night) -> None:
+    night.emulator.arm([{"on": "create", "do": "lose_request", "times": 1}])
+    intent = night.intent(night.asks(1))
+
+    async def work(provider: BatchProvider) -> None:
+        file_id = await provider.upload(intent)
+        fence = await provider.newest()
+        answer = await provider.create(intent, file_id)
+        assert (answer.sent, answer.status) == (True, None)
+        seen = await provider.recent(fence, 5)
+        assert seen.complete
+        assert "yes" not in [provider.ours(batch, intent, file_id) for batch in seen.batches]
+
+    night.run(work)
+
+
+def test_two_batches_of_one_create_are_both_seen(night: Night) -> None:
+    night.emulator.arm([{"on": "create", "do": "twice", "times": 1}])
+    intent = night.intent(night.asks(1))
+
+    async def work(provider: BatchProvider) -> None:
+        file_id = await provider.upload(intent)
+        fence = await provider.newest()
+        assert (await provider.create(intent, file_id)).batch is None
+        seen = await provider.recent(fence, 5)
+        assert [provider.ours(batch, intent, file_id) for batch in seen.batches].count("yes") == 2
+
+    night.run(work)
+
+
+def test_a_create_that_cannot_connect_was_not_sent(night: Night, tmp_path: Path) -> None:
+    intent = night.intent(night.asks(1))
+
+    async def work(_: BatchProvider) -> None:
+        nowhere = night.vendor.connect(Endpoint(base_url="http://127.0.0.1:1/v1", key=KEY))
+        answer = await nowhere.create(intent, "file-1")
+        assert (answer.sent, answer.status, answer.batch) == (False, None, None)
+        with pytest.raises(Unavailable):
+            await nowhere.newest()
+        await nowhere.close()
+
+    night.run(work)
+
+
+def test_a_listing_of_many_pages_is_complete_or_says_that_it_is_not(night: Night) -> None:
+    count = 105
+    intents = [night.intent(night.asks(1)) for _ in range(count)]
+
+    async def work(provider: BatchProvider) -> None:
+        file_id = await provider.upload(intents[0])
+        fence = await provider.newest()
+        for intent in intents:
+            assert (await provider.create(intent, file_id)).batch is not None
+        seen = await provider.recent(fence, 5)
+        assert seen.complete
+        tags = [batch.tag for batch in seen.batches]
+        assert len(tags) == len({batch.id for batch in seen.batches})
+        assert {intent.token for intent in intents} <= set(tags)
+        assert not (await provider.recent(fence, 1)).complete
+        night.emulator.arm([{"on": "list", "do": "incomplete"}])
+        partial = await provider.recent(fence, 5)
+        assert not partial.complete
+        assert len(partial.batches) == 100
+
+    night.run(work)
+
+
+def test_an_expired_batch_gives_up_what_it_finished(night: Night) -> None:
+    night.emulator.arm([{"on": "batch", "do": "expire", "share": 0.5, "seconds": 100}])
+    intent = night.intent(night.asks(40))
+
+    async def work(provider: BatchProvider) -> None:
+        ended = await end_of(provider, await submit(provider, intent))
+        rows = await rows_of(provider, ended)
+        assert ended.phase == "expired"
+        assert causes(rows["output"]) == {None}
+        assert causes(rows["error"]) == {"expired"}
+        assert sum(len(part) for part in rows.values()) == 40
+
+    night.run(work)
+
+
+def test_a_cancelled_batch_ends_and_says_so(night: Night) -> None:
+    night.emulator.arm([{"on": "batch", "do": "slow", "seconds": 80_000}])
+    intent = night.intent(night.asks(4))
+
+    async def work(provider: BatchProvider) -> None:
+        batch = await submit(provider, intent)
+        cancelled = await provider.cancel(batch.id)
+        assert cancelled is not None
+        assert cancelled.id == batch.id
+        night.emulator.advance(1200)
+        ended = await end_of(provider, cancelled)
+        assert ended.phase == "cancelled"
+        rows = [line for part in (await rows_of(provider, ended)).values() for line in part]
+        assert causes(rows) <= {None, "cancelled"}
+        assert await provider.cancel(batch.id) is not None
+        assert await provider.cancel("batch_of_nobody") is None
+
+    night.run(work)
+
+
+def test_an_unknown_status_word_means_running(night: Night) -> None:
+    night.emulator.arm([{"on": "batch", "do": "status_word", "word": "meditating"}])
+    intent = night.intent(night.asks(1))
+
+    async def work(provider: BatchProvider) -> None:
+        batch = await submit(provider, intent)
+        async with asyncio.timeout(20):
+            while batch.known_status and batch.phase not in ENDED:
+                batch = await provider.retrieve(batch.id) or batch
+        assert (batch.phase, batch.status, batch.known_status) == ("running", "meditating", False)
+
+    night.run(work)
+
+
+def test_results_at_another_origin_are_fetched_without_the_key(night: Night) -> None:
+    intent = night.intent(night.asks(1))
+
+    async def work(provider: BatchProvider) -> None:
+        ended = await end_of(provider, await submit(provider, intent))
+
+        async def give(_: web.Request) -> web.StreamResponse:
+            return web.Response(body=b"rows\n")
+
+        async with serving(give) as elsewhere:
+            night.emulator.arm([{"on": "content", "do": "redirect", "to": f"{elsewhere.url}/signed?sig=1"}])
+            got = bytearray()
+            assert await provider.fetch(ended.parts[0][1], got.extend) == 5
+            assert got == b"rows\n"
+            (request,) = elsewhere.seen
+            assert KEY not in str(request.raw_headers)
+            assert not {"authorization", "openai-organization", "openai-project", "x-api-key"} & {
+                name.lower() for name in request.headers
+            }
+
+    night.run(work)
+
+
+def test_a_working_key_is_confirmed(night: Night) -> None:
+    async def work(provider: BatchProvider) -> None:
+        assert KEY not in await provider.check_key()
+
+    night.run(work)

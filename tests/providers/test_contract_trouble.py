@@ -1,0 +1,220 @@
+"""Every vendor against the emulator: refusals, broken rows and broken wires, each by its name."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+import pytest
+
+from overnight.core.errors import Gone, OutOfCredit, OvernightError, Rejected, Throttled, Unauthorized, Unavailable
+from overnight.providers import BatchProvider
+from providers.asking import KEY
+from providers.nights import DEAD, POOR, Night, causes, end_of, rows_of, submit
+
+
+def test_rows_that_fail_are_read_from_the_error_part(night: Night) -> None:
+    fault = {"on": "row", "do": "error", "status": 500, "code": "server_error", "message": "Oh.", "odds": 0.5}
+    night.emulator.arm([fault])
+    intent = night.intent(night.asks(40))
+
+    async def work(provider: BatchProvider) -> None:
+        ended = await end_of(provider, await submit(provider, intent))
+        rows = await rows_of(provider, ended)
+        assert ended.phase == "completed"
+        assert causes(rows["output"]) == {None}
+        assert causes(rows["error"]) == {"server_error"}
+        assert sum(len(part) for part in rows.values()) == 40
+        assert (ended.counts.completed, ended.counts.failed) == (len(rows["output"]), len(rows["error"]))
+
+    night.run(work)
+
+
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_a_batch_in_which_nothing_succeeded_has_no_output(night: Night, nothing: str | None) -> None:
+    night.emulator.arm(
+        [{"on": "batch", "do": "empty_output", "as": nothing}, {"on": "row", "do": "error", "status": 500}]
+    )
+    intent = night.intent(night.asks(3))
+
+    async def work(provider: BatchProvider) -> None:
+        ended = await end_of(provider, await submit(provider, intent))
+        assert ended.phase == "completed"
+        assert [kind for kind, _ in ended.parts] in (["error"], [])
+
+    night.run(work)
+
+
+def test_a_validation_failure_is_a_refusal(night: Night) -> None:
+    night.emulator.arm([{"on": "batch", "do": "fail", "code": "invalid_json_line", "message": "Line 1 is not JSON."}])
+    intent = night.intent(night.asks(1))
+
+    async def work(provider: BatchProvider) -> None:
+        ended = await end_of(provider, await submit(provider, intent))
+        assert ended.phase == "failed"
+        assert ended.refusal is not None
+        assert (ended.refusal.kind, ended.refusal.message) == ("invalid", "Line 1 is not JSON.")
+
+    night.run(work)
+
+
+def test_an_unknown_model_is_told_apart(night: Night) -> None:
+    typo = msgspec.structs.replace(night.model, name=night.model.name + "-typo")
+
+    async def work(provider: BatchProvider) -> None:
+        ended = await end_of(provider, await submit(provider, night.intent(night.asks(1, typo))))
+        if ended.refusal is not None:
+            assert ended.refusal.kind == "unknown_model"
+        else:
+            assert causes((await rows_of(provider, ended))["error"]) == {"unknown_model"}
+
+    night.run(work)
+
+
+def test_a_deleted_input_keeps_a_late_create_from_running(night: Night) -> None:
+    intent = night.intent(night.asks(1))
+
+    async def work(provider: BatchProvider) -> None:
+        file_id = await provider.upload(intent)
+        await provider.remove_file(file_id)
+        answer = await provider.create(intent, file_id)
+        refusal = answer.refusal
+        if answer.batch is not None:
+            refusal = (await end_of(provider, answer.batch)).refusal
+        assert refusal is not None
+        assert refusal.kind == "file_not_ready"
+
+    night.run(work)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (429, "rate_limit_exceeded", "throttled"),
+        (400, "billing_hard_limit_reached", "no_credit"),
+        (413, None, "too_large"),
+        (400, "invalid_value", "invalid"),
+    ],
+)
+def test_a_definite_no_to_a_create(night: Night, status: int, code: str | None, kind: str) -> None:
+    fault: dict[str, Any] = {"on": "create", "do": "status", "status": status, "message": "No.", "retry_after": 3}
+    night.emulator.arm([fault | ({"code": code} if code else {})])
+    intent = night.intent(night.asks(1))
+
+    async def work(provider: BatchProvider) -> None:
+        answer = await provider.create(intent, await provider.upload(intent))
+        assert (answer.sent, answer.status, answer.batch) == (True, status, None)
+        assert answer.refusal is not None
+        assert (answer.refusal.kind, answer.refusal.retry_after) == (kind, 3.0)
+
+    night.run(work)
+
+
+def test_trouble_at_the_provider_leaves_a_create_open(night: Night) -> None:
+    night.emulator.arm([{"on": "create", "do": "status", "status": 503}])
+    intent = night.intent(night.asks(1))
+
+    async def work(provider: BatchProvider) -> None:
+        answer = await provider.create(intent, await provider.upload(intent))
+        assert (answer.sent, answer.status, answer.batch, answer.refusal) == (True, 503, None, None)
+
+    night.run(work)
+
+
+@pytest.mark.parametrize(
+    ("fault", "family"),
+    [
+        ({"do": "status", "status": 429, "retry_after": 2}, Throttled),
+        ({"do": "status", "status": 500}, Unavailable),
+        ({"do": "status", "status": 529}, Unavailable),
+        ({"do": "status", "status": 400}, Rejected),
+        ({"do": "drop_answer"}, Unavailable),
+    ],
+    ids=lambda value: str(value.get("status", "drop")) if isinstance(value, dict) else "",
+)
+def test_trouble_in_other_calls_has_a_name(night: Night, fault: dict[str, Any], family: type[OvernightError]) -> None:
+    intent = night.intent(night.asks(1))
+
+    async def work(provider: BatchProvider) -> None:
+        ended = await end_of(provider, await submit(provider, intent))
+        ref = ended.parts[0][1]
+        night.emulator.arm([{"on": on, **fault} for on in ("upload", "list", "retrieve", "content", "delete")])
+        calls: tuple[Callable[[], Coroutine[Any, Any, Any]], ...] = (
+            lambda: provider.upload(intent),
+            provider.newest,
+            lambda: provider.retrieve(ended.id),
+            lambda: provider.fetch(ref, lambda _: None),
+            lambda: provider.remove_file(ref),
+        )
+        # A deletion whose answer is lost is repeated on a new connection, and finds the work done.
+        for call in calls[:-1] if fault["do"] == "drop_answer" else calls:
+            with pytest.raises(family) as caught:
+                await call()
+            assert KEY not in repr(caught.value)
+            if isinstance(caught.value, Throttled):
+                assert caught.value.retry_after == 2.0
+
+    night.run(work)
+
+
+@pytest.mark.parametrize(("key", "family"), [(DEAD, Unauthorized), (POOR, OutOfCredit)])
+def test_a_key_that_does_not_work_is_never_shown(night: Night, key: str, family: type[OvernightError]) -> None:
+    intent = night.intent(night.asks(1))
+
+    async def work(provider: BatchProvider) -> None:
+        told = []
+        if family is Unauthorized:
+            with pytest.raises(Unauthorized) as caught:
+                await provider.check_key()
+            told.append(repr(caught.value))
+        else:
+            answer = await provider.create(intent, await provider.upload(intent))
+            assert answer.refusal is not None
+            assert answer.refusal.kind == "no_credit"
+            told += [answer.refusal.message, answer.problem or ""]
+        assert all(key not in words for words in told)
+
+    night.run(work, key)
+
+
+def test_a_download_cut_short_is_unavailable(night: Night) -> None:
+    intent = night.intent(night.asks(30))
+
+    async def work(provider: BatchProvider) -> None:
+        ended = await end_of(provider, await submit(provider, intent))
+        night.emulator.arm([{"on": "content", "do": "cut", "at": 0.5, "times": 1}])
+        with pytest.raises(Unavailable):
+            await rows_of(provider, ended)
+        assert len((await rows_of(provider, ended))["output"]) == 30
+
+    night.run(work)
+
+
+def test_results_past_their_time_are_gone(night: Night) -> None:
+    async def work(provider: BatchProvider) -> None:
+        with pytest.raises(Gone):
+            await provider.fetch("file-of-nobody", lambda _: None)
+
+    night.run(work)
+
+
+@pytest.mark.parametrize("misdeed", ["malformed", "empty_body", "no_usage", "duplicate", "unknown_id"])
+def test_odd_rows_are_read_for_what_they_are(night: Night, misdeed: str) -> None:
+    night.emulator.arm([{"on": "row", "do": misdeed, "odds": 0.5}])
+    intent = night.intent(night.asks(20))
+
+    async def work(provider: BatchProvider) -> None:
+        rows = [
+            line
+            for part in (await rows_of(provider, await end_of(provider, await submit(provider, intent)))).values()
+            for line in part
+        ]
+        results = [line.result for line in rows if line.result is not None]
+        nameless = [line for line in rows if line.custom_id is None]
+        foreign = [line for line in rows if line.custom_id and not line.custom_id.startswith(f"o{intent.token}-")]
+        assert bool(nameless) == (misdeed == "malformed")
+        assert bool(foreign) == (misdeed == "unknown_id")
+        assert any(one.cause == "unreadable" for one in results) == (misdeed == "empty_body")
+        assert any(one.outcome == "answered" and one.usage.input is None for one in results) == (misdeed == "no_usage")
+        assert (len(rows) > 20) == (misdeed in ("duplicate", "unknown_id"))
+
+    night.run(work)

@@ -1,0 +1,109 @@
+"""Files are sent from disk, never whole in memory, and not for ever."""
+
+import asyncio
+import tracemalloc
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from overnight.core.errors import Unavailable
+from overnight.providers._wire import Timeouts
+from providers.scripted_server import serving
+from providers.wiring import closing, run, wire
+
+
+def test_an_upload_is_a_form_with_the_file_last(tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    file.write_bytes(b'{"a":1}\n{"b":2}\n')
+
+    async def work() -> None:
+        parts: list[tuple[str | None, str | None, str | None, bytes]] = []
+
+        async def take(request: web.Request) -> web.StreamResponse:
+            reader = aiohttp.MultipartReader(request.headers, stream_of(server.bodies[-1]))
+            while isinstance(part := await reader.next(), aiohttp.BodyPartReader):
+                kind = part.headers.get("Content-Type")
+                parts.append((part.name, part.filename, kind, bytes(await part.read())))
+            return web.json_response({"id": "file-1"})
+
+        async with serving(take) as server:
+            line = wire(server.url)
+            await closing(line, line.upload("/files", {"purpose": "batch"}, file, "tok.jsonl"))
+            assert "Content-Length" in server.seen[0].headers
+        assert [(name, filename, content) for name, filename, _, content in parts] == [
+            ("purpose", None, b"batch"),
+            ("file", "tok.jsonl", file.read_bytes()),
+        ]
+        assert parts[1][2] == "application/octet-stream"
+
+    run(work)
+
+
+def stream_of(body: bytes) -> aiohttp.StreamReader:
+    from aiohttp.test_utils import make_mocked_request
+
+    reader = aiohttp.StreamReader(make_mocked_request("GET", "/").protocol, 2**16, loop=asyncio.get_running_loop())
+    reader.feed_data(body)
+    reader.feed_eof()
+    return reader
+
+
+def test_an_upload_is_never_whole_in_memory(tmp_path: Path) -> None:
+    size = 24_000_000
+    file = tmp_path / "rows"
+    with file.open("wb") as sparse:
+        sparse.truncate(size)
+
+    async def work() -> int:
+        received = 0
+
+        async def drain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal received
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+            while received < length:
+                received += len(await reader.read(65536))
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            await writer.drain()
+            writer.close()
+
+        server = await asyncio.start_server(drain, "127.0.0.1", 0)
+        async with server:
+            line = wire(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+            tracemalloc.start()
+            await closing(line, line.upload("/files", {"purpose": "batch"}, file, "rows"))
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+        assert received > size
+        return peak
+
+    assert run(work) < size / 4
+
+
+def test_an_upload_that_stands_still_is_given_up(tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    with file.open("wb") as sparse:
+        sparse.truncate(30_000_000)
+
+    async def work() -> None:
+        given_up = asyncio.Event()
+        gone = asyncio.Event()
+
+        async def stare(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await given_up.wait()
+            writer.transport.abort()
+            gone.set()
+
+        async with await asyncio.start_server(stare, "127.0.0.1", 0) as server:
+            address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            line = wire(address, Timeouts(connect=1, read=0.2, upload_bytes_per_second=1e9))
+            with pytest.raises(Unavailable, match="in time"):
+                await line.upload("/files", {}, file, "rows")
+            given_up.set()
+            await gone.wait()
+            await line.close()
+            await asyncio.sleep(0.05)
+
+    run(work)
