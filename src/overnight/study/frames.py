@@ -138,7 +138,7 @@ def plain(value: Any) -> Any:
         case str():
             return _encodable(value)
         case int():
-            return value if -_TOO_LARGE <= value < _TOO_LARGE else str(value)
+            return int(value) if -_TOO_LARGE <= value < _TOO_LARGE else str(value)
         case float():
             return _finite(value)
         case Mapping():
@@ -182,7 +182,7 @@ def _encodable(text: str) -> str:
 def _finite(number: float) -> float | str | None:
     if math.isnan(number):
         return None
-    return number if math.isfinite(number) else str(number)
+    return float(number) if math.isfinite(number) else str(number)
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """How a study travels: the size of its batches, how often to look after them, and for how long."""
 
-import math
-
 import msgspec
 
 from overnight.core.clock import seconds_of
@@ -37,9 +35,9 @@ def check_batch(batch: BatchSettings | None, origin: Origin) -> None:
 def check_poll(poll: PollSettings | None, origin: Origin) -> None:
     if poll is None:
         return
-    if not 0 < poll.interval_seconds < math.inf:
+    if poll.interval_seconds <= 0:
         raise origin.error(("poll", "interval_seconds"), f"{poll.interval_seconds:g} is not more than 0 seconds")
-    if not 0 <= poll.per_job_delay < math.inf:
+    if poll.per_job_delay < 0:
         raise origin.error(("poll", "per_job_delay"), f"{poll.per_job_delay:g} is less than 0 seconds")
 
 
@@ -48,6 +46,6 @@ def timeout_seconds(timeout: str | float, origin: Origin) -> float:
         seconds = seconds_of(timeout)
     except StudyError as error:
         raise origin.error(("timeout",), str(error).removeprefix("duration: ")) from None
-    if not 0 < seconds < math.inf:
-        raise origin.error(("timeout",), f"{timeout} is no time at all; write something like 90s, 10m, 24h")
+    if seconds <= 0:
+        raise origin.error(("timeout",), f"{seconds:g} seconds is no time at all; write something like 90s, 10m, 24h")
     return seconds

@@ -75,10 +75,6 @@ def _texts(asked: Asked) -> list[tuple[Route, str]]:
 def _check_text(text: str, origin: Origin, route: Route) -> None:
     if not text.strip():
         raise origin.error(route, "the text is empty")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise origin.error(route, "half a character (a lone surrogate) cannot be sent") from None
 
 
 def read_prompts(asked: Asked, origin: Origin) -> Prompts:

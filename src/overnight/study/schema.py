@@ -17,6 +17,8 @@ def read_schema(written: str | dict[str, Any] | None, origin: Origin, route: Rou
 
 
 def _read_object(path: Path, origin: Origin, route: Route) -> dict[str, Any]:
+    if not path.is_file():
+        raise origin.error(route, f"{path}: no such file")
     try:
         found = json.loads(read_text(path), parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:

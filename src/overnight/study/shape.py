@@ -1,5 +1,6 @@
 """Turning what was written into typed values, and what does not fit into a sentence with its place."""
 
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ T = TypeVar("T")
 
 _MISFIT = re.compile(r"Expected `(?P<wanted>[^`]*)`, got `[^`]*`")
 _ABSENT = re.compile(r"Object missing required field `(?P<field>[^`]*)`")
-_PLACE = re.compile(r" - at (?:`key` in )?`\$(?P<steps>[^`]*)`$")
+_PLACE = re.compile(r" - at (?P<key>`key` in )?`\$(?P<steps>[^`]*)`$")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 _KINDS = {
     "str": "text",
@@ -32,15 +33,47 @@ _SHOWN = 40
 def plain_settings(value: Any, origin: Origin, route: Route) -> Any:
     """Lists, mappings and scalars only: what a program hands over in the form that a file has."""
     try:
-        return msgspec.to_builtins(value, enc_hook=_path_text)
-    except (TypeError, NotImplementedError) as error:
-        raise origin.error(route, f"has a value that cannot be written in a study ({error})") from None
+        plain = msgspec.to_builtins(value, builtin_types=(bytes, bytearray), enc_hook=_path_text)
+    except NotImplementedError as error:
+        raise origin.error(route, f"a value of type {error} cannot be written in a study") from None
+    except RecursionError:
+        raise origin.error(route, "nested too deeply") from None
+    _refuse_unsendable(plain, origin, route)
+    return plain
 
 
 def _path_text(value: Any) -> str:
     if isinstance(value, Path):
         return str(value)
     raise NotImplementedError(type(value).__name__)
+
+
+def _refuse_unsendable(value: Any, origin: Origin, route: Route) -> None:
+    """JSON has no place for these, and would lose them or fail long after the study was accepted."""
+    match value:
+        case str() if not value.isascii() and not _encodes(value):
+            raise origin.error(route, "half a character (a lone surrogate) cannot be sent")
+        case int() if not -(2**63) <= value < 2**63:
+            raise origin.error(route, f"{value} does not fit into 64 bits")
+        case float() if not math.isfinite(value):
+            raise origin.error(route, f"{value} is no number that can be sent")
+        case bytes() | bytearray():
+            raise origin.error(route, f"a value of type {type(value).__name__} cannot be written in a study")
+        case dict():
+            for key, inner in value.items():
+                _refuse_unsendable(key, origin, route)
+                _refuse_unsendable(inner, origin, (*route, key))
+        case list() | tuple():
+            for index, inner in enumerate(value):
+                _refuse_unsendable(inner, origin, (*route, index))
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def shaped(raw: Mapping[str, Any], kind: type[T], origin: Origin) -> T:
@@ -73,13 +106,20 @@ def _in_words(message: str, raw: Any, origin: Origin) -> StudyError:
     route: Route = tuple(step[1] or int(step[2]) for step in steps)
     if absent := _ABSENT.match(message):
         return origin.error(route, f"`{absent['field']}` is missing")
+    if place and place["key"]:
+        return origin.error(route, "the keys must be text")
     misfit = _MISFIT.match(message)
     if not misfit:
         return origin.error(route, message)
     wanted = [_KINDS[kind] for kind in misfit["wanted"].split(" | ") if kind in _KINDS]
     found = _at(raw, route)
-    hint = "; put it in quotes" if "text" in wanted and isinstance(found, int | float) else ""
-    return origin.error(route, f"wanted {' or '.join(wanted)}, found {found_text(found)}{hint}")
+    is_number = isinstance(found, int | float) and not isinstance(found, bool)
+    hint = "; put it in quotes" if "text" in wanted and is_number else ""
+    return origin.error(route, f"wanted {_either(wanted)}, found {found_text(found)}{hint}")
+
+
+def _either(wanted: list[str]) -> str:
+    return " or ".join(filter(None, (", ".join(wanted[:-1]), wanted[-1])))
 
 
 def _at(raw: Any, route: Route) -> Any:

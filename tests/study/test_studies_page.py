@@ -1,0 +1,76 @@
+"""docs/studies.md cannot fall behind: every key is in it, and every example in it works."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from overnight.study import BatchSettings, Grid, GridRule, ModelEntry, PollSettings, Study, TemplateEntry, resolve
+from overnight.study.document import parse_document
+from overnight.study.study import Settings
+from overnight.tasks.generate import Generate
+from study.writing import complaint
+
+PAGE = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
+YAML = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+PYTHON = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+BASE = {"name": "example", "task": "generate", "items": "essays.csv", "prompt": "{text}", "models": ["openai/gpt-4.1"]}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "essays.csv").write_text("ID,text,age\nS01,One essay.,9\n")
+    (tmp_path / "mine.txt").write_text("Grade: {text}")
+    (tmp_path / "chats.jsonl").write_text('{"ID": "a", "chat": [{"role": "user", "content": "hello"}]}\n')
+    return tmp_path
+
+
+@pytest.mark.parametrize("struct", [Settings, ModelEntry, Grid, GridRule], ids=lambda struct: struct.__name__)
+def test_every_key_is_explained(struct):
+    for field in struct.__struct_fields__:
+        assert f"`{field}`" in PAGE, field
+
+
+@pytest.mark.parametrize(("prefix", "struct"), [("batch", BatchSettings), ("poll", PollSettings)])
+def test_every_inner_key_is_explained(prefix, struct):
+    for field in struct.__struct_fields__:
+        assert f"`{prefix}.{field}`" in PAGE, field
+
+
+def test_templates_and_columns_are_explained():
+    assert "`{" + ", ".join(TemplateEntry.__struct_fields__) + "}`" in PAGE
+    for column in Generate.columns:
+        assert f"| `{column}` |" in PAGE
+
+
+@pytest.mark.parametrize("example", YAML, ids=[example.split("\n")[0] for example in YAML])
+def test_every_example_is_a_study(folder, example):
+    """What is no whole study is a part of one."""
+    value, origin = parse_document(example, "studies.md", folder)
+    if "name" not in value:
+        without = {"prompt"} if value.keys() & {"templates", "messages"} else set()
+        value = {key: one for key, one in BASE.items() if key not in without} | value
+    if "system" in value:
+        assert "{age}" in value["system"]
+    (stage,) = resolve(Study.from_mapping(value, origin)).stages
+    assert list(stage.task.start(stage.items.read(), 0))
+
+
+@pytest.mark.parametrize("example", PYTHON)
+def test_every_program_runs(example):
+    names = {}
+    exec(example, names)
+    (stage,) = resolve(names["study"]).stages
+    assert len(list(stage.task.start(stage.items.read(), 0))) == 6
+
+
+HEAD = "name: a\ntask: generate\nitems: essays.csv\nprompt: x\n"
+
+
+@pytest.mark.parametrize(
+    "models", ["modles: []\n", "models:\n  - openai/gpt-4.1\n  - model: openai/gpt-5\n    temperature: 3\n"]
+)
+def test_the_page_shows_real_complaints(tmp_path, monkeypatch, models):
+    monkeypatch.chdir(tmp_path)
+    Path("essay.yaml").write_text(HEAD + models)
+    assert f"    {complaint(lambda: Study.load('essay.yaml'))}\n" in PAGE

@@ -1,0 +1,243 @@
+"""Every complaint about a study, in a file and in a program."""
+
+import math
+from pathlib import Path
+
+import msgspec
+import polars as pl
+import pytest
+
+from overnight.core.errors import StudyError, UnknownName
+from overnight.study import BatchSettings, Grid, ModelEntry, PollSettings, Study, TemplateEntry
+from overnight.study.study import LATER_KEYS, Settings
+from study.writing import ITEMS, a_study, complaint, write
+
+WANTED_ITEMS = "a file, a folder of .txt, a polars or pandas frame, or a list of mappings"
+NAMES = "up to 100 letters, digits, dots, dashes and underscores, the first a letter or digit"
+
+
+def test_a_file_and_a_program_say_the_same(tmp_path):
+    path = write(
+        tmp_path,
+        """
+        name: essay
+        task: generate
+        items: essays.csv
+        id: ID
+        templates: [a.txt, {name: b, text: "{text}"}]
+        system: Be kind.
+        models:
+          - openai/gpt-4.1
+          - {model: gpt-5.1, thinking: [off, high], max_tokens: 2048}
+        grid: {exclude: [{model: openai/gpt-5.1, thinking: off}]}
+        replicates: 2
+        seed: 7
+        dedupe: false
+        mode: batch
+        batch: {segments: 3}
+        poll: {interval_seconds: 5}
+        timeout: 2h
+        """,
+    )
+    loaded = Study.load(path)
+    made = Study(
+        name="essay",
+        task="generate",
+        items="essays.csv",
+        id="ID",
+        templates=["a.txt", {"name": "b", "text": "{text}"}],
+        system="Be kind.",
+        models=["openai/gpt-4.1", {"model": "gpt-5.1", "thinking": ["off", "high"], "max_tokens": 2048}],
+        grid={"exclude": [{"model": "openai/gpt-5.1", "thinking": "off"}]},
+        replicates=2,
+        seed=7,
+        dedupe=False,
+        batch={"segments": 3},
+        poll={"interval_seconds": 5},
+        timeout="2h",
+    )
+    for field in Settings.__struct_fields__:
+        assert getattr(loaded, field) == getattr(made, field), field
+    assert loaded.origin.folder == tmp_path
+
+
+def test_fields_may_be_structs_and_paths():
+    study = a_study(
+        prompt=None,
+        templates=(Path("a.txt"), TemplateEntry(name="b", text="x")),
+        models=(ModelEntry(model="openai/gpt-4.1", temperature=1),),
+        grid=Grid(),
+        batch=BatchSettings(max_requests=5),
+        poll=PollSettings(per_job_delay=0),
+        timeout=90,
+    )
+    assert study.batch == BatchSettings(max_requests=5)
+
+
+def test_a_study_does_not_change():
+    with pytest.raises(AttributeError):
+        a_study().name = "other"
+    assert msgspec.structs.replace(a_study(), name="other").name == "other"
+    assert "invalid name" in complaint(lambda: msgspec.structs.replace(a_study(), name="invalid name"))
+
+
+def test_every_field_has_one_right_type():
+    assert {*Study.__struct_fields__} - {"origin"} == {*Settings.__struct_fields__}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": ""}, f"name: the text '' cannot name a run; wanted {NAMES}"),
+        ({"name": "../up"}, f"name: the text '../up' cannot name a run; wanted {NAMES}"),
+        ({"name": ".hidden"}, f"name: the text '.hidden' cannot name a run; wanted {NAMES}"),
+        ({"name": "a" * 101}, f"name: the text '{'a' * 40}...' cannot name a run; wanted {NAMES}"),
+        ({"name": "a\n"}, f"name: the text 'a\n' cannot name a run; wanted {NAMES}"),
+        ({"name": 7}, "name: wanted text, found the number 7; put it in quotes"),
+        ({"name": {"a": 1}}, "name: wanted text, found a mapping"),
+        ({"task": ["generate"]}, "task: wanted text, found a list"),
+        ({"items": 7}, f"items: wanted {WANTED_ITEMS}, found int"),
+        ({"items": {"a": 1}}, f"items: wanted {WANTED_ITEMS}, found dict"),
+        ({"items": b"a.csv"}, f"items: wanted {WANTED_ITEMS}, found bytes"),
+        ({"items": pl.LazyFrame({"a": [1]})}, f"items: wanted {WANTED_ITEMS}, found LazyFrame"),
+        ({"id": ""}, "id: wanted the name of a column"),
+        ({"id": 1}, "id: wanted text, found the number 1; put it in quotes"),
+        ({"system": " "}, "system: the text is empty"),
+        ({"prompt": ""}, "prompt: the text is empty"),
+        ({"prompt": "\ud800"}, "prompt: half a character (a lone surrogate) cannot be sent"),
+        ({"models": []}, "models: at least one model is needed"),
+        ({"models": "openai/gpt-4.1"}, "models: wanted a list, found the text 'openai/gpt-4.1'"),
+        ({"models": [7]}, "models[0]: wanted text or a mapping, found the number 7; put it in quotes"),
+        ({"models": [{"temperature": 1}]}, "models[0]: `model` is missing"),
+        ({"grid": []}, "grid: wanted a mapping, found a list"),
+        ({"replicates": 0}, "replicates: 0 is not between 1 and 1000000"),
+        ({"replicates": -1}, "replicates: -1 is not between 1 and 1000000"),
+        ({"replicates": 1.5}, "replicates: wanted a whole number, found the number 1.5"),
+        ({"replicates": True}, "replicates: wanted a whole number, found true"),
+        ({"seed": -1}, "seed: -1 is less than 0"),
+        ({"seed": "1_000"}, "seed: wanted a whole number, found the text '1_000'"),
+        ({"dedupe": "no"}, "dedupe: wanted true or false, found the text 'no'"),
+        ({"seed": 2**63}, "seed: 9223372036854775808 does not fit into 64 bits"),
+        ({"name": b"essay"}, "name: a value of type bytes cannot be written in a study"),
+        ({"mode": "live"}, "mode: `live` is not part of this version; write batch"),
+        ({"mode": "auto"}, "mode: `auto` is not part of this version; write batch"),
+        ({"mode": "btach"}, "mode: wanted batch, found 'btach'; did you mean 'batch'?"),
+        ({"batch": 5}, "batch: wanted a mapping, found the number 5"),
+        (
+            {"batch": {"max_requests": 1, "segments": 1}},
+            "batch: `max_requests` and `segments` exclude each other; keep one of them",
+        ),
+        ({"batch": {"max_requests": 0}}, "batch.max_requests: 0 is less than 1"),
+        ({"batch": {"segments": -2}}, "batch.segments: -2 is less than 1"),
+        ({"batch": {"segments": 2.5}}, "batch.segments: wanted a whole number, found the number 2.5"),
+        ({"batch": {"size": 1}}, "batch: unknown key 'size'"),
+        ({"poll": {"interval_seconds": 0}}, "poll.interval_seconds: 0 is not more than 0 seconds"),
+        ({"poll": {"interval_seconds": math.inf}}, "poll.interval_seconds: inf is no number that can be sent"),
+        ({"poll": {"per_job_delay": -1}}, "poll.per_job_delay: -1 is less than 0 seconds"),
+        ({"poll": {"interval": 1}}, "poll: unknown key 'interval'; did you mean 'interval_seconds'?"),
+        (
+            {"timeout": "soon"},
+            "timeout: 'soon' is not a duration; wanted seconds or something like 90s, 10m, 1h30m, 2d",
+        ),
+        ({"timeout": 0}, "timeout: 0 seconds is no time at all; write something like 90s, 10m, 24h"),
+        ({"timeout": math.nan}, "timeout: nan is no number that can be sent"),
+        ({"timeout": True}, "timeout: wanted a number or text, found true"),
+        ({"batch": {"segments": object()}}, "batch: a value of type object cannot be written in a study"),
+        ({"prompt": None}, "wanted one of `prompt`, `templates` and `messages`, found none of them"),
+        ({"messages": "chat"}, "wanted one of `prompt`, `templates` and `messages`, found prompt and messages"),
+        ({"templates": ["a.txt"]}, "wanted one of `prompt`, `templates` and `messages`, found prompt and templates"),
+        ({"prompt": None, "messages": ""}, "messages: wanted the name of a column"),
+        ({"prompt": None, "templates": []}, "templates: the list is empty"),
+        ({"prompt": None, "templates": [""]}, "templates[0]: the text is empty"),
+        ({"prompt": None, "templates": [{"name": "a"}]}, "templates[0]: `text` is missing"),
+        ({"prompt": None, "templates": [{"name": "", "text": "x"}]}, "templates[0].name: the text is empty"),
+        ({"prompt": None, "templates": [{"name": "a", "text": "\n"}]}, "templates[0].text: the text is empty"),
+        (
+            {"prompt": None, "templates": [{"name": "a", "txt": "x"}]},
+            "templates[0]: unknown key 'txt'; did you mean 'text'?",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(changes, message):
+    assert complaint(lambda: a_study(**changes)) == f"study: {message}"
+
+
+def test_a_value_that_holds_itself_is_said():
+    extra = {}
+    extra["again"] = extra
+    models = [{"model": "openai/gpt-4.1", "extra": extra}]
+    assert complaint(lambda: a_study(models=models)) == "study: models: nested too deeply"
+
+
+def test_an_unknown_task_is_offered_the_nearest():
+    wanted = "study: task: unknown task 'generat'; did you mean 'generate'? (known: generate)"
+    assert complaint(lambda: a_study(task="generat"), UnknownName) == wanted
+
+
+HEAD = "name: essay\ntask: generate\nitems: essays.csv\nprompt: '{text}'\nmodels:\n  - openai/gpt-4.1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEAD.replace("models:", "modles:"), "5:1: unknown key 'modles'; did you mean 'models'?"),
+        (
+            HEAD + "  - {model: a, temprature: 1}\n",
+            "7:16: models[1]: unknown key 'temprature'; did you mean 'temperature'?",
+        ),
+        (
+            HEAD + "  - {model: a, temperature: hot}\n",
+            "7:29: models[1].temperature: wanted a number, found the text 'hot'",
+        ),
+        (HEAD + "  - model: a\n    temperature: 3\n", "8:18: models[1].temperature: 3 is not between 0 and 2"),
+        (HEAD + "  - temperature: 1\n", "7:5: models[1]: `model` is missing"),
+        (HEAD + "replicates:\n", "7:12: replicates: wanted a whole number, found nothing"),
+        (
+            HEAD + "batch: {max_requests: 1, segments: 2}\n",
+            "7:8: batch: `max_requests` and `segments` exclude each other; keep one of them",
+        ),
+        (HEAD + "grid: {include: [{modl: x}]}\n", "7:19: grid.include[0]: unknown key 'modl'; did you mean 'model'?"),
+        (HEAD + "origin: here\n", "7:1: unknown key 'origin'"),
+        (HEAD.replace("models:\n  - openai/gpt-4.1\n", ""), "1:1: `models` is missing"),
+        (HEAD.replace("name: essay\n", ""), "1:1: `name` is missing"),
+        ("- a\n- b\n", "1:1: wanted keys such as name, task, items and models, found a list"),
+        ("essay\n", "1:1: wanted keys such as name, task, items and models, found the text 'essay'"),
+        (HEAD + "task: generate\n", "7:1: duplicate key 'task', first given in line 2"),
+    ],
+)
+def test_a_file_is_answered_with_line_and_column(tmp_path, text, message):
+    path = write(tmp_path, text)
+    assert complaint(lambda: Study.load(path)) == f"{path}:{message}"
+
+
+@pytest.mark.parametrize("key", LATER_KEYS)
+def test_keys_of_later_versions_are_refused_by_name(tmp_path, key):
+    path = write(tmp_path, HEAD + f"{key}: 25\n")
+    assert complaint(lambda: Study.load(path)) == f"{path}:7:1: `{key}` is not part of this version"
+
+
+def test_a_mapping_is_answered_with_where_it_came_from():
+    fields = {"name": "essay", "task": "generate", "items": ITEMS, "prompt": "{text}", "models": ["openai/gpt-4.1"]}
+    assert Study.from_mapping(fields, "flags").items is ITEMS
+    assert (
+        complaint(lambda: Study.from_mapping(fields | {"promt": 1}, "flags"))
+        == "flags: unknown key 'promt'; did you mean 'prompt'?"
+    )
+    assert complaint(lambda: Study.from_mapping(fields | {7: 1})) == "study: unknown key '7'"
+    assert complaint(lambda: Study.from_mapping(fields | {"seed": -1}, "flags")).startswith("flags: seed: ")
+    assert (
+        complaint(lambda: Study.from_mapping(None))
+        == "study: wanted keys such as name, task, items and models, found nothing"
+    )
+
+
+def test_a_missing_file_is_said(tmp_path):
+    assert (
+        complaint(lambda: Study.load(str(tmp_path / "no.yaml")), StudyError) == f"{tmp_path / 'no.yaml'}: no such file"
+    )
+
+
+def test_a_study_shows_what_was_written():
+    shown = repr(a_study())
+    assert shown.startswith("Study(name='essay', task='generate'")
+    assert "origin=Origin('study')" in shown
