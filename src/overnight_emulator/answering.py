@@ -12,7 +12,11 @@ from typing import Any
 import msgspec
 
 from overnight_emulator.chance import Chance
-from overnight_emulator.prose import prose
+from overnight_emulator.forms import wanted_forms
+from overnight_emulator.judge import Judge, changes_mind
+from overnight_emulator.prose import Pen
+from overnight_emulator.samples import Samples
+from overnight_emulator.schema import document
 from overnight_emulator.tokens import TokenCount
 from overnight_emulator.truth import Truth
 
@@ -75,6 +79,7 @@ class Models:
         self._truth = truth
         self._chance = Chance(truth.seed)
         self._planted = [(re.compile(pattern), text) for pattern, text in truth.answer_with.items()]
+        self._samples = Samples(truth.qualities, self._chance)
         self.tokens = TokenCount(truth.tokens_per_character)
 
     def answer(self, prompt: Prompt, choice: int = 0) -> Answer:
@@ -101,7 +106,23 @@ class Models:
             found = pattern.search(text)
             if found is not None:
                 return found.expand(planted)
-        return prose(self._chance, prompt.model, _last_words(prompt), prompt.digest, choice)
+        pen = Pen(self._chance, prompt.model, prompt.digest, choice)
+        judge = Judge(self._truth, self._samples, pen, text)
+        if prompt.schema is not None:
+            return msgspec.json.encode(document(prompt.schema, judge)).decode()
+        if prompt.wants_json:
+            return msgspec.json.encode({"answer": pen.answer(_last_words(prompt))}).decode()
+        forms = wanted_forms(text)
+        if forms:
+            chosen = [f"{form.before}{judge.decide(form.name, form.alternatives)}{form.after}" for form in forms]
+            return "\n".join([f"{pen.remark('verdict')} {pen.trace()}", *chosen])
+        return pen.answer(_last_words(prompt), self._changed(prompt, text))
+
+    def _changed(self, prompt: Prompt, text: str) -> bool | None:
+        """Whether this answer takes an earlier one back; None when there is none."""
+        if not any(turn.role == "assistant" for turn in prompt.turns):
+            return None
+        return changes_mind(self._truth, self._chance, prompt.model, text, prompt.digest)
 
     def _outcome(self, prompt: Prompt, choice: int) -> tuple[str, str]:
         shares = self._truth.answers

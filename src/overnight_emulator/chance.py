@@ -38,9 +38,8 @@ class Chance(msgspec.Struct, frozen=True):
         return items[self.number(purpose, *content) % len(items)]
 
     def _digest(self, purpose: str, content: tuple[Content, ...], size: int) -> bytes:
-        digest = blake2b(f"{self.seed}:{purpose}".encode(), digest_size=size)
+        parts = [f"{self.seed}:{purpose}".encode()]
         for part in content:
             raw = part if isinstance(part, bytes) else str(part).encode("utf-8", "surrogatepass")
-            digest.update(b"%d:" % len(raw))
-            digest.update(raw)
-        return digest.digest()
+            parts.append(b"%d:%b" % (len(raw), raw))
+        return blake2b(b"".join(parts), digest_size=size).digest()

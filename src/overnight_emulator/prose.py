@@ -6,6 +6,10 @@ the model's name and a hash of the request. Whoever reads an answer later can te
 
 from __future__ import annotations
 
+import re
+
+import msgspec
+
 from overnight_emulator.chance import Chance
 
 _OPENINGS = (
@@ -31,23 +35,48 @@ _FURTHER = (
     "In practice the costs decide as often as the principle.",
     "None of this is certain, but it is a sound place to start.",
 )
+_CHANGED = "You are right, and I take back what I said before."
+_KEPT = "I have heard the objection, and I stand by what I said before."
+_STANCES = {None: "", True: " changed", False: " kept"}
 _WORDS_ECHOED = 6
-_LONGEST_ECHO = 120
+_ECHOED_FROM = 160
+_WORD = re.compile(r"[\w'-]+")
+
+TRACE = re.compile(r"\[trace (?P<model>\S+) (?P<request>[0-9a-f]{10})(?: (?P<stance>changed|kept))?\]")
 
 
-def prose(chance: Chance, model: str, question: str, digest: bytes, choice: int) -> str:
-    opening = chance.pick(_OPENINGS, "opening", digest, choice)
-    middle = chance.pick(_MIDDLES, "middle", digest, choice)
-    first = chance.number("further", digest, choice)
-    more = [_FURTHER[(first + i) % len(_FURTHER)] for i in range(first % 4)]
-    sentences = [f'{opening} "{_echo(question)}", {middle}.', *more]
-    return " ".join([*sentences, trace(chance, model, digest, choice)])
+class Pen(msgspec.Struct, frozen=True):
+    """Writes for one model about one request; `choice` counts the answers to it."""
 
+    chance: Chance
+    model: str
+    digest: bytes
+    choice: int = 0
 
-def trace(chance: Chance, model: str, digest: bytes, choice: int) -> str:
-    return f"[trace {model} {chance.hexadecimal(10, 'trace', digest, choice)}]"
+    def trace(self, changed: bool | None = None) -> str:
+        request = self.chance.hexadecimal(10, "trace", self.digest, self.choice)
+        return f"[trace {self.model} {request}{_STANCES[changed]}]"
+
+    def answer(self, question: str, changed: bool | None = None) -> str:
+        """Free text. After an objection it says whether the model has `changed` its mind."""
+        opening = self.chance.pick(_OPENINGS, "opening", self.digest, self.choice)
+        stance = [] if changed is None else [_CHANGED if changed else _KEPT]
+        about = f'{opening} "{_echo(question)}", {self._middle("answer")}.'
+        return " ".join([*stance, about, *self._further(), self.trace(changed)])
+
+    def remark(self, name: str) -> str:
+        """A sentence that repeats nothing of the prompt, for a field or beside a verdict."""
+        middle = self._middle(name)
+        return f"{middle[0].upper()}{middle[1:]}."
+
+    def _middle(self, name: str) -> str:
+        return self.chance.pick(_MIDDLES, "middle", self.digest, self.choice, name)
+
+    def _further(self) -> list[str]:
+        first = self.chance.number("further", self.digest, self.choice)
+        return [_FURTHER[(first + i) % len(_FURTHER)] for i in range(first // len(_FURTHER) % 4)]
 
 
 def _echo(question: str) -> str:
-    words = question[-4 * _LONGEST_ECHO :].split()
-    return " ".join(words[-_WORDS_ECHOED:])[-_LONGEST_ECHO:]
+    """Some plain words: no markup of the question can be taken for the answer's own."""
+    return " ".join(_WORD.findall(question[-_ECHOED_FROM:])[-_WORDS_ECHOED:])

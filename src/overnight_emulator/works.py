@@ -225,22 +225,22 @@ class Works:
         execution = Execution(batch, course, rows, self._store, self._faults, self._chance)
         tally = await self._in_thread(self._executing, execution.run)
         batch = self._open[batch.id]
-        made_at = min(course.ends_at, self._clock.now())
         with self._store.together():
             fault = batch.fault
-            tally.output_file_id = self._keep(execution.output, batch, "output", made_at) or (
+            tally.output_file_id = self._keep(execution.output, batch, "output", course) or (
                 fault.as_ if fault is not None and fault.do == "empty_output" else None
             )
-            tally.error_file_id = self._keep(execution.errors, batch, "errors", made_at)
+            tally.error_file_id = self._keep(execution.errors, batch, "errors", course)
             self._faults.save()
             self._save(replace(batch, tally=tally))
 
-    def _keep(self, part: Any, batch: Batch, what: str, made_at: float) -> str | None:
+    def _keep(self, part: Any, batch: Batch, what: str, course: Timeline) -> str | None:
         file_id = new_id("file-")
         size = adopt_file(part, self._store.path(file_id))
         if not size:
             return None
         lifetime = batch.details.get("output_lifetime") or RETENTION_SECONDS
+        now = self._clock.now()
         self._store.add_file(
             StoredFile(
                 file_id,
@@ -249,8 +249,8 @@ class Works:
                 purpose="batch_output",
                 bytes=size,
                 sha256="",
-                created_at=made_at,
-                expires_at=made_at + lifetime,
+                created_at=min(course.ends_at, now),
+                expires_at=now + lifetime,
                 batch_id=batch.id,
             )
         )

@@ -13,10 +13,11 @@ from overnight_emulator.answering import Models
 from overnight_emulator.batch import Batch, Flaw
 from overnight_emulator.dialects.openai.chat import complete
 from overnight_emulator.dialects.openai.errors import ApiError
-from overnight_emulator.dialects.openai.prompts import prompt_characters, read_prompt
+from overnight_emulator.dialects.openai.prompts import chat_prompt, chat_turns, responses_prompt, responses_turns
 from overnight_emulator.dialects.openai.responses import respond
 from overnight_emulator.dialects.openai.rules import CHAT, check_request, exists
 from overnight_emulator.rows import Content, Reply, Row, canonical
+from overnight_emulator.schema import UnusableSchemaError
 from overnight_emulator.store import StoredFile
 from overnight_emulator.truth import Truth
 
@@ -92,6 +93,7 @@ class OpenAIRows:
 
     def _content(self, batch: Batch, lines: Iterable[bytes]) -> Content:
         model, total, tokens = "", 0, 0
+        turns_of = chat_turns if batch.endpoint == CHAT else responses_turns
         seen: set[str] = set()
         blank: int | None = None
         for number, line in enumerate(lines, 1):
@@ -105,7 +107,7 @@ class OpenAIRows:
             model = self._checked_model(read.body, model, number)
             seen.add(read.custom_id)
             total += 1
-            tokens += self._models.tokens.of(prompt_characters(read.body), model)
+            tokens += self._models.tokens.of(sum(len(turn.text) for turn in turns_of(read.body)), model)
         limit = self._truth.limits.requests
         if not total:
             raise Refused("empty_file", "The input file contains no requests.")
@@ -133,10 +135,14 @@ def answer(models: Models, truth: Truth, body: dict[str, Any], endpoint: str, mo
     """One request of either endpoint, live or in a batch."""
     try:
         check_request(body, endpoint, truth)
+        if endpoint == CHAT:
+            return complete(models, chat_prompt(body, digest), body, moment)
+        return respond(models, responses_prompt(body, digest), body, moment)
     except ApiError as refusal:
         return Reply(refusal.status, refusal.body)
-    speak = complete if endpoint == CHAT else respond
-    return speak(models, read_prompt(body, digest), body, moment)
+    except UnusableSchemaError as error:
+        invalid = ApiError(400, f"Invalid schema: {error}.", param="response_format", code="invalid_json_schema")
+        return Reply(invalid.status, invalid.body)
 
 
 def too_large(size: int, limit: int) -> str:

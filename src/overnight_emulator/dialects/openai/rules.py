@@ -13,6 +13,7 @@ from overnight_emulator.truth import Truth
 
 _REASONING = re.compile(r"^(?:o\d|gpt-(?:[5-9]|\d\d))")
 _RESPONSES_ONLY = re.compile(r"-pro(?:-|$)|codex|deep-research")
+_MOST_CHOICES = 128
 _NO_STOP = re.compile(r"^(?:o3|o4-mini)")
 
 CHAT = "/v1/chat/completions"
@@ -56,27 +57,25 @@ def _check_chat(body: Mapping[str, Any], model: str) -> None:
         if _NO_STOP.match(model) and body.get("stop") is not None:
             raise _unsupported("stop", "is not supported with this model.")
     _check_effort(body.get("reasoning_effort"), "reasoning_effort", model)
-    for name in ("max_tokens", "max_completion_tokens", "n"):
+    for name in ("max_tokens", "max_completion_tokens"):
         _check_limit(body, name)
-    form = body.get("response_format")
-    if isinstance(form, dict) and form.get("type") == "json_schema":
+    _check_limit(body, "n", most=_MOST_CHOICES)
+    form = _mapping(body, "response_format")
+    if form.get("type") == "json_schema":
         _check_schema(form.get("json_schema"), "response_format.json_schema")
-    if _kind(form) == "json_object":
+    if form.get("type") == "json_object":
         _check_mentions_json(messages, "messages")
 
 
 def _check_responses(body: Mapping[str, Any], model: str) -> None:
     if not isinstance(body.get("input"), str | list):
         raise _missing("input")
-    reasoning = body.get("reasoning")
-    effort = reasoning.get("effort") if isinstance(reasoning, dict) else None
-    _check_effort(effort, "reasoning.effort", model)
+    _check_effort(_mapping(body, "reasoning").get("effort"), "reasoning.effort", model)
     _check_limit(body, "max_output_tokens")
-    text = body.get("text")
-    form = text.get("format") if isinstance(text, dict) else None
-    if _kind(form) == "json_schema":
+    form = _mapping(_mapping(body, "text"), "format")
+    if form.get("type") == "json_schema":
         _check_schema(form, "text.format")
-    if _kind(form) == "json_object":
+    if form.get("type") == "json_object":
         _check_mentions_json([body["input"], body.get("instructions")], "input")
 
 
@@ -101,11 +100,16 @@ def _check_effort(effort: object, param: str, model: str) -> None:
         raise ApiError(400, message, param=param, code="invalid_value")
 
 
-def _check_limit(body: Mapping[str, Any], name: str) -> None:
+def _check_limit(body: Mapping[str, Any], name: str, most: int | None = None) -> None:
     limit = body.get(name)
-    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
+    if limit is None:
+        return
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         message = f"Invalid '{name}': expected a whole number of at least 1, got {limit!r}."
         raise ApiError(400, message, param=name, code="integer_below_min_value")
+    if most is not None and limit > most:
+        message = f"Invalid '{name}': expected a whole number of at most {most}, got {limit}."
+        raise ApiError(400, message, param=name, code="integer_above_max_value")
 
 
 def _check_schema(described: object, param: str) -> None:
@@ -121,8 +125,13 @@ def _check_mentions_json(texts: object, param: str) -> None:
         raise ApiError(400, message, param=param)
 
 
-def _kind(value: object) -> object:
-    return value.get("type") if isinstance(value, dict) else None
+def _mapping(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = body.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ApiError(400, f"Invalid type for '{name}': expected an object.", param=name, code="invalid_type")
+    return value
 
 
 def _missing(param: str) -> ApiError:

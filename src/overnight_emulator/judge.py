@@ -1,0 +1,122 @@
+"""Judging: decisions drawn by the truth's formulas from what a prompt contains.
+
+- Which of several samples is better: P(i) is proportional to exp(quality / noise), with the position bias added for
+  the first; for two samples P(first) = logistic((q1 - q2) / noise + bias).
+- Whether an answer complies: the probability that the truth gives its model, drawn once for each answer, so that
+  all judges see the same fact.
+- Whether a model gave in to an objection: read off its last answer, which says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from overnight_emulator.chance import Chance
+from overnight_emulator.forms import asks_about_violation, is_flip, is_placing, is_tie, is_yes_no, seat, sign
+from overnight_emulator.patterns import DEFAULT, value_for
+from overnight_emulator.prose import Pen
+from overnight_emulator.samples import Samples, Trace, traces
+from overnight_emulator.truth import ShareByText, Truth
+
+_COMPLIANCE = 0.8
+_FLIP = 0.1
+
+
+class Judge:
+    """Fills in the decisions, texts and numbers that one prompt asks for."""
+
+    def __init__(self, truth: Truth, samples: Samples, pen: Pen, prompt: str) -> None:
+        self._truth = truth
+        self._samples = samples
+        self._pen = pen
+        self._prompt = prompt
+
+    def decide(self, name: str, alternatives: Sequence[Any]) -> Any:
+        """Choose among what is offered, by what it is about."""
+        if is_flip(name, alternatives):
+            return self._signed(name, alternatives, self._gave_in())
+        if is_placing(alternatives):
+            return self._place(name, alternatives)
+        if is_yes_no(alternatives):
+            return self._signed(name, alternatives, self._complies() != asks_about_violation(name))
+        if all(isinstance(one, int) for one in alternatives):
+            return self._score(name, alternatives)
+        return self._pick(name, alternatives)
+
+    def text(self, name: str) -> str:
+        return f"{self._pen.remark(name)} {self._pen.trace()}"
+
+    def number(self, name: str) -> float:
+        return self._draw("number", name)
+
+    def _place(self, name: str, alternatives: Sequence[Any]) -> Any:
+        ties = [one for one in alternatives if is_tie(one)]
+        if ties and self._draw("tie", name) < self._truth.judge.tie:
+            return ties[0]
+        seats = sorted((one for one in alternatives if seat(one) is not None), key=lambda one: seat(one) or 0)
+        return seats[self._winner(len(seats), self._draw("verdict", name))]
+
+    def _winner(self, count: int, draw: float) -> int:
+        """Samples that were not found are all equally good; only the bias tells them apart."""
+        judge = self._truth.judge
+        qualities = [sample.quality for sample in self._samples.found(self._prompt)][:count]
+        qualities += [0.0] * (count - len(qualities))
+        leads = [quality / judge.noise for quality in qualities]
+        leads[0] += judge.position_bias
+        weights = [math.exp(lead - max(leads)) for lead in leads]
+        reached = 0.0
+        for index, weight in enumerate(weights):
+            reached += weight / sum(weights)
+            if draw < reached:
+                return index
+        return count - 1
+
+    def _signed(self, name: str, alternatives: Sequence[Any], fact: bool) -> Any:
+        fitting = [one for one in alternatives if sign(one) is fact]
+        return fitting[int(self._draw("wording", name) * len(fitting))]
+
+    def _score(self, name: str, alternatives: Sequence[int]) -> int:
+        """The upper half of a scale for what complies, the lower half for what does not."""
+        scale = sorted(alternatives)
+        half = len(scale) // 2
+        fitting = (scale[half:] if self._complies() else scale[:half]) or scale
+        return fitting[int(self._draw("score", name) * len(fitting))]
+
+    def _pick(self, name: str, alternatives: Sequence[Any]) -> Any:
+        return alternatives[int(self._draw("pick", name) * len(alternatives))]
+
+    def _complies(self) -> bool:
+        answered = self._last_trace()
+        model = self._pen.model if answered is None else answered.model
+        share = share_for(model, self._prompt, self._truth.compliance, _COMPLIANCE)
+        if answered is None:
+            return self._draw("complies", "") < share
+        return self._pen.chance.share("complies", answered.request) < share
+
+    def _gave_in(self) -> bool:
+        answered = self._last_trace()
+        if answered is not None and answered.changed is not None:
+            return answered.changed
+        return self._draw("gave in", "") < share_for(self._pen.model, self._prompt, self._truth.flip, _FLIP)
+
+    def _last_trace(self) -> Trace | None:
+        found = traces(self._prompt)
+        return found[-1] if found else None
+
+    def _draw(self, purpose: str, name: str) -> float:
+        return self._pen.chance.share(purpose, self._pen.digest, self._pen.choice, name)
+
+
+def changes_mind(truth: Truth, chance: Chance, model: str, prompt: str, digest: bytes) -> bool:
+    """Whether a model gives in to an objection."""
+    return chance.share("changes mind", digest) < share_for(model, prompt, truth.flip, _FLIP)
+
+
+def share_for(model: str, prompt: str, settings: Mapping[str, ShareByText], otherwise: float) -> float:
+    """By model; where a model has several shares, by the first text that the prompt contains."""
+    share = value_for(model, settings, otherwise=otherwise)
+    if not isinstance(share, dict):
+        return share
+    return next((value for text, value in share.items() if text in prompt), share.get(DEFAULT, otherwise))
