@@ -14,12 +14,16 @@ class _Background(threading.Thread, Generic[T]):
         self._work = work
         self.value: T | None = None
         self.error: BaseException | None = None
+        # Waited for instead of joining: a join that Ctrl-C interrupts may take the thread for finished.
+        self.finished = threading.Event()
 
     def run(self) -> None:
         try:
             self.value = asyncio.run(self._work())
         except BaseException as error:  # noqa: BLE001 - the worker's edge: the caller's thread raises it
             self.error = error
+        finally:
+            self.finished.set()
 
 
 def run_engine(work: Callable[[], Coroutine[Any, Any, T]], stop: Callable[[], None], say: Callable[[str], None]) -> T:
@@ -27,9 +31,9 @@ def run_engine(work: Callable[[], Coroutine[Any, Any, T]], stop: Callable[[], No
     background = _Background(work)
     background.start()
     asked = False
-    while background.is_alive():
+    while not background.finished.is_set():
         try:
-            background.join(0.2)
+            background.finished.wait(0.2)
         except KeyboardInterrupt:
             if asked:
                 raise

@@ -17,10 +17,11 @@ STAGE = "ready"
 def ready_stages(file: Path, provider: str) -> tuple[StageInput, Callable[[Ask], bytes]]:
     """The stage, and how its questions are written: as they stand in the file."""
     reader = vendor(provider).connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
-    models: dict[Model, Arm] = {}
+    found: dict[str, Arm] = {}
     for _, line in read_lines(file, reader):
-        models.setdefault(line.model, arm_of(line.model, STAGE))
-    if not models:
+        arm = arm_of(line.model, STAGE)
+        found.setdefault(arm.name, arm)
+    if not found:
         message = f"{file}: no requests in it"
         raise StudyError(message)
 
@@ -31,9 +32,9 @@ def ready_stages(file: Path, provider: str) -> tuple[StageInput, Callable[[Ask],
                 message = f"{file}:{number}: custom_id '{line.custom_id}' is already on line {seen[line.custom_id]}"
                 raise StudyError(message)
             seen[line.custom_id] = number
-            yield Item(line.custom_id, {BODY: line.body.decode(), ARM: models[line.model].name})
+            yield Item(line.custom_id, {BODY: line.body.decode(), ARM: arm_of(line.model, STAGE).name})
 
-    arms = tuple(models.values())
+    arms = tuple(found.values())
     stage = StageInput(name=STAGE, task=Ready(arms), arms=arms, items=items, dedupe=False)
     return stage, body_of
 

@@ -96,6 +96,8 @@ class Fetched(msgspec.Struct, frozen=True, tag="fetched"):
 
     files: tuple[int, ...]
     download: int = 1
+    # A file that the batch names is past the provider's retention.
+    gone: bool = False
 
 
 class Closed(msgspec.Struct, frozen=True, tag="closed"):
@@ -157,6 +159,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     ended: Ended | None = None
     downloads: int = 0
     files: tuple[int, ...] = ()
+    gone: bool = False
     closed: Closed | None = None
 
     @property
@@ -218,7 +221,7 @@ def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa:
         case Ended():
             counts = {"completed": event.completed, "failed": event.failed}
             return change(attempt, state="ended", status=event.status, ended=event, ended_at=at, **counts)
-        case Fetched(files, download):
-            return change(attempt, state="fetched", files=files, downloads=download)
+        case Fetched(files, download, gone):
+            return change(attempt, state="fetched", files=files, downloads=download, gone=gone)
         case Closed():
             return change(attempt, state="closed", closed=event, message=event.message)

@@ -118,14 +118,16 @@ class Arrivals:
 
     async def _download(self, number: int, parts: Sequence[tuple[str, str]] | None = None) -> None:
         files: list[int] = []
+        past = False
         try:
             async with self._desk.fetching:
                 for kind, ref in self._ended.parts if parts is None else parts:
                     files.append(await self._download_part(kind, ref, number))
         except Gone as gone:
+            past = True
             await self._scene.note("gone", str(gone), self._attempt)
             self._scene.say(f"shard {self._attempt.shard}: {gone}")
-        self._attempt = await self._scene.record(self._attempt, Fetched((*self._attempt.files, *files), number))
+        self._attempt = await self._scene.record(self._attempt, Fetched((*self._attempt.files, *files), number, past))
 
     async def _download_part(self, kind: str, ref: str, number: int) -> int:
         """One whole file on disk and on record. A doubt that two downloads share is the provider's own."""
@@ -246,7 +248,7 @@ class Arrivals:
     async def _close(self, missing: list[int]) -> None:
         """Rows without an answer get their cause, the attempt its end, the shard its rest: one transaction."""
         scene, attempt, at = self._scene, self._attempt, self._scene.now()
-        cause = _ABSENT.get(self._phase, "missing")
+        cause = "gone" if attempt.gone else _ABSENT.get(self._phase, "missing")
         result = failed(cause, self._ended.message)
         landed = [(Landed(line=line, result=result), self._fate(result, line)) for line in missing]
 

@@ -327,7 +327,7 @@ class Wire:
             return Throttled(words, reply.retry_after)
         if reply.status >= 500 or reply.status in UNSETTLED:
             return Unavailable(words)
-        return Rejected(words)
+        return Rejected(words, "too_large" if reply.status == 413 else "invalid")
 
     async def _told(self, what: str, awaited: Awaitable[T]) -> T:
         """Await; a broken wire becomes Unavailable, unchained from an error that holds our headers."""

@@ -1,0 +1,108 @@
+"""Verbs in processes of their own, so that they can be killed. One warm process forks the others: no import is paid twice.
+
+The parent talks JSON lines with the warm process; each request names a verb of `overnight.api`, its arguments and
+the environment, and is answered with how the child ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Ending:
+    """`signal` is set when the process was killed; else `state` or `error` says how the verb ended."""
+
+    signal: int | None
+    state: str | None = None
+    message: str = ""
+    error: str | None = None
+    said: tuple[str, ...] = ()
+
+
+class WarmProcess:
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def call(self, verb: str, *args: Any, cwd: Path, environ: Mapping[str, str], **options: Any) -> Ending:
+        request = {"verb": verb, "args": args, "options": options, "cwd": str(cwd), "environ": dict(environ)}
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        answer = json.loads(self._process.stdout.readline())
+        answer["said"] = tuple(answer.get("said", ()))
+        return Ending(**answer)
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(30)
+        self._process.stdout.close()
+
+
+def _child(request: dict[str, Any], out: int) -> None:
+    import overnight.api as api
+    from overnight.core import checkpoint
+    from overnight.core.errors import OvernightError
+
+    os.chdir(request["cwd"])
+    os.environ.update(request["environ"])
+    checkpoint.rearm(os.environ)
+    said: list[str] = []
+    answer: dict[str, Any] = {"signal": None}
+    try:
+        outcome = getattr(api, request["verb"])(*request["args"], **request["options"], say=said.append)
+        last = outcome[-1] if isinstance(outcome, list) else outcome
+        answer |= {"state": last.state if last else None, "message": last.message if last else ""}
+    except OvernightError as error:
+        answer |= {"error": type(error).__name__, "message": str(error)}
+    except BaseException:
+        answer |= {"error": "crash", "message": traceback.format_exc()}
+    answer["said"] = said
+    os.write(out, json.dumps(answer).encode())
+
+
+def _serve() -> None:
+    import aiohttp
+    import polars
+
+    import overnight.api
+    import overnight.providers.openai
+
+    assert aiohttp
+    assert polars
+    assert overnight
+    for line in sys.stdin:
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(read)
+            _child(json.loads(line), write)
+            os._exit(0)
+        os.close(write)
+        with os.fdopen(read, "rb") as pipe:
+            text = pipe.read()
+        _, status = os.waitpid(child, 0)
+        killed = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+        answer = json.loads(text) if text and killed is None else {"signal": killed}
+        with contextlib.suppress(BrokenPipeError):
+            print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _serve()

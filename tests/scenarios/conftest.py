@@ -1,0 +1,113 @@
+"""A study, an emulator that can be told to misbehave, and verbs that can be killed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from emulator_process import EmulatorProcess
+from run_process import Ending, WarmProcess
+
+TIME_SCALE = 20_000.0
+KEY = "sk-test-0123456789abcdefghijklmnop"
+
+
+class Night:
+    """One run against one emulator, as a user on another machine would have it."""
+
+    def __init__(self, folder: Path, warm: WarmProcess, truth: Mapping[str, Any] | None = None) -> None:
+        self.folder = folder
+        self._warm = warm
+        base = {"time_scale": TIME_SCALE, "latency": {"batch": [60, 600], "live": [0, 0]}, "seed": 7}
+        whole = {**base, **(truth or {})}
+        self.emulator = EmulatorProcess(whole).start()
+        self.environ = {"OPENAI_API_KEY": KEY, "OVERNIGHT_TIME_SCALE": str(whole["time_scale"])}
+
+    def study(self, rows: int = 12, *, name: str = "night", **fields: Any) -> str:
+        """Writes a study of so many rows; returns its path."""
+        items = self.folder / f"{name}.jsonl"
+        texts = ({"id": f"item {n:05d}", "text": f"thing number {n}"} for n in range(rows))
+        items.write_text("".join(json.dumps(item) + "\n" for item in texts))
+        study = {
+            "name": name,
+            "task": "generate",
+            "items": items.name,
+            "prompt": "Describe {text} in a sentence.",
+            "models": ["openai/gpt-4.1-mini"],
+            "batch": {"max_requests": 5},
+            **fields,
+        }
+        path = self.folder / f"{name}.yaml"
+        path.write_text(json.dumps(study))
+        return str(path)
+
+    def call(self, verb: str, *args: Any, environ: Mapping[str, str] | None = None, **options: Any) -> Ending:
+        address = {"OPENAI_BASE_URL": self.emulator.openai_url}
+        kill = {"OVERNIGHT_KILL_AT": "0", "OVERNIGHT_CHECKPOINTS": ""}
+        surroundings = {**address, **self.environ, **kill, **(environ or {})}
+        return self._warm.call(verb, *args, cwd=self.folder, environ=surroundings, **options)
+
+    def run(self, study: str, *, environ: Mapping[str, str] | None = None, **options: Any) -> Ending:
+        ending = self.call("run", study, environ=environ, **options)
+        assert ending.error != "crash", ending.message
+        return ending
+
+    def table(self, name: str = "night") -> pl.DataFrame:
+        return pl.read_parquet(self.folder / "runs" / name / "tables" / "results.parquet")
+
+    def attempts(self, name: str = "night") -> pl.DataFrame:
+        return pl.read_parquet(self.folder / "runs" / name / "tables" / "attempts.parquet")
+
+    def table_digest(self, name: str = "night") -> str:
+        return hashlib.sha256((self.folder / "runs" / name / "tables" / "results.parquet").read_bytes()).hexdigest()
+
+    def statuses(self, name: str = "night") -> dict[str, int]:
+        counts = self.table(name).group_by("status").len()
+        return dict(zip(counts["status"], counts["len"], strict=True))
+
+    def log(self) -> dict[str, Any]:
+        return self.emulator.log()
+
+    def batches(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.log()["batches"]
+        return found
+
+    def assert_paid_once(self) -> None:
+        """At most one batch for an attempt; no question answered twice."""
+        log = self.log()
+        ran = [(batch["metadata"] or {}).get("overnight") for batch in log["batches"] if batch["executed"]]
+        ours = [tag for tag in ran if tag is not None]
+        assert len(ours) == len(set(ours)), ran
+        assert log["rows_run_twice"] == []
+
+    def close(self) -> None:
+        self.emulator.close()
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[WarmProcess]:
+    process = WarmProcess()
+    yield process
+    process.close()
+
+
+@pytest.fixture
+def night(tmp_path: Path, warm: WarmProcess) -> Iterator[Callable[..., Night]]:
+    """Begins nights with a truth of one's own; all emulators are closed at the end."""
+    begun: list[Night] = []
+
+    def begin(truth: Mapping[str, Any] | None = None, faults: Sequence[Mapping[str, Any]] = ()) -> Night:
+        folder = tmp_path / f"night{len(begun)}"
+        folder.mkdir()
+        one = Night(folder, warm, {**(truth or {}), **({"faults": list(faults)} if faults else {})})
+        begun.append(one)
+        return one
+
+    yield begin
+    for one in begun:
+        one.close()

@@ -1,0 +1,153 @@
+"""Batches and files that were made elsewhere: sent, adopted, and asked again where that is possible."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from openai import OpenAI
+from scenarios.conftest import KEY, Night
+
+from overnight import api
+from overnight.core.errors import StudyError
+
+
+def lines(count: int, model: str = "gpt-4.1-mini") -> bytes:
+    """A provider file as users of the vendor's own SDK write them, with ids of their own making."""
+    rows = (
+        {
+            "custom_id": f"stu_{n:02d}_vs_{n + 1}",
+            "method": "POST",
+            "url": "/v1/chat/completions",
+            "body": {"model": model, "messages": [{"role": "user", "content": f"Say {n}."}]},
+        }
+        for n in range(count)
+    )
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def made_elsewhere(one: Night, count: int = 6) -> str:
+    """A batch that another tool made in the same account."""
+    with OpenAI(api_key=KEY, base_url=one.emulator.openai_url) as client:
+        file = client.files.create(file=("theirs.jsonl", io.BytesIO(lines(count))), purpose="batch")
+        return client.batches.create(
+            input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h"
+        ).id
+
+
+def test_a_ready_made_file_is_sent_and_joined_by_its_own_ids(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "row", "do": "error", "status": 500, "times": 1}])
+    (one.folder / "theirs.jsonl").write_bytes(lines(8))
+    ending = one.call("submit", "theirs.jsonl", provider="openai", description="from elsewhere")
+    assert ending.state == "submitted", ending
+    assert one.batches()[0]["metadata"]["description"] == "from elsewhere"
+    assert one.call("resume", "theirs").state == "done"
+    table = one.table("theirs")
+    assert table["item_id"].to_list() == sorted(f"stu_{n:02d}_vs_{n + 1}" for n in range(8))
+    assert table["status"].unique().to_list() == ["answered"]
+    one.assert_paid_once()
+
+
+def test_a_ready_made_file_with_two_models_becomes_two_batches(night: Callable[..., Night]) -> None:
+    one = night()
+    (one.folder / "two.jsonl").write_bytes(lines(2) + lines(2, "gpt-4.1").replace(b"stu_", b"other_"))
+    one.call("submit", "two.jsonl", provider="openai")
+    assert {batch["model"] for batch in one.batches()} == {"gpt-4.1-mini", "gpt-4.1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"", "no requests in it"),
+        (b"not json\n", "theirs.jsonl:1:"),
+        (lines(1) + lines(1), "theirs.jsonl:2: custom_id 'stu_00_vs_1' is already on line 1"),
+    ],
+)
+def test_a_bad_file_is_refused_by_line(night: Callable[..., Night], text: bytes, words: str) -> None:
+    one = night()
+    (one.folder / "theirs.jsonl").write_bytes(text)
+    ending = one.call("submit", "theirs.jsonl", provider="openai")
+    assert ending.error == "StudyError"
+    assert words in ending.message
+    assert not (one.folder / "runs" / "theirs").exists()
+
+
+def test_a_batch_of_another_tool_is_adopted(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "row", "do": "error", "status": 500, "where": "Say 3.", "times": 1}])
+    batch = made_elsewhere(one)
+    ending = one.call("adopt", "openai", batch, raw="kept.jsonl")
+    name = f"adopted-{batch}"
+    assert ending.state == "running", ending
+    table = one.table(name)
+    assert table.height == 6
+    assert one.statuses(name) == {"answered": 5, "pending": 1}
+    assert (one.folder / "kept.jsonl").read_bytes().count(b"custom_id") == 6
+    # The questions came along: the row that failed can be asked again, in a batch of our own.
+    assert one.call("resume", name).state == "done"
+    assert one.statuses(name) == {"answered": 6}
+    assert len(one.batches()) == 2
+    one.assert_paid_once()
+
+
+def test_a_batch_whose_questions_are_gone_gives_up_its_answers(night: Callable[..., Night]) -> None:
+    one = night()
+    batch = made_elsewhere(one)
+    one.emulator.finish()
+    with OpenAI(api_key=KEY, base_url=one.emulator.openai_url) as client:
+        client.files.delete(client.batches.retrieve(batch).input_file_id)
+    ending = one.call("adopt", "openai", batch)
+    assert ending.state == "done", ending
+    assert one.statuses(f"adopted-{batch}") == {"answered": 6}
+
+
+def test_an_unknown_batch_leaves_nothing_behind(night: Callable[..., Night]) -> None:
+    one = night()
+    ending = one.call("adopt", "openai", "batch_nobody")
+    assert ending.error == "UnknownName"
+    assert not (one.folder / "runs" / "adopted-batch_nobody").exists()
+
+
+def test_a_tracking_file_adopts_them_all(night: Callable[..., Night]) -> None:
+    one = night()
+    batches = [made_elsewhere(one, 2), made_elsewhere(one, 3)]
+    tracked = {"batches": [{"provider": "openai", "batch_id": b, "status": "in_progress"} for b in batches]}
+    (one.folder / "batch_tracking.json").write_text(json.dumps(tracked))
+    assert one.call("adopt", tracking="batch_tracking.json").state == "done"
+    assert [one.table(f"adopted-{b}").height for b in batches] == [2, 3]
+
+
+def test_an_output_file_needs_no_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    good = {
+        "id": "batch_req_1",
+        "custom_id": "a",
+        "response": {
+            "status_code": 200,
+            "body": {"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]},
+        },
+        "error": None,
+    }
+    bad = {"id": "batch_req_2", "custom_id": "b", "response": None, "error": {"code": "batch_expired", "message": ""}}
+    Path("out.jsonl").write_text(json.dumps(good) + "\n" + json.dumps(bad) + "\n")
+    (run,) = api.adopt("openai", output_file="out.jsonl")
+    table = run.results()
+    assert table.select("item_id", "status", "cause", "answer").rows() == [
+        ("a", "answered", None, "yes"),
+        ("b", "failed", "expired", None),
+    ]
+    with pytest.raises(StudyError, match="choose another name with --as"):
+        api.adopt("openai", output_file="out.jsonl")
+
+
+def test_adopted_rows_can_be_exported(night: Callable[..., Night]) -> None:
+    one = night()
+    batch = made_elsewhere(one, 3)
+    one.call("adopt", "openai", batch)
+    target = one.folder / "rows.csv"
+    api.results(f"adopted-{batch}", output=target, runs=one.folder / "runs")
+    assert pl.read_csv(target).height == 3

@@ -1,0 +1,107 @@
+"""Calling off, going on, watching beside a run, and a second process that must not touch it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from scenarios.conftest import Night
+
+from overnight import api
+
+# Batches take most of a day, and a day takes a minute and a half.
+SLOW = {"time_scale": 1000, "latency": {"batch": [50_000, 60_000], "live": [0, 0]}}
+
+
+def test_cancel_keeps_what_finished(night: Callable[..., Night]) -> None:
+    one = night({"latency": {"batch": [30_000, 30_000], "live": [0, 0]}})
+    one.call("submit", one.study(40, batch={"max_requests": 40}))
+    one.emulator.advance(15_000)
+    ending = one.call("cancel", "night")
+    assert ending.state == "cancelled", ending
+    counts = one.statuses()
+    assert counts["answered"] > 0
+    assert counts["pending"] > 0
+    # A cancelled run is not gone on with by cron ...
+    assert one.call("resume", "night", once=True).state == "running"
+    assert len(one.batches()) == 1
+    # ... but by the user, who says `run` again: only the rest is asked.
+    one.emulator.arm([{"on": "batch", "do": "slow", "seconds": 0}])
+    assert one.run(one.study(40, batch={"max_requests": 40})).state == "done"
+    assert one.statuses() == {"answered": 40}
+    one.assert_paid_once()
+
+
+def test_what_was_never_sent_is_taken_back(night: Callable[..., Night]) -> None:
+    one = night(SLOW)
+    refuse = {"on": "create", "do": "status", "status": 429, "retry_after": 50_000}
+    one.emulator.arm([refuse])
+    one.call("submit", one.study(5), environ={"OVERNIGHT_KILL_AT": "30"})
+    assert one.call("cancel", "night").state == "cancelled"
+    assert one.batches() == []
+
+
+def test_a_second_process_is_refused(night: Callable[..., Night]) -> None:
+    one = night(SLOW)
+    study = one.study()
+    environ = {**os.environ, **one.environ, "OPENAI_BASE_URL": one.emulator.openai_url}
+    code = f"import overnight; print(overnight.run({study!r}).exit_code)"
+    first = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=one.folder, env=environ, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        _wait_for(lambda: len(one.batches()) == 3)
+        second = one.run(study)
+        assert second.error == "RunBusy"
+        assert f"process {first.pid}" in second.message
+        # Looking is always allowed.
+        assert api.status("night", runs=one.folder / "runs")[0].total("pending") == 12
+        # Ctrl-C: the first process stops safely; everything goes on later.
+        first.send_signal(signal.SIGINT)
+        out, _ = first.communicate(timeout=30)
+        assert out.strip() == "130"
+    finally:
+        first.kill()
+        first.wait()
+    one.emulator.finish()
+    assert one.run(study).state == "done"
+    one.assert_paid_once()
+
+
+def _wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "nothing happened"
+        time.sleep(0.05)
+
+
+def test_one_batch_can_be_cancelled_by_its_id(night: Callable[..., Night]) -> None:
+    one = night(SLOW)
+    one.call("submit", one.study())
+    batch = one.batches()[0]["id"]
+    assert one.call("cancel", batch).state is None
+    one.emulator.finish()
+    ending = one.call("resume", "night")
+    assert ending.state == "held up", ending
+    one.emulator.arm([{"on": "batch", "do": "slow", "seconds": 0}])
+    assert one.run(one.study()).state == "done"
+    assert one.statuses() == {"answered": 12}
+
+
+def test_status_finds_the_run_of_a_batch(night: Callable[..., Night]) -> None:
+    one = night()
+    one.run(one.study())
+    batch = one.batches()[0]["id"]
+    assert api.status(batch, runs=one.folder / "runs")[0].run == "night"
+
+
+def test_watch_ends_when_the_run_does(night: Callable[..., Night], tmp_path: Path) -> None:
+    one = night()
+    one.run(one.study())
+    seen = list(api.watch("night", interval=0.01, runs=one.folder / "runs"))
+    assert [status.total("answered") for status in seen] == [12]

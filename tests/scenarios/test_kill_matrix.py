@@ -1,0 +1,47 @@
+"""The promise that sells the product: killed at every single checkpoint, resumed, and the same bytes come out."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from scenarios.conftest import Night
+
+# A lost answer to a create, rows that fail once, a batch that expires half done: every way through the engine.
+FAULTS = (
+    {"on": "create", "do": "drop_answer", "times": 1},
+    {"on": "batch", "do": "expire", "share": 0.5, "times": 1},
+    {"on": "content", "do": "cut", "at": 0.6, "times": 1},
+)
+PARTS = 8
+
+
+def checkpoints(night: Night, study: str, log: Path) -> list[str]:
+    ending = night.run(study, environ={"OVERNIGHT_CHECKPOINTS": str(log)})
+    assert ending.state == "done", ending
+    return log.read_text().splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], part: int, tmp_path: Path) -> None:
+    undisturbed = night(faults=FAULTS)
+    names = checkpoints(undisturbed, undisturbed.study(), tmp_path / "checkpoints")
+    undisturbed.assert_paid_once()
+    expected = undisturbed.table_digest()
+    undisturbed.close()
+    assert {name.split()[0] for name in names} >= {"fsync", "kept", "commit", "committed"}
+    assert len(names) > 60
+    for number in range(part + 1, len(names) + 1, PARTS):
+        one = night(faults=FAULTS)
+        study = one.study()
+        killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
+        assert killed.signal in (signal.SIGKILL, None), (number, killed)
+        ending = one.run(study)
+        where = f"killed at checkpoint {number} ({names[number - 1]})"
+        assert ending.state == "done", (where, ending)
+        assert one.table_digest() == expected, where
+        one.assert_paid_once()
+        one.close()

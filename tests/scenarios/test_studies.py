@@ -1,0 +1,131 @@
+"""One study over time: a first look, more items, more models, a change that is refused, a copy that reuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import polars as pl
+from scenarios.conftest import Night
+
+MODELS = ["openai/gpt-4.1-mini", "openai/gpt-4.1"]
+
+
+def rows_run(one: Night) -> int:
+    return int(one.log()["rows_run"])
+
+
+def test_a_first_look_is_stratified_and_kept(night: Callable[..., Night]) -> None:
+    one = night()
+    ending = one.run(one.study(20, models=MODELS), limit=6)
+    assert ending.state == "done"
+    first = one.table()
+    assert first.group_by("model").len().sort("model")["len"].to_list() == [3, 3]
+    by_model = [set(frame["item_id"]) for _, frame in first.group_by("model")]
+    assert by_model[0] == by_model[1]
+    assert one.run(one.study(20, models=MODELS)).state == "done"
+    assert rows_run(one) == 40
+    assert first.join(one.table(), on=["request_key", "answer"], how="semi").height == 6
+    one.assert_paid_once()
+    whole = night()
+    whole.run(whole.study(20, models=MODELS))
+    assert whole.table_digest() == one.table_digest()
+
+
+def test_more_items_models_and_replicates_extend_the_run(night: Callable[..., Night]) -> None:
+    one = night()
+    one.run(one.study(4))
+    assert one.run(one.study(6, models=MODELS, replicates=2)).state == "done"
+    assert one.table().height == 6 * 2 * 2
+    assert rows_run(one) == 24
+
+
+def test_a_changed_question_is_refused_by_name(night: Callable[..., Night]) -> None:
+    one = night()
+    one.run(one.study(4))
+    ending = one.run(one.study(4, prompt="Insult {text}."))
+    assert ending.error == "StudyChanged"
+    assert "prompt" in ending.message
+    assert "--as NAME" in ending.message
+    assert rows_run(one) == 4
+
+
+def test_changed_and_removed_items_are_refused(night: Callable[..., Night]) -> None:
+    one = night()
+    study = one.study(4)
+    one.run(study)
+    items = one.folder / "night.jsonl"
+    kept = items.read_text()
+    items.write_text(kept.replace("thing number 2", "another thing"))
+    ending = one.run(study)
+    assert ending.error == "StudyChanged"
+    assert "'item 00002' is not what it was" in ending.message
+    items.write_text("".join(kept.splitlines(keepends=True)[:3]))
+    ending = one.run(study)
+    assert ending.error == "StudyChanged"
+    assert "no longer there" in ending.message
+    items.write_text(kept)
+    assert one.run(study).state == "done"
+
+
+def test_a_copy_reuses_every_answer_that_still_fits(night: Callable[..., Night]) -> None:
+    one = night()
+    one.run(one.study(10))
+    study = json.loads((one.folder / "night.yaml").read_text())
+    items = (one.folder / "night.jsonl").read_text().replace("thing number 2", "another thing")
+    (one.folder / "night.jsonl").write_text(items)
+    (one.folder / "night.yaml").write_text(json.dumps(study))
+    ending = one.run(str(one.folder / "night.yaml"), as_name="copy")
+    assert ending.state == "done", ending
+    assert "9 answers of 'night' still fit and are reused" in ending.said
+    assert rows_run(one) == 11
+    old = one.table().filter(pl.col("item_id") != "item 00002")
+    new = one.table("copy").filter(pl.col("item_id") != "item 00002")
+    assert old["answer"].to_list() == new["answer"].to_list()
+    one.assert_paid_once()
+
+
+def test_identical_questions_are_asked_once(night: Callable[..., Night]) -> None:
+    one = night()
+    study = one.study(3)
+    same = ({"id": f"id {n}", "text": "the same"} for n in range(5))
+    (one.folder / "night.jsonl").write_text("".join(json.dumps(item) + "\n" for item in same))
+    ending = one.run(study)
+    assert "generate: 5 rows on record, 4 shared" in ending.said
+    assert rows_run(one) == 1
+    assert one.table()["answer"].n_unique() == 1
+    assert one.table().height == 5
+
+
+def test_replicates_are_separate_votes_and_sharing_can_be_off(night: Callable[..., Night]) -> None:
+    one = night()
+    study = one.study(3, replicates=2, dedupe=False)
+    same = ({"id": f"id {n}", "text": "the same"} for n in range(3))
+    (one.folder / "night.jsonl").write_text("".join(json.dumps(item) + "\n" for item in same))
+    one.run(study)
+    assert rows_run(one) == 6
+
+
+def test_what_may_change_may_change(night: Callable[..., Night]) -> None:
+    one = night()
+    one.run(one.study(4), limit=2)
+    changed = one.study(4, batch={"segments": 2}, poll={"interval_seconds": 5}, timeout="2h")
+    assert one.run(changed).state == "done"
+
+
+def test_unparsed_answers_can_be_asked_again(night: Callable[..., Night]) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"score": {"type": "integer"}},
+        "required": ["score"],
+        "additionalProperties": False,
+    }
+    one = night({"answer_with": {"number 1 ": "certainly not JSON"}})
+    model = {"model": "openai/gpt-4.1-mini", "json_schema": schema}
+    study = one.study(4, models=[model])
+    one.run(study)
+    assert one.table()["parsed"].to_list() == [True, False, True, True]
+    before = rows_run(one)
+    ending = one.run(study, reask="unparsed")
+    assert "1 unparsed rows are asked again" in ending.said
+    assert rows_run(one) == before + 1

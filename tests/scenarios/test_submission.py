@@ -1,0 +1,148 @@
+"""A create whose answer is lost: found, sent again, or left to the user; never doubled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from scenarios.conftest import Night
+
+from overnight import api
+
+
+def test_a_lost_answer_is_found_again(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "create", "do": "drop_answer", "times": 2}])
+    ending = one.run(one.study())
+    assert ending.state == "done"
+    assert len(one.batches()) == 3
+    assert any("found its batch" in text for text in ending.said)
+    one.assert_paid_once()
+
+
+def test_a_create_that_never_arrived_is_sent_again(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "create", "do": "lose_request", "times": 1}])
+    ending = one.run(one.study())
+    assert ending.state == "done"
+    assert any("the batch was not made; sending it again" in text for text in ending.said)
+    assert len(one.batches()) == 3
+    assert one.attempts()["attempt"].max() == 2
+    one.assert_paid_once()
+
+
+def test_a_batch_that_shows_up_late_is_not_doubled(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "create", "do": "hide", "seconds": 90, "drop": True, "times": 1}])
+    assert one.run(one.study()).state == "done"
+    assert len(one.batches()) == 3
+    one.assert_paid_once()
+
+
+def test_a_create_that_arrives_after_all_looks_cannot_run(night: Callable[..., Night]) -> None:
+    # The connection breaks at once, and the create takes effect only after the last look: its input is gone by then.
+    one = night(faults=[{"on": "create", "do": "delay_create", "seconds": 3000, "times": 1}])
+    assert one.run(one.study(5)).state == "done"
+    one.emulator.advance(4000)
+    late = [batch for batch in one.batches() if batch["status"] == "failed"]
+    assert len(late) == 1
+    assert late[0]["executed"] == 0
+    assert one.statuses() == {"answered": 5}
+    one.assert_paid_once()
+
+
+def test_two_candidates_stop_the_shard_and_nothing_else(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "create", "do": "twice", "times": 1}])
+    ending = one.run(one.study())
+    assert ending.state == "undecided"
+    assert "overnight adopt --shard night:" in ending.message
+    assert "overnight resolve night --shard" in ending.message
+    assert one.statuses()["answered"] in (7, 10)
+    status = api.status("night", runs=one.folder / "runs")[0]
+    (stuck,) = [batch for batch in status.batches if batch.state == "stuck"]
+    assert f"overnight resolve night --shard {stuck.shard} --none" in status.to_do[0]
+    # The user keeps one of them, and the run ends.
+    candidates = status.to_do[0].split("(")[1].split(")")[0].split(", ")
+    api.resolve_shard("night", stuck.shard, batch_id=candidates[0], runs=one.folder / "runs")
+    assert one.call("resume", "night").state == "done"
+    assert one.statuses() == {"answered": 12}
+
+
+def test_the_user_may_say_that_no_candidate_is_ours(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "create", "do": "twice", "times": 1}])
+    assert one.run(one.study()).state == "undecided"
+    status = api.status("night", runs=one.folder / "runs")[0]
+    (stuck,) = [batch for batch in status.batches if batch.state == "stuck"]
+    told = api.resolve_shard("night", stuck.shard, runs=one.folder / "runs")
+    assert "goes back to the queue" in told
+    assert one.call("resume", "night").state == "done"
+    assert one.statuses() == {"answered": 12}
+
+
+def test_an_incomplete_listing_proves_nothing(night: Callable[..., Night]) -> None:
+    one = night(
+        faults=[
+            {"on": "create", "do": "drop_answer", "times": 1},
+            {"on": "list", "do": "status", "status": 500, "skip": 1, "times": 4},
+        ]
+    )
+    assert one.run(one.study()).state == "done"
+    assert len(one.batches()) == 3
+    one.assert_paid_once()
+
+
+def test_a_refused_create_backs_off_and_goes_again(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "create", "do": "status", "status": 429, "retry_after": 5, "times": 4}])
+    assert one.run(one.study()).state == "done"
+    assert len(one.batches()) == 3
+    assert one.attempts()["attempt"].max() == 1
+    one.assert_paid_once()
+
+
+def test_a_server_error_on_create_is_looked_into(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "create", "do": "status", "status": 500, "times": 1}])
+    assert one.run(one.study()).state == "done"
+    assert len(one.batches()) == 3
+    one.assert_paid_once()
+
+
+def test_lost_uploads_are_sent_again_for_free(night: Callable[..., Night]) -> None:
+    one = night(
+        faults=[
+            {"on": "upload", "do": "drop_answer", "times": 2},
+            {"on": "upload", "do": "status", "status": 503, "times": 2},
+        ]
+    )
+    assert one.run(one.study()).state == "done"
+    one.assert_paid_once()
+
+
+def test_submit_comes_back_and_resume_collects(night: Callable[..., Night]) -> None:
+    one = night({"latency": {"batch": [20_000, 40_000], "live": [0, 0]}})
+    ending = one.call("submit", one.study())
+    assert ending.state == "submitted", ending
+    assert len(one.batches()) == 3
+    assert one.statuses() == {"pending": 12}
+    once = one.call("resume", "night", once=True)
+    assert once.state == "running"
+    one.emulator.finish()
+    assert one.call("resume", "night", once=True).state == "done"
+    assert one.call("resume", "night", once=True).state == "done"
+    assert one.statuses() == {"answered": 12}
+    one.assert_paid_once()
+
+
+def test_a_timeout_leaves_everything_resumable(night: Callable[..., Night]) -> None:
+    one = night({"latency": {"batch": [50_000, 60_000], "live": [0, 0]}})
+    ending = one.run(one.study(), timeout="1h")
+    assert ending.state == "running"
+    assert "overnight resume night" in ending.message
+    one.emulator.finish()
+    assert one.run(one.study()).state == "done"
+    one.assert_paid_once()
+
+
+def test_the_tag_and_the_custom_ids_carry_the_token(night: Callable[..., Night]) -> None:
+    one = night()
+    one.run(one.study())
+    tokens = {batch["metadata"]["overnight"] for batch in one.batches()}
+    ids = one.attempts()["custom_id"].to_list()
+    assert {text[1:].split("-")[0] for text in ids} == tokens
+    assert json.dumps(one.log()["calls"]).count("POST") > 0
