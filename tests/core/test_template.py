@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overnight.core.errors import StudyError
@@ -70,6 +70,7 @@ def test_values_become_text(value, text):
     assert Template("{v}").render({"v": value}) == text
 
 
+@settings(deadline=None)
 @given(parts=st.lists(st.tuples(tricky, names), max_size=5), fields=st.dictionaries(names, tricky))
 def test_rendering_is_one_pass(parts, fields):
     """Literals that hold no place, and values that may hold anything, come out exactly as they went in."""
@@ -82,6 +83,7 @@ def test_rendering_is_one_pass(parts, fields):
     assert template.names == tuple(dict.fromkeys(wanted))
 
 
+@settings(deadline=None)
 @given(text=tricky)
 def test_a_template_of_its_own_places_is_unchanged(text):
     template = Template(text)

@@ -2,7 +2,7 @@ import re
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overnight.core.ask import Model, Options
@@ -69,6 +69,7 @@ def test_the_grid_renames_nothing():
 letters = st.text("aA/-:.é_", min_size=1, max_size=4)
 
 
+@settings(deadline=None)
 @given(
     st.lists(letters, min_size=1, max_size=3, unique=True),
     st.lists(
@@ -114,6 +115,7 @@ rules = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(st.fixed_dictionaries({}, optional={"include": rules, "exclude": rules}))
 def test_the_grid_keeps_what_its_rules_say(grid):
     def matches(rule, traits):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overnight.core.ask import Item
@@ -73,6 +73,11 @@ def test_parquet_complaints(tmp_path):
     assert complaint(lambda: list(source.read())) == f"{path}: no such file"
     pl.DataFrame({"ID": [], "text": []}).write_parquet(path)
     assert complaint(lambda: read(path)) == f"{path}: there are no items"
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame(), pd.DataFrame(), pl.DataFrame({"ID": []}), pd.DataFrame({"ID": []})])
+def test_an_empty_frame_is_said(frame):
+    assert complaint(lambda: read(frame)) == "study: items: there are no items"
 
 
 def test_pandas_says_nothing_in_one_way():
@@ -190,6 +195,7 @@ def test_values_come_out_as_json_has_them(value, wanted):
 cells = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(codec="utf-8"))
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.dictionaries(st.text(st.characters(codec="utf-8"), min_size=1), cells, max_size=4), min_size=1, max_size=4

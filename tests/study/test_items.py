@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overnight.core.ask import Item
+from overnight.core.errors import StudyError
+from overnight.study.files import TextFolder
 from overnight.study.items import ItemSource, Needs, SeenIds, open_items
 from overnight.study.origin import Origin
 from study.writing import complaint
@@ -102,6 +104,7 @@ def test_long_fields_are_read(tmp_path):
     assert read(wrote(tmp_path, "a.csv", f"ID,text\n1,{long}\n"))[0].fields["text"] == long
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(ids, texts, texts), min_size=1, max_size=6, unique_by=lambda row: row[0]))
 def test_a_csv_holds_any_characters(tmp_path_factory, rows):
     rows = [row if row[1].strip() or row[2].strip() else (row[0], "x", "") for row in rows]
@@ -184,6 +187,7 @@ json_values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(ids, json_values), min_size=1, max_size=5, unique_by=lambda row: row[0]))
 def test_jsonl_holds_any_value(tmp_path_factory, rows):
     rows = [{"ID": item_id, "text": "x", "value": value} for item_id, value in rows]
@@ -272,6 +276,7 @@ def test_a_folder_of_texts(tmp_path):
     ]
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.text("aB01.-é", min_size=1, max_size=5).filter(lambda name: name[0] != "."),
@@ -324,9 +329,16 @@ def test_a_file_that_went_away_is_said(tmp_path):
         assert complaint(lambda source=source: list(source.read())) == f"{path}: no such file"
 
 
+def test_a_folder_that_cannot_be_listed_is_said(tmp_path):
+    path = wrote(tmp_path, "essays", "no folder at all")
+    with pytest.raises(StudyError, match="essays: "):
+        TextFolder(path)
+
+
 # --- ids that were seen
 
 
+@settings(deadline=None)
 @given(st.lists(texts, max_size=50))
 def test_seen_ids_are_a_set(found):
     seen = SeenIds()

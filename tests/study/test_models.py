@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overnight.core.ask import Model, Options
@@ -68,6 +68,7 @@ def test_what_is_wrong_is_said(fields, message):
     assert complaint(lambda: a_study(models=models)) == f"study: models[1]{message}"
 
 
+@settings(deadline=None)
 @given(st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", min_size=8))
 def test_a_key_is_never_shown(tail):
     secret = f"sk-{tail}"

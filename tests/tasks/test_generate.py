@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overnight.core.ask import Arm, Item, KeyMaker, Message, Model, Options
@@ -62,6 +62,7 @@ def test_items_of_the_same_words_share_their_question():
     assert KeyMaker(first.arm).key(first) == KeyMaker(second.arm).key(second)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["x", "y"]), min_size=1, max_size=5), st.integers(1, 4), st.integers(1, 4))
 def test_votes_stay_when_a_study_grows(texts, few, more):
     def votes(listed, replicates):
@@ -224,6 +225,7 @@ def test_what_a_schema_admits(schema, answer, admitted):
     assert admits(schema, answer) is admitted
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_answer_can_be_read(answer):
     assert admits(SCHEMA, answer) in (True, False)

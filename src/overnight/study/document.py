@@ -11,7 +11,7 @@ from overnight.study.origin import Mark, Origin, Route
 from overnight.study.utf8 import read_text
 
 # An alias may stand for a mapping that holds aliases: a few lines could unfold into billions of values.
-_MOST_VALUES = 1_000_000
+_MOST_VALUES = 200_000
 
 _TAG = "tag:yaml.org,2002:"
 _CORE_SCALARS = {

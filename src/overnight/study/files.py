@@ -162,8 +162,11 @@ class TextFolder:
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
-        found = (file for file in path.iterdir() if file.suffix.lower() == ".txt" and file.name[0] != ".")
-        self._files = sorted((file for file in found if file.is_file()), key=_natural)
+        try:
+            found = [file for file in path.iterdir() if file.suffix.lower() == ".txt" and file.is_file()]
+        except OSError as error:
+            raise unreadable(path, error) from None
+        self._files = sorted((file for file in found if file.name[0] != "."), key=_natural)
         if not self._files:
             raise StudyError(f"{path}: there is no .txt file in this folder")
 

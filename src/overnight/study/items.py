@@ -45,7 +45,7 @@ class ItemSource:
 
     def read(self) -> Iterator[Item]:
         seen = SeenIds()
-        needed = self._needs.columns()
+        needed = self._needs.columns() if self.columns is None else frozenset()
         for number, fields in self._rows:
             item = Item(self._id(number, fields), fields)
             if not seen.add(item.id):
@@ -101,30 +101,28 @@ class SeenIds:
         """False when the id, or one with the same hash, was there already."""
         # The bits are those of a C integer without a sign; zero marks a free slot.
         mark = hash(item_id) & 0xFFFF_FFFF_FFFF_FFFF or 1
-        if not _put(self._slots, mark):
-            return False
+        slots = self._slots
+        last = len(slots) - 1
+        at = mark & last
+        while held := slots[at]:
+            if held == mark:
+                return False
+            at = (at + 1) & last
+        slots[at] = mark
         self.count += 1
-        if self.count * 2 > len(self._slots):
+        if self.count * 2 > last:
             self._grow()
         return True
 
     def _grow(self) -> None:
         wider = array("Q", bytes(16 * len(self._slots)))
-        for mark in self._slots:
-            if mark:
-                _put(wider, mark)
+        last = len(wider) - 1
+        for mark in filter(None, self._slots):
+            at = mark & last
+            while wider[at]:
+                at = (at + 1) & last
+            wider[at] = mark
         self._slots = wider
-
-
-def _put(slots: "array[int]", mark: int) -> bool:
-    last = len(slots) - 1
-    at = mark & last
-    while held := slots[at]:
-        if held == mark:
-            return False
-        at = (at + 1) & last
-    slots[at] = mark
-    return True
 
 
 def _is_blank(value: Any) -> bool:
@@ -180,6 +178,8 @@ def _file_rows(written: str | Path, origin: Origin) -> Rows:
 
 def _chosen_id(rows: Rows, written: str | None, origin: Origin) -> str:
     columns = rows.columns if rows.columns is not None else _first_fields(rows)
+    if not columns:
+        raise StudyError(f"{rows.name}: there are no items")
     if written is None:
         return next((name for name in ("ID", "id") if name in columns), columns[0])
     if written not in columns:
