@@ -66,7 +66,7 @@ def test_parquet_complaints(tmp_path):
     path = tmp_path / "b.parquet"
     assert (
         complaint(lambda: read(path))
-        == f"{path}: row 3: the id 'a' was used before, at {path}: row 1; ids must be unique"
+        == f"{path}: row 3: the id 'a', column 'ID', was used before, at {path}: row 1; ids must be unique"
     )
     source = open_items(path, None, Origin())
     path.unlink()
@@ -117,7 +117,7 @@ def test_pandas_columns_are_named_by_text():
         ([{"ID": "a", "text": "x"}, "b"], "items[1]: wanted a mapping, found the text 'b'"),
         (
             [{"ID": "a", "text": "x"}, {"ID": "a", "text": "y"}],
-            "items[1]: the id 'a' was used before, at study: items[0]; ids must be unique",
+            "items[1]: the id 'a', column 'ID', was used before, at study: items[0]; ids must be unique",
         ),
         ([{"ID": "a", 1: "x"}], "items[0]: column '1': a name must be text"),
         (
@@ -160,7 +160,9 @@ def test_a_list_in_a_file_is_answered_with_its_line(tmp_path):
     )
     study = Study.load(path)
     source = open_items(study.items, study.id, study.origin)
-    wanted = f"{path}:5:5: items[1]: the id 'a' was used before, at {path}:4:5: items[0]; ids must be unique"
+    wanted = (
+        f"{path}:5:5: items[1]: the id 'a', column 'ID', was used before, at {path}:4:5: items[0]; ids must be unique"
+    )
     assert complaint(lambda: list(source.read())) == wanted
 
 

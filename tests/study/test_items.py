@@ -156,7 +156,10 @@ def test_a_field_without_end_is_said(tmp_path, monkeypatch):
 
 def test_a_repeated_id_is_said_with_both_lines(tmp_path):
     path = wrote(tmp_path, "a.csv", 'ID,text\n1,"x\ny"\n2,z\n1,z\n')
-    assert complaint(lambda: read(path)) == f"{path}:5: the id '1' was used before, at {path}:2; ids must be unique"
+    assert (
+        complaint(lambda: read(path))
+        == f"{path}:5: the id '1', column 'ID', was used before, at {path}:2; ids must be unique"
+    )
 
 
 def test_one_column_can_be_id_and_text(tmp_path):
@@ -232,7 +235,10 @@ def test_what_is_wrong_with_jsonl_is_said(tmp_path, content, message):
 
 def test_numbers_and_their_text_are_one_id(tmp_path):
     path = wrote(tmp_path, "a.jsonl", '{"ID": 1, "text": "x"}\n{"ID": "1", "text": "y"}\n')
-    assert complaint(lambda: read(path)) == f"{path}:2: the id '1' was used before, at {path}:1; ids must be unique"
+    assert (
+        complaint(lambda: read(path))
+        == f"{path}:2: the id '1', column 'ID', was used before, at {path}:1; ids must be unique"
+    )
 
 
 def test_deep_json_is_said(tmp_path):
@@ -302,7 +308,9 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path):
     )
     wrote(tmp_path, "a.txt", "x")
     wrote(tmp_path, "a.TXT", "y")
-    wanted = f"{tmp_path / 'a.txt'}: the id 'a' was used before, at {tmp_path / 'a.TXT'}; ids must be unique"
+    wanted = (
+        f"{tmp_path / 'a.txt'}: the id 'a', column 'id', was used before, at {tmp_path / 'a.TXT'}; ids must be unique"
+    )
     assert complaint(lambda: read(tmp_path)) == wanted
 
 
@@ -379,4 +387,7 @@ def test_equal_hashes_are_not_equal_ids():
 
     source = Source(Rows(), "ID", Needs()).read()
     assert [next(source).id, next(source).id] == ["a", "b"]
-    assert complaint(lambda: next(source)) == "row 2: the id 'b' was used before, at row 1; ids must be unique"
+    assert (
+        complaint(lambda: next(source))
+        == "row 2: the id 'b', column 'ID', was used before, at row 1; ids must be unique"
+    )

@@ -77,7 +77,9 @@ class ItemSource:
             if earlier == number:
                 return
             if self._id(earlier, fields) == item_id:
-                places = f"{self._rows.place(number)}: the id '{item_id}' was used before, at"
+                places = (
+                    f"{self._rows.place(number)}: the id '{item_id}', column '{self.id_column}', was used before, at"
+                )
                 raise StudyError(f"{places} {self._rows.place(earlier)}; ids must be unique")
 
     def _is_empty(self, fields: Row) -> bool:
