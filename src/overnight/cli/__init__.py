@@ -1,0 +1,27 @@
+"""The command line: `overnight VERB`."""
+
+import sys
+from collections.abc import Sequence
+
+from cyclopts import CycloptsError
+
+from overnight.cli.app import build
+from overnight.cli.ending import WRONG_USE, complain_line, exit_code_of, terminated_like_interrupted
+from overnight.cli.flags import Voice
+from overnight.cli.wrong_use import sentence
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what the arguments say (those of the process when none are given); the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    app = build()
+    try:
+        command, bound, _ = app.parse_args(arguments, print_error=False, exit_on_error=False)
+    except CycloptsError as error:
+        complain_line(sentence(error, app))
+        return WRONG_USE
+    voice = next((value for value in bound.arguments.values() if isinstance(value, Voice)), Voice())
+    with terminated_like_interrupted():
+        return exit_code_of(lambda: command(*bound.args, **bound.kwargs), voice)

@@ -1,0 +1,145 @@
+"""`cancel`, `adopt`, `resolve`, `rebuild`: the verbs that put things right."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+import overnight
+from overnight.cli.flags import Flags
+from overnight.cli.looking import OneRun
+from overnight.core.errors import StudyError
+
+
+def cancel(
+    run: Annotated[str, Parameter(help="Name of the run, or the id of one batch.")],
+    /,
+    *,
+    timeout: Annotated[str, Parameter(help="Wait this long for what had finished; default: 1h.", metavar="D")] = "1h",
+    flags: Flags = Flags(),  # noqa: B008 - frozen
+) -> int:
+    """Call off a run or a batch, and keep what had finished.
+
+    `overnight run` with the same study asks the rest after all.
+
+    Examples:
+      overnight cancel essay-quality
+      overnight cancel batch_68f1c0ffee
+    """
+    with flags.display() as display:
+        done = overnight.cancel(
+            run, timeout=timeout, emulate=flags.emulate, runs=flags.runs, say=display.say, tell=display.tell
+        )
+    if done is not None:
+        return display.close_one(done)
+    return display.show({"run": run, "state": "called off"}, f"{run}: called off")
+
+
+def adopt(
+    *provider_and_batch_id: Annotated[
+        str, Parameter(help="A provider and the id of a batch; with --shard only the id.")
+    ],
+    output_file: Annotated[
+        Path | None, Parameter(help="A provider's output file that is already here.", metavar="FILE")
+    ] = None,
+    tracking: Annotated[
+        Path | None,
+        Parameter(name="--from", help="A tracking file: all the batches that it lists.", metavar="FILE"),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        Parameter(help="Decide for a shard that may have made several batches: this one is ours.", metavar="RUN:SHARD"),
+    ] = None,
+    raw: Annotated[Path | None, Parameter(help="Also write the provider's bytes to this file.", metavar="FILE")] = None,
+    as_name: Annotated[
+        str | None, Parameter(name="--as", help="Call the run so; default: adopted-BATCH_ID.", metavar="NAME")
+    ] = None,
+    once: Annotated[bool, Parameter(help="Take what is there now, and do not wait for the rest.")] = False,
+    flags: Flags = Flags(),  # noqa: B008 - frozen
+) -> int:
+    """Make a run of a batch that was sent elsewhere.
+
+    What the batch has answered so far is kept: partial results are welcome. With --shard, decide which of
+    several batches belongs to a run of ours.
+
+    Examples:
+      overnight adopt openai batch_68f1c0ffee
+      overnight adopt openai --output-file output.jsonl
+      overnight adopt --from batch_tracking.json
+      overnight adopt --shard essay-quality:3 batch_68f1c0ffee
+    """
+    if shard is not None:
+        return _adopt_for_shard(shard, provider_and_batch_id, flags)
+    provider, batch_id = _provider_and_id(provider_and_batch_id)
+    with flags.display() as display:
+        done = overnight.adopt(
+            provider,
+            batch_id,
+            output_file=output_file,
+            tracking=tracking,
+            raw=raw,
+            as_name=as_name,
+            once=once,
+            emulate=flags.emulate,
+            runs=flags.runs,
+            say=display.say,
+            tell=display.tell,
+        )
+    return display.close(done)
+
+
+def _provider_and_id(given: tuple[str, ...]) -> tuple[str | None, str | None]:
+    if len(given) > 2:
+        message = f"adopt: wanted a provider and a batch id, found {' '.join(given)}"
+        raise StudyError(message)
+    provider, batch_id = (*given, None, None)[:2]
+    return provider, batch_id
+
+
+def _adopt_for_shard(shard: str, given: tuple[str, ...], flags: Flags) -> int:
+    run, colon, number = shard.rpartition(":")
+    if not colon or not run or not number.isdecimal():
+        message = f"--shard {shard}: wanted RUN:SHARD, such as essay-quality:3"
+        raise StudyError(message)
+    if len(given) != 1:
+        message = f"adopt --shard {shard}: name the one batch id that is ours"
+        raise StudyError(message)
+    decided = overnight.resolve_shard(run, int(number), batch_id=given[0], emulate=flags.emulate, runs=flags.runs)
+    return flags.display().show({"run": run, "shard": int(number), "batch_id": given[0]}, decided)
+
+
+def resolve(
+    run: OneRun,
+    /,
+    *,
+    shard: Annotated[int, Parameter(help="Number of the shard, as `status` shows it.", metavar="N")],
+    none: Annotated[bool, Parameter(help="None of the batches that were found is ours.")] = False,
+    flags: Flags = Flags(),  # noqa: B008 - frozen
+) -> int:
+    """Say that no batch found at the provider is a shard's.
+
+    Its rows go back to the queue and are sent, and paid, with the next `overnight resume`. To keep one of the
+    batches instead: `overnight adopt --shard RUN:N BATCH_ID`.
+
+    Examples:
+      overnight resolve essay-quality --shard 3 --none
+    """
+    if not none:
+        message = (
+            f"resolve: say --none when no batch is ours, or keep one: overnight adopt --shard {run}:{shard} BATCH_ID"
+        )
+        raise StudyError(message)
+    decided = overnight.resolve_shard(run, shard, emulate=flags.emulate, runs=flags.runs)
+    return flags.display().show({"run": run, "shard": shard, "batch_id": None}, decided)
+
+
+def rebuild(run: OneRun, /, *, flags: Flags = Flags()) -> int:  # noqa: B008 - frozen
+    """Read every raw answer again and make the tables anew, offline.
+
+    Today's parsers are used, on the bytes that the provider sent. No key is needed.
+
+    Examples:
+      overnight rebuild essay-quality
+    """
+    rows = overnight.rebuild(run, emulate=flags.emulate, runs=flags.runs)
+    return flags.display().show({"run": run, "rows": rows}, f"{run}: tables made anew, {rows:,} rows")

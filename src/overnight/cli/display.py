@@ -1,0 +1,163 @@
+"""What people see of a verb while it works and when it is done, and what programs read of it."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import polars as pl
+from rich.console import RenderableType
+
+from overnight.api import KeyStatus, Plan, Run, RunStatus, status
+from overnight.cli import closing, plan_pictures, row_pictures, status_pictures
+from overnight.cli.flags import Flags, Voice
+from overnight.cli.following import Look, follow
+from overnight.cli.live_picture import LivePicture
+from overnight.cli.log_lines import LogLines
+from overnight.cli.paper import Paper, is_terminal
+from overnight.cli.words import state_words
+from overnight.core.errors import RowsFailed, Unauthorized
+from overnight.engine.progress import Snapshot
+
+
+class Progress(Protocol):
+    """What is shown of work under way; it is told from the engine's thread, and never fails it."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def say(self, text: str) -> None: ...
+    def tell(self, snapshot: Snapshot) -> None: ...
+
+
+class Silence:
+    """Nothing is shown of work under way."""
+
+    def start(self) -> None:
+        """Nothing to set up."""
+
+    def stop(self) -> None:
+        """Nothing to take down."""
+
+    def say(self, text: str) -> None:
+        """Nobody listens."""
+
+    def tell(self, snapshot: Snapshot) -> None:
+        """Nobody looks."""
+
+
+def progress_for(voice: Voice) -> Progress:
+    """Progress goes to stderr, in the form that stderr can take."""
+    if voice.quiet:
+        return Silence()
+    time_scale = voice.settings().time_scale if isinstance(voice, Flags) else 1.0
+    if is_terminal(sys.stderr):
+        return LivePicture(time_scale=time_scale, verbose=voice.verbose)
+    return LogLines(time_scale=time_scale, verbose=voice.verbose)
+
+
+class Display:
+    """A verb's face: progress while its block runs, then its result."""
+
+    def __init__(self, voice: Voice) -> None:
+        self._voice = voice
+        self._progress: Progress = progress_for(voice)
+        self.paper = Paper()
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def say(self, text: str) -> None:
+        self._progress.say(self._voice.typed(text))
+
+    def tell(self, snapshot: Snapshot) -> None:
+        self._progress.tell(snapshot)
+
+    def show(self, document: object, last: str, *pictures: RenderableType) -> int:
+        """A result: the document for programs, the pictures for people, the last line for the hurried."""
+        if self._voice.json:
+            self.paper.document(document)
+            return 0
+        if not self._voice.quiet:
+            self.paper.print(*pictures)
+        if last:
+            self.paper.print(self._voice.typed(last))
+        return 0
+
+    def close(self, runs: Sequence[Run]) -> int:
+        """What came of these runs; the exit code is that of the worst."""
+        documents = [self._close(run) for run in runs]
+        if self._voice.json:
+            self.paper.document(documents)
+        return max((run.exit_code for run in runs), default=0)
+
+    def close_one(self, run: Run) -> int:
+        """The same of a verb that always has one run."""
+        document = self._close(run)
+        if self._voice.json:
+            self.paper.document(document)
+        return run.exit_code
+
+    def _close(self, run: Run) -> dict[str, Any]:
+        message = self._voice.typed(run.message)
+        causes = self._causes(run)
+        if not self._voice.json:
+            self.paper.print(closing.headline(run, message))
+            if not self._voice.quiet:
+                next_command = self._voice.typed(f"overnight results {run.name}")
+                self.paper.print(closing.details(run, causes, next_command))
+        return closing.document(run, message, causes)
+
+    def _causes(self, run: Run) -> dict[str, int]:
+        snapshot = run.snapshot
+        if not isinstance(self._voice, Flags) or snapshot.answered == snapshot.settled:
+            return {}
+        return status(run.path, emulate=self._voice.emulate, runs=self._voice.runs)[0].causes
+
+    def show_plan(self, plan: Plan) -> int:
+        return self.show(plan, plan_pictures.last_line(plan), *plan_pictures.pictures(plan))
+
+    def show_status(self, runs: Sequence[RunStatus]) -> int:
+        summary = "\n".join(f"{run.run}: {state_words(run)}" for run in runs)
+        if self._voice.json or self._voice.quiet:
+            return self.show(runs, summary)
+        if len(runs) != 1:
+            return self.show(runs, "", status_pictures.overview(runs))
+        advice = [self._voice.typed(text) for text in status_pictures.advice_for(runs[0])]
+        return self.show(runs, "", status_pictures.one_run(runs[0], advice))
+
+    def show_log(self, log: pl.DataFrame) -> int:
+        self.paper.write(log.write_json() + "\n" if self._voice.json else log.write_csv())
+        return 0
+
+    def show_results(self, frame: pl.DataFrame, run: str, output: Path | None, *, failed: bool) -> int:
+        if output is not None:
+            document = {"run": run, "rows": frame.height, "output": str(output)}
+            return self.show(document, f"{run}: wrote {frame.height:,} rows to {output}")
+        if self._voice.json:
+            self.paper.write(frame.write_json() + "\n")
+            return 0
+        last = row_pictures.rows_line(frame, run, failed=failed)
+        return self.show(None, last, row_pictures.rows(frame, self.paper.width, failed=failed))
+
+    def show_keys(self, found: Sequence[KeyStatus], *, rehearsal: bool) -> int:
+        """The exit code says whether a key that is here is refused."""
+        have = [one.provider for one in found if one.found]
+        last = f"keys for {', '.join(have)}" if have else "no key is set; --emulate needs none"
+        if rehearsal:
+            last = "a rehearsal needs no key"
+        self.show(found, last, row_pictures.keys(found))
+        refused = not rehearsal and any(one.works is False for one in found)
+        return Unauthorized.exit_code if refused else 0
+
+    def follow(self, look: Look, interval: float) -> int:
+        """Watch until nothing is open; the exit code says whether rows failed for good."""
+        found = follow(look, interval, quiet=self._voice.quiet)
+        self.show_status(found)
+        return RowsFailed.exit_code if any(run.total("failed") for run in found) else 0

@@ -1,0 +1,78 @@
+"""How a command ends: with its exit code, and with one line on stderr when something is wrong.
+
+0 done; 2 wrong use, study or folder; 3 rows failed for good; 4 provider or network; 5 budget; 130 stopped by the
+user; 1 is a fault of our own.
+"""
+
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from overnight.cli.flags import Voice
+from overnight.cli.plain_text import one_line
+from overnight.core.errors import OvernightError
+
+FAULT = 1
+WRONG_USE = 2
+STOPPED = 130
+
+
+def exit_code_of(command: Callable[[], int | None], voice: Voice) -> int:
+    """Run it. Whatever it raises becomes one line and a code, never a traceback that nobody asked for."""
+    try:
+        return command() or 0
+    except OvernightError as error:
+        return complain(error, voice)
+    except KeyboardInterrupt as error:
+        return _complain(error, "stopped; the same command again goes on from here", voice, STOPPED)
+    except BrokenPipeError:
+        # The reader of our output has left, as `head` does: it has what it wanted.
+        leave_pipe(sys.stdout)
+        return 0
+    except OSError as error:
+        return _complain(error, str(error), voice, WRONG_USE)
+    except Exception as error:  # noqa: BLE001 - the process's edge
+        hint = "" if voice.verbose else "; -v shows where"
+        return _complain(error, f"a fault of Overnight's own: {type(error).__name__}: {error}{hint}", voice, FAULT)
+
+
+def complain(error: OvernightError, voice: Voice) -> int:
+    """One line for the operator, where it came from if they asked; the exit code."""
+    return _complain(error, voice.typed(str(error)), voice, error.exit_code)
+
+
+def _complain(error: BaseException, text: str, voice: Voice, code: int) -> int:
+    if voice.verbose:
+        traceback.print_exception(error)
+    complain_line(text)
+    return code
+
+
+def complain_line(text: str) -> None:
+    sys.stderr.write(f"overnight: {one_line(text)}\n")
+    sys.stderr.flush()
+
+
+def leave_pipe(stream: IO[str]) -> None:
+    """Let what is still buffered go nowhere, so that the interpreter's last flush does not complain."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+@contextmanager
+def terminated_like_interrupted() -> Iterator[None]:
+    """SIGTERM stops as Ctrl-C does: the step at hand is finished and put on record first."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

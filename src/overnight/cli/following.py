@@ -1,0 +1,69 @@
+"""`watch`: a run's records, looked at again and again beside the process that works on it."""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+
+from overnight.api import RunStatus
+from overnight.cli.log_lines import LogLines
+from overnight.cli.paper import console_on, is_terminal
+from overnight.cli.status_pictures import one_run, overview
+from overnight.cli.words import batches, is_open, number_of, open_batches, state_words
+
+Look = Callable[[], Sequence[RunStatus]]
+
+
+def follow(look: Look, interval: float, *, quiet: bool) -> list[RunStatus]:
+    """Until nothing is open any more; what was seen last. Drawn on a terminal, else a line for each change."""
+    if quiet:
+        return _until_finished(look, interval, lambda _: None)
+    if is_terminal(sys.stderr):
+        with Live(console=console_on(sys.stderr), transient=True, auto_refresh=False) as live:
+            return _until_finished(look, interval, lambda found: live.update(_picture(found), refresh=True))
+    return _until_finished(look, interval, _Changes().tell)
+
+
+def _until_finished(look: Look, interval: float, tell: Callable[[Sequence[RunStatus]], None]) -> list[RunStatus]:
+    while True:
+        found = list(look())
+        tell(found)
+        if not any(is_open(run) for run in found):
+            return found
+        time.sleep(interval)
+
+
+def _picture(found: Sequence[RunStatus]) -> RenderableType:
+    return one_run(found[0], ()) if len(found) == 1 else Group(overview(found))
+
+
+class _Changes:
+    """A log line for every run that is not as it was at the last look."""
+
+    def __init__(self) -> None:
+        self._lines = LogLines()
+        self._told: dict[str, str] = {}
+
+    def tell(self, found: Sequence[RunStatus]) -> None:
+        for run in found:
+            text = change_text(run)
+            if self._told.get(run.run) != text:
+                self._told[run.run] = text
+                self._lines.say(f"{run.run}: {text}")
+
+
+def change_text(run: RunStatus) -> str:
+    """`120/300 settled, 2 failed, 3 batches open (80 rows done there)`."""
+    total = run.total("rows")
+    found = open_batches(run.batches)
+    ahead = sum(batch.completed + batch.failed for batch in found if batch.state == "running")
+    parts = [f"{total - run.total('pending'):,}/{total:,} settled"]
+    if run.total("failed"):
+        parts.append(f"{run.total('failed'):,} failed")
+    if found:
+        parts.append(f"{batches(len(found))} open" + (f" ({number_of(ahead, 'row')} done there)" if ahead else ""))
+    else:
+        parts.append(state_words(run))
+    return ", ".join(parts)

@@ -1,0 +1,110 @@
+"""`status`, `watch`, `results`, `keys`: the verbs that change nothing."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+import overnight
+from overnight.cli.flags import SHARED, Flags, Voice, above_zero
+from overnight.core.errors import StudyError
+
+AnyRun = Annotated[str | None, Parameter(help="Name of the run, or the id of one of its batches; default: all.")]
+OneRun = Annotated[str, Parameter(help="Name of the run.")]
+
+
+def status(
+    run: AnyRun = None,
+    /,
+    *,
+    log: Annotated[bool, Parameter(help="Print the run's audit log as CSV: every event, oldest first.")] = False,
+    flags: Flags = Flags(),  # noqa: B008 - frozen
+) -> int:
+    """Show how runs stand, from their own records.
+
+    Asks no provider and disturbs nothing: it works while another process works on the run.
+
+    Examples:
+      overnight status
+      overnight status essay-quality
+      overnight status batch_68f1c0ffee
+      overnight status essay-quality --log > log.csv
+    """
+    display = flags.display()
+    found = overnight.status(run, emulate=flags.emulate, runs=flags.runs)
+    if not log:
+        return display.show_status(found)
+    if len(found) != 1:
+        message = f"--log: name one run of {', '.join(one.run for one in found)}"
+        raise StudyError(message)
+    return display.show_log(overnight.audit_log(found[0].run, emulate=flags.emulate, runs=flags.runs))
+
+
+def watch(
+    run: AnyRun = None,
+    /,
+    *,
+    interval: Annotated[
+        float, Parameter(help="Seconds between two looks; default: 5.", metavar="S", validator=above_zero)
+    ] = 5.0,
+    flags: Flags = Flags(),  # noqa: B008 - frozen
+) -> int:
+    """Follow runs until they are finished.
+
+    It works beside the process that works on them: it reads their own records only and asks no provider.
+    Ctrl-C ends the watching, not the run.
+
+    Examples:
+      overnight watch
+      overnight watch essay-quality --interval 30
+    """
+    display = flags.display()
+    return display.follow(lambda: overnight.status(run, emulate=flags.emulate, runs=flags.runs), interval)
+
+
+def results(
+    run: OneRun,
+    /,
+    *,
+    output: Annotated[
+        Path | None,
+        Parameter(alias="-o", help="Write all rows to this .parquet, .csv or .jsonl file.", metavar="FILE"),
+    ] = None,
+    failed: Annotated[bool, Parameter(help="Only rows that failed, with the provider's own words why.")] = False,
+    stage: Annotated[str | None, Parameter(help="Only rows of this stage.", metavar="NAME")] = None,
+    flags: Flags = Flags(),  # noqa: B008 - frozen
+) -> int:
+    """Show a run's first rows, or write all of them to a file.
+
+    Examples:
+      overnight results essay-quality
+      overnight results essay-quality -o answers.csv
+      overnight results essay-quality --failed
+    """
+    display = flags.display()
+    frame = overnight.results(run, output=output, failed=failed, stage=stage, emulate=flags.emulate, runs=flags.runs)
+    return display.show_results(frame, run, output, failed=failed)
+
+
+def keys(
+    *,
+    check: Annotated[
+        bool, Parameter(negative="--no-check", help="Ask each provider whether its key works (one free call); default.")
+    ] = True,
+    emulate: Annotated[
+        bool | None,
+        Parameter(negative="--no-emulate", group=SHARED, help="Check nothing: a rehearsal needs no key."),
+    ] = None,
+    voice: Voice = Voice(),  # noqa: B008 - frozen
+) -> int:
+    """Show which providers have a key here, and whether it works.
+
+    Keys come from the environment or from `.env` in this folder. They are never shown.
+
+    Examples:
+      overnight keys
+      overnight keys --no-check
+    """
+    display = voice.display()
+    rehearsal = Flags(emulate=emulate).settings().emulate
+    return display.show_keys(overnight.keys(check=check and not rehearsal), rehearsal=rehearsal)

@@ -1,0 +1,70 @@
+"""A plan as a table, with the requests that were asked for."""
+
+import json
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from overnight.api import ArmPlan, Plan
+from overnight.cli.plain_text import one_line
+from overnight.cli.status_pictures import columns
+from overnight.cli.words import batches, number_of, short_names
+
+_NUMBERS = ("rows", "shared", "on record", "requests", "batches", "MB", "est. tokens")
+
+
+def pictures(plan: Plan) -> Iterator[RenderableType]:
+    yield _arms(plan)
+    for note in plan.notes:
+        yield Text(f"note: {one_line(note)}", style="yellow")
+    for shown in plan.shown:
+        yield Text(f"\n{shown.arm}, item {one_line(shown.item)}:", style="bold")
+        # As one piece: a request is copied and pasted, so it is never wrapped or cut.
+        yield Text(json.dumps(shown.request, indent=2, ensure_ascii=False), overflow="ignore", no_wrap=True)
+    for file in plan.written:
+        yield Text(f"wrote {file}")
+
+
+def _arms(plan: Plan) -> Table:
+    names = short_names([arm.arm for arm in plan.arms])
+    known = plan.total("on_record") > 0
+    headings = [name for name in _NUMBERS if name != "on record" or known]
+    table = columns("arm", *headings, numbers=_NUMBERS)
+    for arm in plan.arms:
+        table.add_row(names[arm.arm], *_cells(arm, known=known))
+    if len(plan.arms) > 1:
+        table.add_row(Text("all", style="dim"), *_cells(_sum(plan), known=known))
+    return table
+
+
+def _cells(arm: ArmPlan, *, known: bool) -> list[str]:
+    cells = [f"{arm.rows:,}", f"{arm.shared:,}"]
+    if known:
+        cells.append(f"{arm.on_record:,}")
+    return [
+        *cells,
+        f"{arm.requests:,}",
+        f"{arm.batches:,}",
+        _megabytes(arm.bytes),
+        f"{arm.input_tokens:,}",
+    ]
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f}" if size >= 1e6 else f"{size / 1e6:.3f}"
+
+
+def _sum(plan: Plan) -> ArmPlan:
+    fields = ("rows", "shared", "on_record", "requests", "batches", "bytes", "input_tokens")
+    return ArmPlan(stage="", arm="", provider="", model="", **{field: plan.total(field) for field in fields})
+
+
+def last_line(plan: Plan) -> str:
+    """`fruit: 300 requests in 1 batch; nothing was sent`."""
+    requests = number_of(plan.total("requests"), "request")
+    limited = [arm.max_output_tokens for arm in plan.arms]
+    output = sum(tokens for tokens in limited if tokens is not None)
+    most = f", at most {output:,} tokens out" if None not in limited else ""
+    return f"{plan.study}: {requests} in {batches(plan.total('batches'))}{most}; nothing was sent"

@@ -1,0 +1,78 @@
+"""Rows of results, and keys, as tables that fit the terminal."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from rich.table import Table
+from rich.text import Text
+
+from overnight.api import KeyStatus
+from overnight.cli.plain_text import one_line, shortened
+from overnight.cli.status_pictures import columns
+
+FIRST_ROWS = 20
+_STATUS_STYLES = {"answered": "green", "refused": "yellow", "truncated": "yellow", "failed": "red", "pending": "cyan"}
+_WIDEST_ITEM = 24
+_WIDEST_MODEL = 28
+_NARROWEST_TEXT = 20
+_GAP = 2
+# No terminal is wider: making a line of a whole novel to show its beginning is slow.
+_LONGEST_TEXT = 4_000
+_ANSWERED = ("status", "answer")
+_FAILED = ("cause", "why")
+
+
+def rows(frame: pl.DataFrame, width: int, *, failed: bool) -> Table:
+    """Item, model and status of the first rows, and as much of the answer (or the reason) as there is room for."""
+    repeated = frame.height > 0 and frame["replicate"].n_unique() > 1
+    headings = ("item", *(("replicate",) if repeated else ()), "model", *(_FAILED if failed else _ANSWERED))
+    cells = [_cells(row, repeated=repeated, failed=failed) for row in frame.head(FIRST_ROWS).iter_rows(named=True)]
+    taken = [max(len(one[index]) for one in (headings, *cells)) + _GAP for index in range(len(headings) - 1)]
+    room = max(_NARROWEST_TEXT, width - sum(taken) - 1)
+    table = columns(*headings)
+    for row, one in zip(frame.head(FIRST_ROWS)["status"], cells, strict=True):
+        state = Text(one[-2], style=_STATUS_STYLES.get(row, ""))
+        table.add_row(*one[:-2], state, Text(shortened(one[-1], room), no_wrap=True, overflow="ellipsis"))
+    return table
+
+
+def _cells(row: Mapping[str, Any], *, repeated: bool, failed: bool) -> tuple[str, ...]:
+    item = shortened(one_line(row["item_id"]), _WIDEST_ITEM)
+    replicate = (str(row["replicate"]),) if repeated else ()
+    state, text = (row["cause"], row["detail"]) if failed else (row["status"], row["answer"] or row["cause"])
+    return (
+        item,
+        *replicate,
+        shortened(row["model"], _WIDEST_MODEL),
+        state or "",
+        one_line((text or "")[:_LONGEST_TEXT]),
+    )
+
+
+def rows_line(frame: pl.DataFrame, name: str, *, failed: bool) -> str:
+    """How many there are, and how to get the rest."""
+    kind = "failed rows" if failed else "rows"
+    if frame.height <= FIRST_ROWS:
+        return f"{name}: {frame.height:,} {kind}"
+    flag = " --failed" if failed else ""
+    return (
+        f"{name}: {frame.height - FIRST_ROWS:,} more of {frame.height:,} {kind}; "
+        f"all of them: overnight results {name}{flag} -o {name}.csv"
+    )
+
+
+def keys(found: Sequence[KeyStatus]) -> Table:
+    table = columns("provider", "variable", "key", "address", "")
+    for one in found:
+        word, style = _key_words(one)
+        table.add_row(one.provider, one.variable, Text(word, style=style), one.address, one_line(one.message))
+    return table
+
+
+def _key_words(one: KeyStatus) -> tuple[str, str]:
+    if not one.found:
+        return "none", "dim"
+    if one.works is None:
+        return "found", "cyan"
+    return ("works", "green") if one.works else ("refused", "red")

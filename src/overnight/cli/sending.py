@@ -1,0 +1,183 @@
+"""`run`, `submit`, `resume`: the verbs that send and collect."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+import overnight
+from overnight.cli.ending import complain
+from overnight.cli.flags import Flags, above_zero
+from overnight.core.errors import OvernightError, StudyError
+
+if TYPE_CHECKING:
+    from overnight.api import Run
+    from overnight.study import Study
+
+StudyFile = Annotated[Path, Parameter(help="The study: a YAML file.")]
+AsName = Annotated[
+    str | None,
+    Parameter(
+        name="--as", help="Call the run so; answers of the study's own run that still fit are reused.", metavar="NAME"
+    ),
+]
+Limit = Annotated[
+    int | None,
+    Parameter(help="Ask a sample of so many rows, spread over all arms; the rest can follow.", metavar="N"),
+]
+AcceptAccount = Annotated[
+    bool, Parameter(help="Go on although the key or address is not the one that sent the batches.")
+]
+Truth = Annotated[
+    Path | None, Parameter(help="With --emulate: what the emulator holds for true, a YAML file.", metavar="FILE")
+]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class SendFlags:
+    """How a study is sent and waited for."""
+
+    limit: Limit = None
+    timeout: Annotated[
+        str | None, Parameter(help="Stop waiting after 90s, 10m, 24h ...; the batches go on.", metavar="D")
+    ] = None
+    as_name: AsName = None
+    reask: Annotated[
+        list[Literal["failed", "unparsed", "refused", "truncated"]] | None,
+        Parameter(
+            help="Ask rows again that ended as failed, unparsed, refused or truncated. Repeatable.", metavar="KIND"
+        ),
+    ] = None
+    accept_account: AcceptAccount = False
+    truth: Truth = None
+
+
+def run(study: StudyFile, /, *, sending: SendFlags = SendFlags(), flags: Flags = Flags()) -> int:  # noqa: B008 - frozen
+    """Send a study and wait for it.
+
+    Rows that are on record are not asked again: the same command goes on where the last one ended, whatever
+    ended it. Ctrl-C stops safely; batches that are at the provider go on there.
+
+    Examples:
+      overnight run study.yaml
+      overnight run study.yaml --emulate            rehearse first, free
+      overnight run study.yaml --limit 50           a sample of all arms
+      overnight run study.yaml --reask failed       try failed rows again
+    """
+    return send(study, sending, flags)
+
+
+def send(study: "Study | Path", sending: SendFlags, flags: Flags) -> int:
+    """Send a study, wait, and say what came of it."""
+    with flags.display() as display:
+        done = overnight.run(
+            study,
+            limit=sending.limit,
+            timeout=sending.timeout,
+            as_name=sending.as_name,
+            reask=sending.reask or (),
+            accept_account=sending.accept_account,
+            emulate=flags.emulate,
+            truth=sending.truth,
+            runs=flags.runs,
+            say=display.say,
+            tell=display.tell,
+        )
+    return display.close_one(done)
+
+
+def submit(
+    studies: Annotated[list[Path], Parameter(help="Studies, or one provider's ready-made .jsonl files.")],
+    /,
+    *,
+    provider: Annotated[
+        str | None, Parameter(help="Whose format a ready-made .jsonl file is in.", metavar="NAME")
+    ] = None,
+    description: Annotated[
+        str | None, Parameter(help="A note that the provider keeps with each batch.", metavar="TEXT")
+    ] = None,
+    as_name: AsName = None,
+    limit: Limit = None,
+    truth: Truth = None,
+    flags: Flags = Flags(),  # noqa: B008 - frozen
+) -> int:
+    """Send, and come back as soon as the provider has everything.
+
+    `overnight resume` collects later. A study that cannot be sent does not hold up the others.
+
+    Examples:
+      overnight submit study.yaml
+      overnight submit a.yaml b.yaml c.yaml
+      overnight submit requests.jsonl --provider openai
+    """
+    if as_name is not None and len(studies) > 1:
+        message = f"--as {as_name}: names one run, but there are {len(studies)} studies"
+        raise StudyError(message)
+    sent: list[Run] = []
+    troubles: list[OvernightError] = []
+    with flags.display() as display:
+        for study in studies:
+            try:
+                sent.append(
+                    overnight.submit(
+                        study,
+                        provider=provider,
+                        description=description,
+                        as_name=as_name,
+                        limit=limit,
+                        emulate=flags.emulate,
+                        truth=truth,
+                        runs=flags.runs,
+                        say=display.say,
+                        tell=display.tell,
+                    )
+                )
+            except OvernightError as error:
+                troubles.append(error)
+    codes = [complain(error, flags) for error in troubles]
+    return max(display.close(sent), *codes) if codes else display.close(sent)
+
+
+def resume(
+    run: Annotated[str | None, Parameter(help="Name of the run; all that are not finished when none is given.")] = None,
+    /,
+    *,
+    once: Annotated[bool, Parameter(help="Do what can be done now, and do not wait.")] = False,
+    timeout: Annotated[str, Parameter(help="Stop waiting after this long; default: 24h.", metavar="D")] = "24h",
+    interval: Annotated[
+        float | None,
+        Parameter(help="Seconds between two looks; default: the study's, or 60.", validator=above_zero, metavar="S"),
+    ] = None,
+    accept_account: AcceptAccount = False,
+    truth: Truth = None,
+    flags: Flags = Flags(),  # noqa: B008 - frozen
+) -> int:
+    """Go on with a run, or with all that are not finished.
+
+    Collects what the provider has finished, sends what is still to be sent, and asks rows again whose failure
+    may pass. The study's file is not needed.
+
+    Examples:
+      overnight resume                     everything that is open
+      overnight resume essay-quality
+      overnight resume --once              for cron: look once, then leave
+    """
+    with flags.display() as display:
+        done = overnight.resume(
+            run,
+            once=once,
+            timeout=timeout,
+            interval=interval,
+            accept_account=accept_account,
+            emulate=flags.emulate,
+            truth=truth,
+            runs=flags.runs,
+            say=display.say,
+            tell=display.tell,
+        )
+    if not done and not flags.json:
+        display.show([], "nothing is open: every run is finished")
+        return 0
+    return display.close(done)

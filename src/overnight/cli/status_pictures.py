@@ -1,0 +1,134 @@
+"""How runs stand, as tables: one run with its arms and open batches, or an overview of many."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from overnight.api import RunStatus
+from overnight.cli.plain_text import one_line
+from overnight.cli.words import (
+    OUTCOMES,
+    batch_words,
+    causes_text,
+    is_open,
+    open_batches,
+    short_names,
+    state_words,
+    tokens_text,
+)
+from overnight.core.clock import time_text
+
+_STYLES = {"answered": "green", "refused": "yellow", "truncated": "yellow", "failed": "red", "pending": "cyan"}
+# Batches of one run that are listed before the rest is only counted.
+_MOST_BATCHES = 20
+
+
+def columns(*names: str, numbers: Iterable[str] = ()) -> Table:
+    """A table without lines: the first column takes what is cut, numbers stand to the right."""
+    table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
+    for name in names:
+        right = name in numbers
+        table.add_column(name, justify="right" if right else "left", no_wrap=right, overflow="ellipsis")
+    return table
+
+
+def overview(runs: Sequence[RunStatus]) -> Table:
+    table = columns("run", "state", "settled", "rows", "failed", "begun", numbers=("settled", "rows", "failed"))
+    for run in runs:
+        rows = run.total("rows")
+        settled = rows - run.total("pending")
+        table.add_row(
+            Text(run.run, style="bold"),
+            Text(state_words(run), style=_state_style(run)),
+            f"{settled:,}",
+            f"{rows:,}",
+            _count(run.total("failed"), "failed"),
+            Text(run.begun_at, style="dim"),
+        )
+    return table
+
+
+def one_run(run: RunStatus, advice: Sequence[str]) -> RenderableType:
+    """Arms by outcome, what is open at the provider, and what to do about it."""
+    parts: list[RenderableType] = [
+        Text.assemble(
+            (run.run, "bold"), ": ", (state_words(run), _state_style(run)), (f", begun {run.begun_at}", "dim")
+        ),
+        Padding(_arms(run), (1, 0, 0, 2)),
+    ]
+    found = open_batches(run.batches)
+    if found:
+        parts.append(Padding(_batches(run), (1, 0, 0, 2)))
+    if len(found) > _MOST_BATCHES:
+        parts.append(Text(f"  and {len(found) - _MOST_BATCHES:,} more batches", style="dim"))
+    parts.append(Padding(_facts(run, advice), (1, 0, 0, 2)))
+    return Group(*parts)
+
+
+def _arms(run: RunStatus) -> Table:
+    names = short_names([arm.arm for arm in run.arms])
+    several_stages = len({arm.stage for arm in run.arms}) > 1
+    table = columns(*(("stage",) if several_stages else ()), "arm", "rows", *OUTCOMES, numbers=("rows", *OUTCOMES))
+    for arm in run.arms:
+        counts = (_count(getattr(arm, outcome), outcome) for outcome in OUTCOMES)
+        stage = (arm.stage,) if several_stages else ()
+        table.add_row(*stage, names[arm.arm], f"{arm.rows:,}", *counts)
+    if len(run.arms) > 1:
+        counts = (_count(run.total(outcome), outcome) for outcome in OUTCOMES)
+        stage = ("",) if several_stages else ()
+        table.add_row(*stage, Text("all", style="dim"), f"{run.total('rows'):,}", *counts)
+    return table
+
+
+def _batches(run: RunStatus) -> Table:
+    names = short_names([arm.arm for arm in run.arms])
+    table = columns("shard", "arm", "done", "state", "sent", "batch", numbers=("shard", "done"))
+    for batch in open_batches(run.batches)[:_MOST_BATCHES]:
+        table.add_row(
+            str(batch.shard),
+            names.get(batch.arm, batch.arm),
+            f"{batch.completed + batch.failed:,}/{batch.rows:,}",
+            batch_words(batch),
+            time_text(batch.submitted_at),
+            batch.batch_id or "",
+        )
+    return table
+
+
+def _facts(run: RunStatus, advice: Sequence[str]) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column(overflow="fold")
+    if run.waiting_shards:
+        grid.add_row("waiting", f"{run.waiting_shards:,} shards are still to be sent")
+    if run.causes:
+        grid.add_row("causes", causes_text(run.causes))
+    grid.add_row("tokens", tokens_text(run.input_tokens, run.output_tokens))
+    grid.add_row("folder", run.path)
+    for number, line in enumerate(advice):
+        grid.add_row("next" if number == 0 else "", one_line(line))
+    return grid
+
+
+def advice_for(run: RunStatus) -> list[str]:
+    """What to type next."""
+    if run.to_do:
+        return list(run.to_do)
+    if is_open(run):
+        return [f"overnight resume {run.run}"]
+    if run.total("failed"):
+        return [f"overnight results {run.run} --failed"]
+    return [f"overnight results {run.run}"]
+
+
+def _count(count: int, outcome: str) -> Text:
+    return Text(f"{count:,}", style=_STYLES[outcome] if count else "dim")
+
+
+def _state_style(run: RunStatus) -> str:
+    if run.to_do or run.total("failed"):
+        return "red"
+    return "yellow" if is_open(run) or run.cancelled else "green"

@@ -1,0 +1,156 @@
+"""Plain words and short texts for what the engine counts: pure, and the same in every kind of display."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from overnight.api import RunStatus
+from overnight.cli.plain_text import one_line
+from overnight.core.clock import duration_text
+from overnight.engine.progress import BatchLine, Snapshot
+
+OUTCOMES = ("answered", "refused", "truncated", "failed", "pending")
+
+_STATES = {
+    "intended": "about to be sent",
+    "uploaded": "uploaded",
+    "creating": "being handed over",
+    "unsure": "handed over, but the answer was lost; looking for it",
+    "stuck": "needs your decision",
+    "fetched": "being read",
+}
+# The providers' own words for a batch that is under way.
+_STATUSES = {
+    "validating": "being checked",
+    "in_progress": "running",
+    "finalizing": "being finished",
+    "cancelling": "being cancelled",
+}
+# Parts of an arm's name that go without saying.
+_USUAL = ("default", "forward")
+
+
+class Counted(Protocol):
+    """A snapshot or anything else that has a count for every outcome."""
+
+    @property
+    def answered(self) -> int: ...
+    @property
+    def refused(self) -> int: ...
+    @property
+    def truncated(self) -> int: ...
+    @property
+    def failed(self) -> int: ...
+    @property
+    def pending(self) -> int: ...
+
+
+def number_of(count: int, one: str, many: str | None = None) -> str:
+    """`1 batch`, `3 batches`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def batches(count: int) -> str:
+    return number_of(count, "batch", "batches")
+
+
+def batch_words(batch: BatchLine) -> str:
+    """Where a batch is, as one would say it."""
+    if batch.state == "running":
+        status = batch.status or "validating"
+        return _STATUSES.get(status, one_line(status))
+    if batch.state == "ended":
+        return f"ended ({batch.status or 'unknown'}), being fetched"
+    if batch.state == "uploaded" and batch.message:
+        return f"waits: {one_line(batch.message)}"
+    if batch.state == "closed":
+        return "done" if batch.message is None else one_line(batch.message)
+    return _STATES.get(batch.state, batch.state)
+
+
+def outcomes_text(counts: Counted, *, always: Iterable[str] = ("answered",)) -> str:
+    """`297 answered, 2 truncated, 1 failed`: what there is none of is left out."""
+    shown = [outcome for outcome in OUTCOMES if getattr(counts, outcome) or outcome in always]
+    return ", ".join(f"{getattr(counts, outcome):,} {outcome}" for outcome in shown)
+
+
+def causes_text(causes: Mapping[str, int]) -> str:
+    """`max_tokens 2, invalid_request 1`, the most frequent first."""
+    ordered = sorted(causes.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{cause} {count:,}" for cause, count in ordered)
+
+
+def tokens_text(input_tokens: int, output_tokens: int) -> str:
+    """After the word tokens: `16 in, 160 out`."""
+    return f"{input_tokens:,} in, {output_tokens:,} out"
+
+
+def time_left(snapshot: Snapshot, time_scale: float) -> str:
+    """In the time of the people who wait: a rehearsal's clock runs faster than theirs."""
+    if snapshot.seconds_left is None:
+        return ""
+    return f"about {duration_text(snapshot.seconds_left / time_scale)} left"
+
+
+def at_provider(snapshot: Snapshot) -> str:
+    """`3 batches at the provider (180 rows done)`."""
+    there = sum(batch.batch_id is not None for batch in snapshot.batches)
+    if not there:
+        return number_of(len(snapshot.batches), "batch on its way", "batches on their way") if snapshot.batches else ""
+    done = f" ({number_of(snapshot.ahead, 'row')} done)" if snapshot.ahead else ""
+    return f"{batches(there)} at the provider{done}"
+
+
+def progress_text(snapshot: Snapshot, time_scale: float) -> str:
+    """One line for a log: `120/300 settled, 2 failed, 3 batches at the provider, about 4m left`."""
+    trouble = one_line(snapshot.trouble) if snapshot.trouble else ""
+    parts = (
+        f"{snapshot.settled:,}/{snapshot.total:,} settled",
+        f"{snapshot.failed:,} failed" if snapshot.failed else "",
+        at_provider(snapshot),
+        time_left(snapshot, time_scale),
+        trouble,
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def open_batches(found: Iterable[BatchLine]) -> list[BatchLine]:
+    """Those that are not done, the ones that need a person first."""
+    still = [batch for batch in found if batch.state != "closed"]
+    return sorted(still, key=lambda batch: (batch.state not in ("stuck", "unsure"), batch.shard, batch.attempt))
+
+
+def is_open(status: RunStatus) -> bool:
+    """Whether anything of the run is still to come."""
+    return bool(open_batches(status.batches)) or (status.total("pending") > 0 and not status.cancelled)
+
+
+def state_words(status: RunStatus) -> str:
+    """How a run stands, in few words."""
+    carried = open_batches(status.batches)
+    if any(batch.state == "stuck" for batch in carried):
+        return "needs your decision"
+    if carried:
+        return f"{batches(len(carried))} open"
+    if status.cancelled:
+        return "cancelled"
+    if status.total("pending"):
+        return "not sent yet" if not status.batches else "rows are open"
+    failed = status.total("failed")
+    return f"done, {failed:,} failed" if failed else "done"
+
+
+def short_names(arms: Sequence[str]) -> dict[str, str]:
+    """Arms by what tells them apart; one that stands alone by its model.
+
+    An arm is called template__provider__model__thinking__direction, most of which is the same for all of a run.
+    """
+    names = list(dict.fromkeys(arms))
+    parts = [name.split("__") for name in names]
+    if len({len(one) for one in parts}) != 1:
+        return {name: name for name in names}
+    telling = [index for index, column in enumerate(zip(*parts, strict=True)) if len(set(column)) > 1]
+    kept = telling or ([2] if len(parts[0]) > 2 else range(len(parts[0])))
+    chosen = [[one[index] for index in kept] for one in parts]
+    brief = [" ".join(word for word in words if word not in _USUAL) for words in chosen]
+    fit = len(set(brief)) == len(brief) and all(brief)
+    return dict(zip(names, brief if fit else [" ".join(words) for words in chosen], strict=True))
