@@ -21,3 +21,10 @@ def night(request: pytest.FixtureRequest, emulator: EmulatorProcess, tmp_path: P
     emulator.arm([])
     yield Night(request.param, emulator, tmp_path)
     emulator.arm([])
+
+
+@pytest.fixture(params=sorted(vendors()))
+def long_night(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Night]:
+    """An emulator of its own, on which batches take minutes: for what must happen while one runs."""
+    with EmulatorProcess(TRUTH | {"time_scale": 100, "latency": {"batch": [20_000, 20_000]}}) as slow:
+        yield Night(request.param, slow, tmp_path)

@@ -165,6 +165,7 @@ def test_forms_are_told_apart_by_model_and_never_mixed_up() -> None:
     for number in range(1000):  # far more than are kept; each model dies before the next is made
         asked = ask(model(max_tokens=number + 1), "hi")
         assert json.loads(encode(forms.of(asked.arm.model), asked))["max_tokens"] == number + 1
+    assert len(forms._forms) <= 256
 
 
 def test_a_line_wraps_its_body() -> None:

@@ -147,5 +147,5 @@ def notices(model: Model, today: date | None = None) -> list[str]:
     if left <= 0:
         return [f"{model.name}: OpenAI announced its end for {day}; requests may be refused as unknown model"]
     if left <= _NOTICE_DAYS:
-        return [f"{model.name}: OpenAI announced its end for {day}, in {left} days"]
+        return [f"{model.name}: OpenAI announced its end for {day}, in {left} day{'s' * (left > 1)}"]
     return []
