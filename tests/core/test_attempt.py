@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overnight.core.attempt import (
+    LEGAL,
+    Accepted,
+    Attempt,
+    AttemptEvent,
+    Closed,
+    Creating,
+    Ended,
+    Fetched,
+    Intended,
+    Looked,
+    Refused,
+    Seen,
+    Stuck,
+    Unknown,
+    Unsent,
+    Uploaded,
+    Withdrawn,
+    apply,
+)
+from overnight.core.errors import LedgerError
+
+FRESH = Attempt(
+    id=1, shard=1, n=1, arm=1, token="t", account=1, rows=3, bytes=10, estimate=5, sha256="", intended_at=0.0
+)
+ONE_OF_EACH: tuple[Any, ...] = (
+    Intended(3, "aa"),
+    Uploaded("file-1"),
+    Creating("batch_0", 5.0),
+    Accepted("batch_1"),
+    Refused("throttled", "slow down", 9.0),
+    Unsent("no route", 9.0),
+    Unknown("cut off"),
+    Looked(complete=True),
+    Looked(complete=False),
+    Looked(complete=True, candidates=("batch_1", "batch_2")),
+    Withdrawn(),
+    Stuck(("batch_1", "batch_2")),
+    Seen("in_progress", 3, 1, 0),
+    Ended("completed", "completed", (("output", "file-2"),), 3, 0),
+    Fetched((4,)),
+    Closed("ingested"),
+)
+
+
+def fold(*events: AttemptEvent) -> Attempt:
+    attempt = FRESH
+    for number, event in enumerate(events):
+        attempt = apply(attempt, event, float(number))
+    return attempt
+
+
+def test_the_whole_way() -> None:
+    attempt = fold(
+        Intended(3, ""), Uploaded("f"), Creating(None, 1.0), Accepted("b"), Seen("in_progress", 3, 1, 0),
+        Ended("completed", "completed", (), 3, 0), Fetched((1,)), Closed("ingested"),
+    )  # fmt: skip
+    assert attempt.state == "closed"
+    assert (attempt.file_id, attempt.batch_id, attempt.completed) == ("f", "b", 3)
+    assert not attempt.holds_queue_room
+
+
+def test_every_event_has_its_rule_and_an_example() -> None:
+    kinds = set(get_args(AttemptEvent))
+    assert kinds == set(LEGAL)
+    assert kinds == {type(event) for event in ONE_OF_EACH}
+
+
+@given(events=st.lists(st.sampled_from(ONE_OF_EACH), max_size=25))
+def test_only_legal_moves_are_ever_made(events: list[AttemptEvent]) -> None:
+    attempt = FRESH
+    for at, event in enumerate(events):
+        if attempt.state in LEGAL[type(event)]:
+            attempt = apply(attempt, event, float(at))
+            assert attempt.state != "running" or attempt.batch_id is not None
+        else:
+            with pytest.raises(LedgerError, match="cannot follow"):
+                apply(attempt, event, float(at))
+
+
+@given(events=st.lists(st.sampled_from(ONE_OF_EACH), max_size=25))
+def test_a_closed_attempt_stays_closed(events: list[AttemptEvent]) -> None:
+    closed = fold(Closed("abandoned"))
+    for event in events:
+        with pytest.raises(LedgerError):
+            apply(closed, event, 1.0)
+
+
+@given(event=st.sampled_from(ONE_OF_EACH))
+def test_events_come_back_from_json_as_they_were(event: AttemptEvent) -> None:
+    assert msgspec.json.decode(msgspec.json.encode(event), type=AttemptEvent) == event
+
+
+def test_a_create_is_never_sent_without_its_fence_on_record() -> None:
+    for state in ("intended", "unsure", "running", "ended"):
+        assert state not in LEGAL[Creating]
+    assert LEGAL[Accepted] == {"creating", "unsure", "stuck"}

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overnight.core.ask import Arm, Ask, Message, Model, Options
+from overnight.core.errors import StudyError
+from overnight.core.pack import Packer, Room, even, pack
+from overnight.engine.outbox import line_overhead
+from overnight.providers import Endpoint, vendor
+
+OPENAI = Room(requests=50_000, bytes=209_715_200)
+
+
+def sizes_of(shards: list[list[int]], sizes: list[int]) -> list[int]:
+    return [sum(sizes[index] for index in shard) for shard in shards]
+
+
+def test_120_000_small_requests_become_3_batches() -> None:
+    assert [len(shard) for shard in pack([300] * 120_000, OPENAI)] == [50_000, 50_000, 20_000]
+
+
+def test_90_000_requests_of_5_kb_become_3_by_bytes_where_count_alone_gives_2() -> None:
+    provider = vendor("openai").connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
+    model = Model(provider="openai", name="gpt-4.1-mini", options=Options(max_tokens=10))
+    arm = Arm(stage="s", name="a", template="t", model=model)
+    body = provider.encode(Ask(arm=arm, item="i", messages=(Message("user", "x" * 5000),)))
+    size = len(body) + line_overhead(provider, model)
+    shards = pack([size] * 90_000, OPENAI)
+    assert len(shards) == 3
+    assert max(sizes_of(shards, [size] * 90_000)) <= OPENAI.bytes
+    assert len(pack([1] * 90_000, OPENAI)) == 2
+
+
+@given(
+    sizes=st.lists(st.integers(1, 60), max_size=200),
+    requests=st.integers(1, 20),
+    limit=st.integers(60, 300),
+    segments=st.none() | st.integers(1, 30),
+)
+def test_nothing_ever_exceeds_a_limit_and_nothing_is_lost(
+    sizes: list[int], requests: int, limit: int, segments: int | None
+) -> None:
+    shards = pack(sizes, Room(requests=requests, bytes=limit), segments)
+    assert [index for shard in shards for index in shard] == list(range(len(sizes)))
+    assert all(0 < len(shard) <= requests for shard in shards)
+    assert all(total <= limit for total in sizes_of(shards, sizes))
+    if segments is not None and sizes:
+        assert len(shards) >= min(segments, len(sizes))
+
+
+@given(sizes=st.lists(st.integers(1, 60), min_size=2, max_size=100), limit=st.integers(60, 300))
+def test_no_two_neighbours_would_fit_together(sizes: list[int], limit: int) -> None:
+    room = Room(requests=1000, bytes=limit)
+    shards = pack(sizes, room)
+    totals = sizes_of(shards, sizes)
+    for number, shard in enumerate(shards[1:]):
+        assert totals[number] + sizes[shard[0]] > limit
+
+
+@given(total=st.integers(0, 10_000), segments=st.integers(1, 50))
+def test_segments_are_even_with_the_remainder_on_the_first(total: int, segments: int) -> None:
+    parts = list(even(total, segments))
+    assert sum(parts) == total
+    assert parts == sorted(parts, reverse=True)
+    assert max(parts) - min(parts) <= 1
+
+
+@given(tokens=st.lists(st.integers(1, 50), min_size=1, max_size=100))
+def test_a_learned_token_cap_is_kept(tokens: list[int]) -> None:
+    packer = Packer(Room(requests=1000, bytes=10**9, tokens=60))
+    shards: list[int] = []
+    for one in tokens:
+        if packer.starts_new(1, one) or not shards:
+            shards.append(0)
+        shards[-1] += one
+    assert all(total <= 60 for total in shards)
+
+
+def test_a_request_larger_than_a_batch_is_refused_in_words() -> None:
+    with pytest.raises(StudyError, match="one request is 11 bytes, more than the 10 that a batch may hold"):
+        pack([11], Room(requests=1, bytes=10))
+
+
+@given(body=st.dictionaries(st.text(), st.text()), line=st.integers(0, 999_999_999))
+def test_the_overhead_covers_every_line(body: dict[str, str], line: int) -> None:
+    from overnight.core.shard import custom_id, token_of
+
+    provider = vendor("openai").connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
+    model = Model(provider="openai", name="gpt-4.1-mini")
+    text = json.dumps(body).encode()
+    name = custom_id(token_of("run", "stage", "arm", 1, 1), line)
+    assert len(provider.line(model, name, text)) + 1 <= len(text) + line_overhead(provider, model)

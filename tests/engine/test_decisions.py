@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overnight.core.attempt import Attempt, Creating, Looked, Unknown, Uploaded, Withdrawn, apply
+from overnight.core.result import PASSING, UNASKED, Result, failed
+from overnight.engine.decisions import (
+    LOOKS,
+    TRIES,
+    Download,
+    Learned,
+    Load,
+    adjudicate,
+    backoff,
+    complete,
+    create_outcome,
+    group,
+    learn_limit,
+    may_go,
+    must_be_cut,
+    poll_how,
+    retry_delay,
+    row_fate,
+)
+from overnight.providers import Batch, Counts, CreateAnswer, Limits, Refusal
+
+BATCH = Batch(id="batch_1", phase="running", status="validating")
+NO = Refusal(kind="invalid", message="no")
+
+# --- create_outcome
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (CreateAnswer(sent=False, problem="refused"), "unsent"),
+        (CreateAnswer(sent=True), "unknown"),
+        (CreateAnswer(sent=True, status=200, batch=BATCH), "accepted"),
+        (CreateAnswer(sent=True, status=201, batch=BATCH), "accepted"),
+        (CreateAnswer(sent=True, status=200), "unknown"),
+        (CreateAnswer(sent=True, status=400, refusal=NO), "refused"),
+        (CreateAnswer(sent=True, status=429, refusal=NO), "refused"),
+        (CreateAnswer(sent=True, status=529, refusal=NO), "refused"),
+        (CreateAnswer(sent=True, status=408, refusal=NO), "unknown"),
+        (CreateAnswer(sent=True, status=409, refusal=NO), "unknown"),
+        (CreateAnswer(sent=True, status=500, refusal=NO), "unknown"),
+        (CreateAnswer(sent=True, status=502), "unknown"),
+        (CreateAnswer(sent=True, status=504), "unknown"),
+        (CreateAnswer(sent=True, status=302), "unknown"),
+    ],
+)
+def test_create_outcomes(answer: CreateAnswer, outcome: str) -> None:
+    assert create_outcome(answer) == outcome
+
+
+@given(sent=st.booleans(), status=st.none() | st.integers(100, 599), batch=st.sampled_from([None, BATCH]))
+def test_doubt_is_never_taken_for_a_no(sent: bool, status: int | None, batch: Batch | None) -> None:
+    refusal = NO if status is not None and status >= 400 else None
+    outcome = create_outcome(CreateAnswer(sent=sent, status=status, batch=batch, refusal=refusal))
+    if outcome == "refused":
+        assert status is not None
+        assert 400 <= status < 500 or status == 529
+    if outcome == "unsent":
+        assert not sent
+
+
+# --- adjudicate
+
+
+def unsure(since: float = 100.0) -> Attempt:
+    attempt = Attempt(
+        id=1, shard=1, n=1, arm=1, token="t", account=1, rows=3, bytes=10, estimate=5, sha256="", intended_at=0.0
+    )
+    attempt = apply(attempt, Uploaded("f"), 1.0)
+    attempt = apply(attempt, Creating(None, 1.0), 2.0)
+    return apply(attempt, Unknown("cut off"), since)
+
+
+def look(attempt: Attempt, at: float, *candidates: str, whole: bool = True) -> Attempt:
+    return apply(attempt, Looked(whole, candidates), at)
+
+
+def test_the_looks_are_at_0_30_120_and_600_seconds() -> None:
+    attempt = unsure()
+    seen: list[float] = []
+    now = 100.0
+    for _ in range(50):
+        decision = adjudicate(attempt, now)
+        if decision.verdict == "look":
+            seen.append(now)
+            attempt = look(attempt, now)
+        elif decision.verdict == "wait":
+            now = decision.at
+        elif decision.verdict == "withdraw":
+            attempt = apply(attempt, Withdrawn(), now)
+            now += 1.0
+        else:
+            break
+    assert adjudicate(attempt, now).verdict == "absent"
+    assert [at - 100.0 for at in seen[:4]] == list(LOOKS)
+    assert len(seen) == 5  # one more after the input was withdrawn
+
+
+def test_one_match_is_adopted_at_once_and_two_are_the_users() -> None:
+    assert adjudicate(look(unsure(), 100.0, "batch_1"), 100.0).batch_id == "batch_1"
+    assert adjudicate(look(unsure(), 100.0, "batch_1", "batch_2"), 100.0).verdict == "stuck"
+
+
+@given(
+    looks=st.lists(st.tuples(st.floats(0, 2000), st.booleans()), max_size=12),
+    now=st.floats(0, 5000),
+    withdrawn=st.booleans(),
+)
+def test_absence_needs_every_look_and_a_withdrawn_input(
+    looks: list[tuple[float, bool]], now: float, withdrawn: bool
+) -> None:
+    attempt = unsure(since=100.0)
+    for after, whole in sorted(looks):
+        attempt = look(attempt, 100.0 + after, whole=whole)
+    if withdrawn:
+        attempt = apply(attempt, Withdrawn(), 100.0 + max((after for after, _ in looks), default=0.0))
+    verdict = adjudicate(attempt, 100.0 + now).verdict
+    whole_looks = [after for after, whole in looks if whole]
+    if verdict in ("withdraw", "absent"):
+        assert max(whole_looks) >= LOOKS[-1]
+    if verdict == "absent":
+        assert withdrawn
+        assert attempt.withdrawn_at is not None
+        assert max(attempt.looks) > attempt.withdrawn_at
+
+
+@given(st.lists(st.floats(0, 10_000), max_size=10))
+def test_an_incomplete_listing_proves_nothing(times: list[float]) -> None:
+    attempt = unsure()
+    for at in sorted(times):
+        attempt = look(attempt, 100.0 + at, whole=False)
+    assert adjudicate(attempt, 20_000.0).verdict == "look"
+
+
+# --- row_fate
+
+
+@given(tries=st.integers(0, 10), cause=st.sampled_from(sorted(PASSING | UNASKED | {"invalid_request", "gone"})))
+def test_rows_are_asked_again_only_for_causes_that_may_pass(tries: int, cause: Any) -> None:
+    fate = row_fate(failed(cause), tries)
+    if cause in UNASKED:
+        assert not fate.final
+        assert fate.tries == tries
+    elif cause in PASSING:
+        assert fate.final == (tries + 1 >= TRIES)
+    else:
+        assert fate.final
+
+
+@pytest.mark.parametrize("outcome", ["answered", "refused", "truncated"])
+def test_an_outcome_is_final(outcome: Any) -> None:
+    assert row_fate(Result(outcome=outcome), 0).final
+
+
+# --- complete
+
+WHOLE = Download(kind="output", bytes=100, announced=100, lines=5, ends_with_newline=True, last_line_whole=False)
+
+
+def change(**fields: Any) -> Download:
+    return msgspec.structs.replace(WHOLE, **fields)
+
+
+@pytest.mark.parametrize(
+    ("download", "counts", "doubt"),
+    [
+        (WHOLE, Counts(5, 5, 0), None),
+        (change(bytes=60), Counts(5, 5, 0), "60 of 100 bytes came"),
+        (change(announced=None, lines=3), Counts(5, 5, 0), "3 of 5 answered rows came"),
+        (change(announced=None, ends_with_newline=False), Counts(5, 5, 0), "the last line is cut off"),
+        (change(ends_with_newline=False, last_line_whole=True), Counts(5, 5, 0), None),
+        (change(kind="error", lines=0), Counts(5, 5, 0), None),
+        (WHOLE, Counts(5, 0, 0), None),
+        (change(bytes=0, announced=0, lines=0), Counts(), None),
+    ],
+)
+def test_doubts_about_a_download(download: Download, counts: Counts, doubt: str | None) -> None:
+    assert complete(download, counts) == doubt
+
+
+# --- may_go and the queue's limit
+
+LIMITS = Limits(requests=10, bytes=10, creates_per_hour=100, batches_at_once=3)
+
+
+@pytest.mark.parametrize(
+    ("load", "learned", "goes"),
+    [
+        (Load(), Learned(), True),
+        (Load(creates_last_hour=100), Learned(), False),
+        (Load(batches=3), Learned(), False),
+        (Load(batches=1, tokens=50), Learned(token_limit=100), True),
+        (Load(batches=1, tokens=51), Learned(token_limit=100), False),
+        (Load(batches=1, tokens=0), Learned(token_limit=10), True),
+        (Load(batches=2, tokens=10**9), Learned(), True),
+    ],
+)
+def test_admission(load: Load, learned: Learned, goes: bool) -> None:
+    assert may_go(50, LIMITS, load, learned) == goes
+
+
+@given(estimates=st.lists(st.integers(1, 100), min_size=1, max_size=30), limit=st.integers(1, 300), data=st.data())
+def test_the_learned_limit_is_never_passed_and_everything_gets_its_turn(
+    estimates: list[int], limit: int, data: st.DataObject
+) -> None:
+    open_limits = Limits(requests=1, bytes=1)
+    waiting, queue = list(estimates), []
+    for _ in range(1000):
+        if not waiting and not queue:
+            break
+        if waiting and may_go(waiting[0], open_limits, Load(tokens=sum(queue)), Learned(token_limit=limit)):
+            queue.append(waiting.pop(0))
+            assert sum(queue) <= limit or len(queue) == 1
+        else:
+            queue.pop(data.draw(st.integers(0, len(queue) - 1)))
+    assert not waiting
+
+
+def full(limit: int | None) -> Refusal:
+    return Refusal(kind="token_limit", message="full", token_limit=limit)
+
+
+@pytest.mark.parametrize(
+    ("limit", "in_queue", "estimate", "learned"),
+    [
+        (100, 90, 20, 100),
+        (100, 60, 20, 79),  # by our count there was room: we count too low
+        (100, 0, 20, 100),
+        (None, 60, 20, 79),
+        (None, 0, 20, None),
+    ],
+)
+def test_what_a_full_queue_teaches(limit: int | None, in_queue: int, estimate: int, learned: int | None) -> None:
+    assert learn_limit(full(limit), in_queue, estimate) == learned
+
+
+@pytest.mark.parametrize(
+    ("refusal", "estimate", "rows", "in_queue", "cut"),
+    [
+        (full(100), 200, 10, 50, True),
+        (full(100), 50, 10, 50, False),
+        (full(100), 60, 10, 0, True),
+        (full(100), 20, 10, 0, False),
+        (full(100), 200, 1, 0, False),
+        (Refusal(kind="too_large", message=""), 1, 2, 0, True),
+        (Refusal(kind="too_large", message=""), 1, 1, 0, False),
+        (NO, 1000, 10, 0, False),
+    ],
+)
+def test_what_must_be_cut(refusal: Refusal, estimate: int, rows: int, in_queue: int, cut: bool) -> None:
+    assert must_be_cut(refusal, estimate, rows, in_queue) == cut
+
+
+# --- waiting
+
+
+@given(times=st.integers(0, 100), advised=st.none() | st.floats(0, 5000))
+def test_backing_off_is_bounded_and_heeds_advice(times: int, advised: float | None) -> None:
+    wait = backoff(times, advised)
+    assert wait >= 5.0
+    assert wait <= max(600.0, advised or 0.0)
+    assert advised is None or wait >= advised
+
+
+def test_first_askings_go_at_once_and_repeats_gather() -> None:
+    assert group({1: 0}, in_flight=5, waited=0.0) == 0.0
+    assert group({1: 0, 2: 3}, in_flight=5, waited=0.0) == 0.0
+    assert group({1: 1}, in_flight=5, waited=0.0) == 600.0
+    assert group({1: 1}, in_flight=5, waited=700.0) == 0.0
+    assert group({1: 1}, in_flight=0, waited=0.0) == 30.0
+    assert group({1: 2}, in_flight=0, waited=10.0) == 50.0
+    assert group({}, in_flight=0, waited=0.0) == 0.0
+    assert retry_delay(50) == 600.0
+
+
+@pytest.mark.parametrize(("running", "how"), [(1, "each"), (2, "each"), (3, "list"), (500, "list")])
+def test_polling_by_the_cheaper_way(running: int, how: str) -> None:
+    assert poll_how(running) == how

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import msgspec
+
+from overnight.core.attempt import Attempt
+from overnight.engine.progress import Tally
+
+ATTEMPT = Attempt(
+    id=1, shard=1, n=1, arm=1, token="t", account=1, rows=50, bytes=10, estimate=5, sha256="", intended_at=0.0,
+    state="running", completed=20, failed=5, batch_id="b",
+)  # fmt: skip
+
+
+class Time:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_counts_move_with_what_lands_and_the_rest_is_guessed() -> None:
+    time = Time()
+    tally = Tally("run", time)
+    tally.begin({(1, "pending", None): 90, (1, "answered", None): 10}, (100, 200))
+    time.now = 10.0
+    tally.landed({"answered": 40, "failed": 5}, 400, 500)
+    shown = tally.snapshot([ATTEMPT], {1: "arm"})
+    assert (shown.total, shown.answered, shown.failed, shown.pending, shown.settled) == (100, 50, 5, 45, 55)
+    assert (shown.input_tokens, shown.output_tokens) == (500, 700)
+    assert shown.ahead == 25
+    # 45 landed and 25 lie ready after 10 seconds: 20 more need about 2.9.
+    assert shown.seconds_left is not None
+    assert 2.8 < shown.seconds_left < 2.9
+
+
+def test_no_guess_before_anything_came() -> None:
+    tally = Tally("run", Time())
+    tally.begin({(1, "pending", None): 5}, (0, 0))
+    assert tally.snapshot([], {}).seconds_left is None
+
+
+def test_an_old_run_is_not_measured_by_what_it_had_before() -> None:
+    time = Time()
+    tally = Tally("run", time)
+    tally.begin({(1, "answered", None): 95, (1, "pending", None): 5}, (0, 0))
+    time.now = 100.0
+    idle = msgspec.structs.replace(ATTEMPT, completed=0, failed=0)
+    assert tally.snapshot([idle], {1: "arm"}).seconds_left is None

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from overnight.core.errors import LedgerError, LedgerTooNew
+from overnight.ledger.database import Database, connect
+from overnight.ledger.schema import MIGRATIONS
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a ledger with ? and # and %.db"
+
+
+def put(db: sqlite3.Connection, name: str) -> None:
+    db.execute("INSERT INTO fact VALUES(?, '1')", (name,))
+
+
+def names(path: Path) -> list[str]:
+    db = connect(path, read_only=True)
+    try:
+        return [row[0] for row in db.execute("SELECT name FROM fact ORDER BY name")]
+    finally:
+        db.close()
+
+
+def test_what_is_done_is_on_disk(path: Path) -> None:
+    db = Database(path)
+    db.write("a", lambda con: put(con, "a")).result()
+    assert names(path) == ["a"]
+    db.close()
+
+
+def test_one_bad_fact_takes_back_only_itself(path: Path) -> None:
+    db = Database(path)
+
+    def half(con: sqlite3.Connection) -> None:
+        put(con, "half")
+        raise ValueError("no")
+
+    hold = threading.Event()
+    first = db.write("hold", lambda _: hold.wait(5))
+    together = [
+        db.write("a", lambda con: put(con, "a")),
+        db.write("half", half),
+        db.write("b", lambda con: put(con, "b")),
+    ]
+    hold.set()
+    assert first.result()
+    with pytest.raises(ValueError, match="no"):
+        together[1].result()
+    together[0].result()
+    together[2].result()
+    assert names(path) == ["a", "b"]
+    db.close()
+
+
+def test_many_writers_share_few_commits(path: Path) -> None:
+    db = Database(path)
+    futures = [db.write(str(n), lambda con, n=n: put(con, f"{n:04d}")) for n in range(500)]
+    for future in futures:
+        future.result()
+    assert len(names(path)) == 500
+    db.close()
+
+
+def test_closing_finishes_what_was_handed_in(path: Path) -> None:
+    db = Database(path)
+    future = db.write("last", lambda con: put(con, "last"))
+    db.close()
+    assert future.done()
+    assert names(path) == ["last"]
+
+
+def test_a_ledger_of_a_newer_version_is_refused_untouched(path: Path) -> None:
+    Database(path).close()
+    db = sqlite3.connect(path)
+    db.execute(f"PRAGMA user_version={len(MIGRATIONS) + 1}")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(LedgerTooNew, match="written by a newer Overnight; this one reads up to 1"):
+        Database(path)
+    assert path.read_bytes() == before
+
+
+def test_what_is_no_ledger_says_so(tmp_path: Path) -> None:
+    (tmp_path / "x.db").write_bytes(b"this is not a database at all, not even close to one, but long enough")
+    with pytest.raises(LedgerError, match="cannot open the ledger"):
+        Database(tmp_path / "x.db")
+
+
+def test_a_full_disk_fails_every_waiting_fact_and_keeps_the_old_ones(path: Path) -> None:
+    db = Database(path)
+    db.write("a", lambda con: put(con, "a")).result()
+    pages = db.write("limit", lambda con: con.execute("PRAGMA max_page_count=40").fetchone()[0]).result()
+    assert pages == 40
+
+    def large(con: sqlite3.Connection) -> None:
+        con.execute("INSERT INTO fact VALUES('large', ?)", ("x" * 1_000_000,))
+
+    with pytest.raises((LedgerError, sqlite3.Error)):
+        db.write("large", large).result()
+    db.write("b", lambda con: put(con, "b")).result()
+    db.close()
+    assert names(path) == ["a", "b"]
+
+
+def test_durability_is_not_negotiable(path: Path) -> None:
+    db = Database(path)
+    found = db.write(
+        "pragmas", lambda con: [con.execute(f"PRAGMA {p}").fetchone()[0] for p in ("synchronous", "journal_mode")]
+    )
+    assert found.result() == [2, "wal"]
+    db.close()

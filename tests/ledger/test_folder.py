@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from overnight.core.errors import FolderUnfit, LedgerError, RunBusy
+from overnight.ledger.folder import DurableFile, RunFolder, file_system_of
+
+MOUNTS = """\
+22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+30 22 0:40 / /home rw - nfs4 server:/home rw
+31 30 254:1 / /home/me/local rw - ext4 /dev/vdb rw
+32 22 0:41 / /mnt/with\\040space rw - cifs //server/share rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/tmp/x", "ext4"),
+        ("/home/me/runs", "nfs4"),
+        ("/home/me/local/runs", "ext4"),
+        ("/home/me/locality", "nfs4"),
+        ("/mnt/with space/runs", "cifs"),
+        ("/homework", "ext4"),
+    ],
+)
+def test_the_file_system_of_the_nearest_mount(tmp_path: Path, path: str, kind: str) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(MOUNTS)
+    assert file_system_of(Path(path), mounts) == kind
+
+
+def test_a_system_that_does_not_tell_is_trusted(tmp_path: Path) -> None:
+    assert file_system_of(tmp_path, tmp_path / "nothing") is None
+
+
+def test_a_file_is_whole_or_absent(tmp_path: Path) -> None:
+    path = tmp_path / "whole"
+    with DurableFile(path) as file:
+        file.write(b"one")
+        file.write(b"two")
+        assert not path.exists()
+    assert path.read_bytes() == b"onetwo"
+    assert file.sha256 == hashlib.sha256(b"onetwo").hexdigest()
+    with pytest.raises(ValueError, match="stop"), DurableFile(tmp_path / "half") as half:
+        half.write(b"half")
+        raise ValueError("stop")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["whole"]
+
+
+def test_a_second_process_is_told_who_has_the_run(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.make()
+    code = (
+        "import sys; from pathlib import Path; from overnight.ledger.folder import RunFolder\n"
+        f"with RunFolder(Path({str(folder.path)!r})).locked():\n"
+        "    print('locked', flush=True); sys.stdin.read()"
+    )
+    other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None
+    assert other.stdout.readline() == "locked\n"
+    with pytest.raises(RunBusy, match=f"process {other.pid}"), folder.locked():
+        pass
+    other.kill()
+    other.communicate()
+    with folder.locked():
+        pass
+
+
+def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(FolderUnfit, match="cannot make the run's folder: Not a directory"):
+        RunFolder(tmp_path / "file" / "run").make()
+
+
+def test_a_full_disk_is_one_clear_error() -> None:
+    file = DurableFile.__new__(DurableFile)
+    file.path = Path("/dev/full")
+    file._part = Path("/dev/full")
+    file._hash = hashlib.sha256()
+    file._handle = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
+    file.bytes = 0
+    with pytest.raises(LedgerError, match="cannot write: No space left on device"):
+        file.write(b"x")
+    file._handle.close()

@@ -1,0 +1,164 @@
+"""The ledger as a state machine: whatever happens in whatever order, every question is in exactly one place."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+
+from overnight.core.ask import Arm, Ask, Item, Message, Model
+from overnight.core.attempt import Accepted, Closed, Creating, Ended, Fetched, Uploaded
+from overnight.core.pack import Room
+from overnight.core.result import Result, failed
+from overnight.engine.decisions import row_fate
+from overnight.ledger.answers import Landed, outcome_counts, rows_of, take_in, unsettle
+from overnight.ledger.folder import RunFolder
+from overnight.ledger.questions import Intake
+from overnight.ledger.schema import migrate
+from overnight.ledger.shards import (
+    ArmPacking,
+    attempts,
+    finish_shard,
+    intend,
+    next_token,
+    pack_queue,
+    record,
+    requeue_shard,
+    waiting_shards,
+)
+
+MODEL = Model(provider="openai", name="gpt-4.1-mini")
+ARMS = tuple(Arm(stage="s", name=name, template="t", model=MODEL) for name in ("one", "two"))
+RESULTS = [
+    Result(outcome="answered", answer="yes"),
+    Result(outcome="refused"),
+    failed("server_error"),
+    failed("invalid_request"),
+    failed("cancelled"),
+]
+
+
+class Rows(RuleBasedStateMachine):
+    sent = Bundle("sent")
+
+    @initialize()
+    def begin(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="ledger-test-"))
+        self.folder = RunFolder(self.path)
+        self.folder.make()
+        self.db = sqlite3.connect(":memory:", isolation_level=None)
+        migrate(self.db, "memory")
+        self.items = 0
+        self.at = 0.0
+
+    def teardown(self) -> None:
+        if hasattr(self, "db"):
+            self.db.close()
+            shutil.rmtree(self.path)
+
+    def now(self) -> float:
+        self.at += 1.0
+        return self.at
+
+    @rule(more=st.integers(0, 7), twins=st.booleans())
+    def take_items(self, more: int, twins: bool) -> None:
+        """The study has grown, or is just run again."""
+        self.items += more
+        intake = Intake(self.db, self.folder, ("s", "t", "1"), ARMS)
+        items = [Item(str(n), {"n": n}) for n in range(self.items)]
+        asks = (
+            Ask(
+                arm=arm,
+                item=item.id,
+                messages=(Message("user", "same" if twins and n >= self.items - more else item.id),),
+            )
+            for n, item in enumerate(intake.items(items))
+            for arm in ARMS
+        )
+        known = set(self.db.execute("SELECT item, arm FROM slot"))
+        self.db.execute("BEGIN")
+        fresh = (ask for ask in asks if (ask.item, 1 + ARMS.index(ask.arm)) not in known)
+        intake.asks(fresh, lambda ask: ask.messages[0].content.encode(), shared=True)
+        self.db.execute("COMMIT")
+
+    @rule(room=st.integers(1, 6), segments=st.none() | st.integers(1, 4))
+    def pack(self, room: int, segments: int | None) -> None:
+        packing = ArmPacking(room=Room(requests=room, bytes=10_000), overhead=10, segments=segments)
+        pack_queue(self.db, {1: packing, 2: packing}, self.now())
+
+    @rule(target=sent)
+    def send(self) -> Any:
+        carried = {attempt.shard for attempt in attempts(self.db) if attempt.state != "closed"}
+        waiting = waiting_shards(self.db, carried)
+        if not waiting:
+            return None
+        shard = waiting[0].id
+        n, token = next_token(self.db, "run", shard)
+        intend(self.db, shard, n, token, 1, 1, "", self.now())
+        attempt = attempts(self.db, token)[0]
+        for event in (Uploaded("f"), Creating(None, 0.0), Accepted("b")):
+            attempt = record(self.db, attempt, event, self.now())
+        return attempt
+
+    @rule(attempt=consumes(sent), how=st.sampled_from(["absent", "rejected"]), requeue=st.booleans())
+    def turned_away(self, attempt: Any, how: Any, requeue: bool) -> None:
+        if attempt is None:
+            return
+        attempt = record(self.db, attempt, Ended("failed", "failed"), self.now())
+        record(self.db, attempt, Closed(how), self.now())
+        if requeue:
+            requeue_shard(self.db, attempt.shard, self.now())
+
+    @rule(attempt=consumes(sent), data=st.data())
+    def lands(self, attempt: Any, data: st.DataObject) -> None:
+        """Lines in any order, some twice, in chunks that may be read again after a crash."""
+        if attempt is None:
+            return
+        rows = rows_of(self.db, attempt.shard)
+        lines = data.draw(st.permutations(range(len(rows))))
+        doubled = [*lines, *data.draw(st.lists(st.sampled_from(lines), max_size=3))]
+        answers = {line: data.draw(st.sampled_from(RESULTS)) for line in lines}
+        landed = [(Landed(line=l, result=answers[l]), row_fate(answers[l], rows[l][1])) for l in doubled]
+        cut = data.draw(st.integers(0, len(landed)))
+        for chunk in (landed[:cut], landed[:cut], landed[cut:]):
+            take_in(self.db, attempt.id, rows, chunk, self.now())
+        attempt = record(self.db, attempt, Ended("completed", "completed"), self.now())
+        attempt = record(self.db, attempt, Fetched(()), self.now())
+        record(self.db, attempt, Closed("ingested"), self.now())
+        finish_shard(self.db, attempt.shard, self.now())
+
+    @rule(outcome=st.sampled_from(["failed", "refused"]))
+    def ask_again(self, outcome: str) -> None:
+        unsettle(self.db, (outcome,))
+
+    @invariant()
+    def every_question_is_in_exactly_one_place(self) -> None:
+        if not hasattr(self, "db"):
+            return
+        asks = {row[0] for row in self.db.execute("SELECT id FROM ask")}
+        settled = {row[0] for row in self.db.execute("SELECT ask FROM settled")}
+        queued = {row[0] for row in self.db.execute("SELECT ask FROM queue")}
+        on_the_way = [
+            row[0]
+            for row in self.db.execute("SELECT ask FROM shard_row WHERE shard NOT IN (SELECT shard FROM shard_done)")
+        ]
+        assert len(on_the_way) == len(set(on_the_way))
+        assert settled | queued | set(on_the_way) == asks
+        assert len(settled) + len(queued) + len(on_the_way) == len(asks)
+
+    @invariant()
+    def every_address_is_counted_once(self) -> None:
+        if hasattr(self, "db"):
+            slots = self.db.execute("SELECT count(*) FROM slot").fetchone()[0]
+            assert slots == self.items * len(ARMS)
+            assert sum(outcome_counts(self.db).values()) == slots
+
+
+TestRows = Rows.TestCase
+TestRows.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
