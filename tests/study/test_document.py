@@ -75,14 +75,14 @@ def test_lists_keep_their_words():
         st.none()
         | st.booleans()
         | st.integers()
-        | st.floats(allow_nan=False)
+        | st.floats(allow_nan=False, allow_infinity=False)
         | st.text(st.characters(codec="ascii", min_codepoint=32)),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abcdef", min_size=1), inner, max_size=3),
         max_leaves=12,
     )
 )
 def test_json_is_read_as_json(value):
-    text = json.dumps({"key": value}).replace("Infinity", ".inf")
+    text = json.dumps({"key": value})
     assert parsed(text) == {"key": value}
 
 
