@@ -79,7 +79,8 @@ def _design(rows: Rows, *, position: bool, covariates: tuple[str, ...], ties: st
     graph = read_graph(cells, len(rows.items))
     label = _zero_sum_groups(graph, penalty)
     model = Model(within_groups(cells, label), _outcomes(cells, ties), Groups(label))
-    identified = _identified(model)
+    # a ridge must not pass for evidence, so this is asked within components whatever the penalty
+    identified = _identified(model if penalty == 0 else replace(model, groups=Groups(graph.component)))
     return Design(
         rows=rows,
         cells=cells,
@@ -121,13 +122,22 @@ def _estimate(design: Design) -> Estimate:
     if penalty == "firth":
         optimum = maximise_firth(model)
     elif penalty == "eb":
-        shrinkage = choose_ridge(model)
-        model, optimum = model.with_ridge(shrinkage.ridge), shrinkage.optimum
+        model, optimum = _empirical_bayes(model)
     else:
         model = model.with_ridge(float(penalty))
         optimum = maximise(model)
     bread = _covariance(model, optimum, firth=penalty == "firth")
     return Estimate(model, optimum, bread, bread)
+
+
+def _empirical_bayes(model: Model) -> tuple[Model, Optimum[Evaluation]]:
+    """The fit with the ridge that the data choose; an optimum that is not converged where they cannot."""
+    try:
+        shrinkage = choose_ridge(model)
+    except SingularInformationError:
+        model = model.with_ridge(1.0)
+        return model, maximise(model)
+    return model.with_ridge(shrinkage.ridge), shrinkage.optimum
 
 
 def _nothing_fitted(model: Model) -> Optimum[Evaluation]:

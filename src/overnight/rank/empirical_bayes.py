@@ -17,7 +17,7 @@ from overnight.rank.laplacian import Information
 from overnight.rank.newton import Model, Optimum, maximise
 from overnight.rank.outcomes import Curvature, Evaluation, curvature_slope
 
-WEAKEST_RIDGE: Final = 1e-4
+WEAKEST_RIDGE: Final = 1e-2
 STRONGEST_RIDGE: Final = 1e5
 _STRIDE: Final = np.log(4.0)
 _PROBES: Final = 24
@@ -34,7 +34,10 @@ class Shrinkage:
 
 
 def choose_ridge(model: Model) -> Shrinkage:
-    """The ridge at which the evidence for it no longer rises."""
+    """The ridge at which the evidence for it no longer rises.
+
+    Raises SingularInformationError when terms beside the abilities have no finite estimate at any ridge.
+    """
     search = _Search(model)
     low = high = 0.0
     while search.slope(high) > 0 and high < np.log(STRONGEST_RIDGE):
@@ -127,4 +130,4 @@ def _probed_traces(model: Model, information: Information, bend: Curvature) -> t
     return bent / _PROBES, spread / _PROBES
 
 
-__all__ = ["Shrinkage", "choose_ridge"]
+__all__ = ["STRONGEST_RIDGE", "WEAKEST_RIDGE", "Shrinkage", "choose_ridge"]

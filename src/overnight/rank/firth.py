@@ -4,6 +4,7 @@ The score of every cell is shifted by half the change of the log-determinant of 
 down to each cell's own variance times the slope of its curvature.
 """
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -15,27 +16,57 @@ from overnight.rank.outcomes import Curvature, Evaluation, curvature_slope, expe
 from overnight.rank.tally import Cells
 
 _MOST_STEPS: Final = 300
+_MOST_HALVINGS: Final = 30
 _LONGEST_STEP: Final = 2.0
-_SETTLED: Final = 1e-10
+_SETTLED: Final = 1e-9
 
 
 def maximise_firth(model: Model) -> Optimum[Evaluation]:
-    """Fisher scoring on the shifted score, with steps shortened while they do not shrink."""
+    """Climb the log-likelihood plus half the log-determinant of the information."""
     point = model.start()
-    still, damping, before = np.zeros_like(point), 1.0, np.inf
+    still = np.zeros_like(point)
     for taken in range(_MOST_STEPS):
         evaluation = model.evaluate(point)
         try:
-            step = _information(model, point).solve(model.score(point, _shifted(model, point, evaluation)))
+            step = _step(model, point, evaluation)
         except SingularInformationError:
             return Optimum(point, evaluation, converged=False, runaway=still, steps=taken)
         longest = float(np.abs(step).max())
         if longest <= _SETTLED:
             return Optimum(point, evaluation, converged=True, runaway=still, steps=taken)
-        damping = max(damping / 2, 1 / 16) if longest > before else min(1.0, damping * 1.5)
-        before = longest
-        point = point + step * damping * min(1.0, _LONGEST_STEP / longest)
+        point = _uphill(model, point, step * min(1.0, _LONGEST_STEP / longest))
     return Optimum(point, model.evaluate(point), converged=False, runaway=still, steps=_MOST_STEPS)
+
+
+def _step(model: Model, point: Floats, evaluation: Evaluation) -> Floats:
+    information = _information(model, point)
+    spread = cell_variances(model, information.covariance())
+    # the prior is worth as many comparisons to a cell as the cell has leverage, and curves the objective by as much
+    leverage = trace(spread, information.curvature) / model.cells.total
+    steeper = Curvature(*(part * (1 + leverage) for part in information.curvature.parts()))
+    score = model.score(point, _shifted(model, point, evaluation, spread))
+    return replace(information, curvature=steeper).solve(score)
+
+
+def _uphill(model: Model, point: Floats, step: Floats) -> Floats:
+    """Go along a step, halved until it does not lead down."""
+    before = _objective(model, point)
+    slack = 1e-11 * (1 + abs(before))
+    for _ in range(_MOST_HALVINGS):
+        if _objective(model, point + step) >= before - slack:
+            return point + step
+        step = step / 2
+    return point
+
+
+def _objective(model: Model, point: Floats) -> float:
+    loglik = model.evaluate(point).loglik
+    if not np.isfinite(loglik):
+        return -np.inf
+    try:
+        return loglik + _information(model, point).log_determinant() / 2
+    except SingularInformationError:
+        return -np.inf
 
 
 def fisher_covariance(model: Model, point: Floats) -> Covariance:
@@ -70,10 +101,9 @@ def _information(model: Model, point: Floats) -> Information:
     return Information(model.cells, expected, model.groups, model.ridge, model.outcomes.has_tie)
 
 
-def _shifted(model: Model, point: Floats, evaluation: Evaluation) -> Evaluation:
+def _shifted(model: Model, point: Floats, evaluation: Evaluation, spread: Curvature) -> Evaluation:
     """The evaluation with Firth's shift added to its scores."""
     lead, tie, total = model.lead(point), model.tie(point), model.cells.total
-    spread = cell_variances(model, fisher_covariance(model, point))
 
     def curve(at_lead: Floats, at_tie: float) -> Curvature:
         return expected_curvature(model.outcomes, at_lead, at_tie, total)

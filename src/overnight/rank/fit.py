@@ -11,6 +11,7 @@ from scipy.special import expit
 from overnight.rank.arrays import Floats, Ints
 from overnight.rank.comparison_graph import ComparisonGraph
 from overnight.rank.empirical_bayes import choose_ridge
+from overnight.rank.laplacian import SingularInformationError
 from overnight.rank.newton import Model
 
 
@@ -91,7 +92,10 @@ class BradleyTerryFit:
         cells = self.model.cells
         if self.model.outcomes.has_tie and not (cells.wins.any() or cells.losses.any()):
             return np.nan
-        return choose_ridge(self.model).reliability
+        try:
+            return choose_ridge(self.model).reliability
+        except SingularInformationError:
+            return np.nan
 
     def _chances(self, a: Any, b: Any) -> tuple[float, float, float]:
         ahead, _ = self.difference(a, b)

@@ -9,14 +9,14 @@ import polars as pl
 from overnight.rank import problems
 from overnight.rank.arrays import Flags, Floats, Ints
 from overnight.rank.comparison_graph import ComparisonGraph
-from overnight.rank.empirical_bayes import STRONGEST_RIDGE
+from overnight.rank.empirical_bayes import STRONGEST_RIDGE, WEAKEST_RIDGE
 from overnight.rank.fit import BradleyTerryFit
 from overnight.rank.laplacian import EXACT_ERRORS_UP_TO, Covariance, Groups
 from overnight.rank.newton import Model, Optimum
 from overnight.rank.outcomes import Evaluation
 from overnight.rank.tally import Cells, Rows
 
-_UNDETERMINED: Final = 100.0
+_UNDETERMINED: Final = 1e4  # a variance that says no more than that nothing is known
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Design:
 
     @property
     def only_ties(self) -> bool:
-        return self.model.outcomes.has_tie and not (self.cells.wins.any() or self.cells.losses.any())
+        """Nothing is decided among the comparisons that are fitted."""
+        return self.model.outcomes.has_tie and not (self.model.cells.wins.any() or self.model.cells.losses.any())
 
     @property
     def component(self) -> Ints:
@@ -99,11 +100,12 @@ def _abilities(design: Design, estimate: Estimate) -> Floats:
     n = estimate.model.n_items
     theta = estimate.optimum.point[:n].copy()
     if design.only_ties:
-        return np.full(n, np.nan)
+        theta[:] = np.nan
     runaway = estimate.optimum.runaway[:n]
     if estimate.optimum.is_runaway.any() and estimate.bread is not None:
         # along with what runs away, the information about some of the others may vanish
-        theta[np.sqrt(estimate.bread.abilities.diagonal()) > _UNDETERMINED] = np.nan
+        variance = estimate.bread.abilities.diagonal()
+        theta[(variance > _UNDETERMINED) | (variance < 0)] = np.nan
     theta[runaway != 0] = np.inf * runaway[runaway != 0]
     if not design.penalty:
         placement = design.graph.placement
@@ -181,7 +183,7 @@ def _problems(design: Design, estimate: Estimate) -> list[str]:
     said += problems.graph_problems(design.graph, names, penalised=bool(design.penalty), bridged=bridged)
     said += problems.unidentified_problems(design.terms, design.identified)
     if design.only_ties:
-        return said + problems.all_ties_problems()
+        return said + problems.all_ties_problems(separated=design.graph.is_separated)
     parameters = names + [term for term, kept in zip(design.terms, design.identified, strict=True) if kept]
     parameters += ["the tie parameter"] if model.outcomes.has_tie else []
     runaway = [parameters[at] for at in np.flatnonzero(optimum.is_runaway)]
@@ -192,8 +194,8 @@ def _problems(design: Design, estimate: Estimate) -> list[str]:
         said += problems.poor_position_problems(1 / (told * estimate.bread.others[0, 0]), model.cells)
     if design.ties == "half" and design.cells.ties.any():
         said += problems.half_tie_problems(float(design.cells.ties.sum()))
-    if design.penalty == "eb" and model.ridge >= STRONGEST_RIDGE:
-        said += problems.no_signal_problems()
+    if design.penalty == "eb":
+        said += problems.learnt_ridge_problems(model.ridge, weakest=WEAKEST_RIDGE, strongest=STRONGEST_RIDGE)
     if model.n_items > EXACT_ERRORS_UP_TO:
         said += problems.too_large_problems(model.n_items, EXACT_ERRORS_UP_TO)
     if estimate.n_clusters is not None:

@@ -24,6 +24,8 @@ EXACT_ERRORS_UP_TO: Final = 20_000
 _CG_TOLERANCE: Final = 1e-11
 _CG_MOST_STEPS: Final = 3_000
 _COLUMNS_AT_A_TIME: Final = 1_024
+# LAPACK starts threads for its inverse whatever the size; on a busy machine that costs more than it saves
+_TOO_SMALL_FOR_THREADS: Final = 64
 
 
 class SingularInformationError(ArithmeticError):
@@ -136,17 +138,22 @@ class Information:
         factor = self._factorised()
         by_border = self.groups.centred(cho_solve((factor, True), self.border))
         root = self._others_root(by_border)
-        inverse, failed = lapack.dpotri(factor, lower=1, overwrite_c=1)
-        if failed:
-            raise SingularInformationError
-        abilities = np.asarray(inverse)
-        _mirror_lower(abilities)
+        abilities = _inverse(factor)
         # what the added constant contributed is the variance of each group's common shift
         self.groups.add_within(abilities, -1 / (self.groups.size * (self.ridge + self._shift * self.groups.size)))
         shared = by_border @ root
         for strip in _strips(len(abilities)):
             abilities[:, strip] += shared @ shared[strip].T
         return Covariance(abilities, -shared @ root.T, root @ root.T)
+
+    def log_determinant(self) -> float:
+        """Over all parameters, with abilities that sum to zero in each group."""
+        schur = self.corner - self.border.T @ self.solve_abilities(self.border)
+        sign, of_others = np.linalg.slogdet(schur)
+        if sign <= 0:
+            raise SingularInformationError
+        of_shifts = np.log(self.ridge + self._shift * self.groups.size).sum()
+        return float(2 * np.log(self._factor.diagonal()).sum() - of_shifts + of_others)
 
     def retained(self) -> Floats:
         """For each parameter beside the abilities: the share of its information that the abilities leave it."""
@@ -233,6 +240,18 @@ class Information:
             direction *= energy / before
             direction += scaled
         return None
+
+
+def _inverse(factor: Floats) -> Floats:
+    """The inverse of a matrix from its lower Cholesky factor, which a large one overwrites."""
+    n = len(factor)
+    if n <= _TOO_SMALL_FOR_THREADS:
+        return np.asarray(cho_solve((factor, True), np.eye(n)))
+    inverse, failed = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    if failed:
+        raise SingularInformationError
+    _mirror_lower(inverse)
+    return np.asarray(inverse)
 
 
 def _strips(n: int) -> list[slice]:

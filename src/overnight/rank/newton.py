@@ -23,6 +23,7 @@ _MOST_HALVINGS: Final = 40
 # A direction in which steps stay long although the likelihood has nothing more to gain leads to infinity.
 _STILL_MOVING: Final = 0.05
 _NOTHING_TO_GAIN: Final = 1e-8
+_MOVING_ALONG: Final = 0.2
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def maximise(model: Objective[Found], start: Floats | None = None) -> Optimum[Fo
         longest = float(np.abs(step).max())
         gain = float(score @ step)
         if longest > _STILL_MOVING and gain < _NOTHING_TO_GAIN:
-            moving = np.where(np.abs(step) > _STILL_MOVING * longest, np.sign(step), 0.0)
+            moving = np.where(np.abs(step) > _MOVING_ALONG * longest, np.sign(step), 0.0)
             return Optimum(point, evaluation, converged=False, runaway=moving, steps=taken)
         point, evaluation, moved = _line_search(
             model, point, evaluation, step * min(1.0, _LONGEST_STEP / max(longest, 1e-300))

@@ -139,13 +139,20 @@ def cluster_problems(n_clusters: int) -> list[str]:
     return [f"There are only {n_clusters} clusters: errors from so few are uncertain, and tend to be too small."]
 
 
-def no_signal_problems() -> list[str]:
-    return ["No differences in ability can be told from chance: the learnt penalty shrinks every ability to zero."]
+def learnt_ridge_problems(ridge: float, *, weakest: float, strongest: float) -> list[str]:
+    if ridge >= strongest:
+        return ["No differences in ability can be told from chance: the learnt penalty shrinks every ability to zero."]
+    if ridge <= weakest:
+        return [
+            f"The comparisons set no limit to how far apart the items are; the penalty is at its weakest, {weakest:g}."
+        ]
+    return []
 
 
-def all_ties_problems() -> list[str]:
+def all_ties_problems(*, separated: bool) -> list[str]:
+    which = "Every comparison among the items that could be placed" if separated else "Every comparison"
     sentence = (
-        "Every comparison was a tie: the abilities cannot be told apart, nor can their errors be given; both are NaN, "
+        f"{which} was a tie: the abilities cannot be told apart, nor can their errors be given; both are NaN, "
         "and the tie parameter is infinite."
     )
     return [sentence]

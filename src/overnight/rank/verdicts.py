@@ -28,7 +28,7 @@ def as_frame(data: Any) -> pl.DataFrame:
     if type(data).__module__.split(".")[0] == "pandas":
         return pl.DataFrame(pl.from_pandas(data))
     try:
-        return pl.DataFrame(data, infer_schema_length=None)
+        return pl.DataFrame(data, infer_schema_length=None, strict=False)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise BadVerdicts(f"a table was expected, but {type(data).__name__} cannot be read as one: {error}") from error
 
