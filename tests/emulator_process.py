@@ -28,6 +28,7 @@ class EmulatorProcess:
         folder = Path(self._temporary.name)
         self.state = state if state is not None else folder / "state"
         self.truth_file = folder / "truth.yaml"
+        self._complaints = folder / "stderr.txt"
         self._arguments = arguments
         self._process: subprocess.Popen[str] | None = None
         self.url = ""
@@ -38,26 +39,29 @@ class EmulatorProcess:
         self.truth_file.write_text(json.dumps(truth, ensure_ascii=False), encoding="utf-8")
 
     def start(self) -> Self:
-        self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "overnight_emulator",
-                "--port=0",
-                f"--truth={self.truth_file}",
-                f"--state={self.state}",
-                "--until-stdin-closes",
-                *self._arguments,
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        with self._complaints.open("a") as complaints:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "overnight_emulator",
+                    "--port=0",
+                    f"--truth={self.truth_file}",
+                    f"--state={self.state}",
+                    "--until-stdin-closes",
+                    *self._arguments,
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                text=True,
+            )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line.startswith("listening on "):
+            complaints = self.complaints()
             self.close()
-            raise RuntimeError(f"the emulator did not start: {line!r}")
+            raise RuntimeError(f"the emulator did not start: {complaints or line!r}")
         self.url = line.removeprefix("listening on ").strip()
         return self
 
@@ -82,6 +86,10 @@ class EmulatorProcess:
         """Kill it and start it on the same state; the port is another one."""
         self.kill()
         return self.start()
+
+    def complaints(self) -> str:
+        """What it has written to stderr: nothing, when all is well."""
+        return self._complaints.read_text()
 
     def log(self, *, calls: bool = True) -> dict[str, Any]:
         log: dict[str, Any] = self.ask("log" if calls else "log?calls=0")

@@ -41,5 +41,5 @@ class Chance(msgspec.Struct, frozen=True):
         parts = [f"{self.seed}:{purpose}".encode()]
         for part in content:
             raw = part if isinstance(part, bytes) else str(part).encode("utf-8", "surrogatepass")
-            parts.append(b"%d:%b" % (len(raw), raw))
+            parts += (len(raw).to_bytes(8, "big"), raw)
         return blake2b(b"".join(parts), digest_size=size).digest()

@@ -7,6 +7,7 @@ was run twice shows in the log.
 from __future__ import annotations
 
 import random
+import threading
 from array import array
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -26,11 +27,22 @@ _RUNS_PER_COMMIT = 1_000
 _UNREADABLE: dict[str, object] = {}
 
 
+class Abandoned(Exception):
+    """The run was given up; it will be repeated from the start."""
+
+
 class Execution:
     """One batch's run, from its input to the two files beside it."""
 
     def __init__(
-        self, batch: Batch, course: Timeline, rows: RowFormat, store: Store, faults: ArmedFaults, chance: Chance
+        self,
+        batch: Batch,
+        course: Timeline,
+        rows: RowFormat,
+        store: Store,
+        faults: ArmedFaults,
+        chance: Chance,
+        stopping: threading.Event,
     ) -> None:
         self._batch = batch
         self._course = course
@@ -40,6 +52,7 @@ class Execution:
         self._chance = chance
         self._runs: list[Run] = []
         self._tally = Tally()
+        self._stopping = stopping
         self.output = store.files / f"{batch.id}.output.part"
         self.errors = store.files / f"{batch.id}.errors.part"
 
@@ -52,6 +65,8 @@ class Execution:
             order = self._order(source)
             finished = int(len(order) * self._course.share + 1e-9)
             for ordinal, line in enumerate(_visit(source, order)):
+                if self._stopping.is_set():
+                    raise Abandoned
                 row = self._rows.read(line)
                 if ordinal < finished:
                     self._run_row(row, line, output, errors)

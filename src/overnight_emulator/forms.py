@@ -18,6 +18,7 @@ _QUOTED = re.compile(r"""(["'`])(?<!\w.)(\w[\w .:#-]{0,39})\1(?!\w)""")
 _LISTED = re.compile(r"\s*(?:\||/|,|\bor\b)\s*")
 _SEAT = re.compile(r"(?:^|[\s_:#.-])(\d{1,2}|[a-z]|first|second|third|one|two|three|left|right)$")
 _SEAT_NAMES = {"first": 0, "one": 0, "left": 0, "second": 1, "two": 1, "right": 1, "third": 2, "three": 2}
+_NUMBER = re.compile(r"^-?\d{1,9}$")
 _TIE = re.compile(r"\b(?:tie|tied|draw|equal|equally|both|same|neither|none)\b")
 _NO = re.compile(r"^(?:no|not|non|never|false|fail|failed|fails|incorrect|un|dis|vio)(?![a-z])|^non|^not_|^no_|^violat")
 _YES = re.compile(r"^(?:yes|true|compl|pass|correct|ok\b|soft|explicit|flip|changed|full)")
@@ -79,6 +80,12 @@ def is_placing(alternatives: Sequence[Any]) -> bool:
     """Two or more places among samples, and besides them nothing but ties."""
     places = [alternative for alternative in alternatives if seat(alternative) is not None]
     return len(places) >= 2 and all(seat(one) is not None or is_tie(one) for one in alternatives)
+
+
+def is_scale(alternatives: Sequence[Any]) -> bool:
+    """Three whole numbers or more: grades, unless there are as many samples to choose from."""
+    numbers = [one for one in alternatives if not isinstance(one, bool) and _NUMBER.match(str(one))]
+    return len(numbers) == len(alternatives) > 2
 
 
 def is_yes_no(alternatives: Sequence[Any]) -> bool:

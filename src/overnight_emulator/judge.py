@@ -14,7 +14,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from overnight_emulator.chance import Chance
-from overnight_emulator.forms import asks_about_violation, is_flip, is_placing, is_tie, is_yes_no, seat, sign
+from overnight_emulator.forms import (
+    asks_about_violation,
+    is_flip,
+    is_placing,
+    is_scale,
+    is_tie,
+    is_yes_no,
+    seat,
+    sign,
+)
 from overnight_emulator.patterns import DEFAULT, value_for
 from overnight_emulator.prose import Pen
 from overnight_emulator.samples import Samples, Trace, traces
@@ -37,12 +46,12 @@ class Judge:
         """Choose among what is offered, by what it is about."""
         if is_flip(name, alternatives):
             return self._signed(name, alternatives, self._gave_in())
+        if is_scale(alternatives) and len(alternatives) != len(self._samples.found(self._prompt)):
+            return self._score(name, alternatives)
         if is_placing(alternatives):
             return self._place(name, alternatives)
         if is_yes_no(alternatives):
             return self._signed(name, alternatives, self._complies() != asks_about_violation(name))
-        if all(isinstance(one, int) for one in alternatives):
-            return self._score(name, alternatives)
         return self._pick(name, alternatives)
 
     def text(self, name: str) -> str:
@@ -77,9 +86,9 @@ class Judge:
         fitting = [one for one in alternatives if sign(one) is fact]
         return fitting[int(self._draw("wording", name) * len(fitting))]
 
-    def _score(self, name: str, alternatives: Sequence[int]) -> int:
+    def _score(self, name: str, alternatives: Sequence[Any]) -> Any:
         """The upper half of a scale for what complies, the lower half for what does not."""
-        scale = sorted(alternatives)
+        scale = sorted(alternatives, key=int)
         half = len(scale) // 2
         fitting = (scale[half:] if self._complies() else scale[:half]) or scale
         return fitting[int(self._draw("score", name) * len(fitting))]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import math
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -45,6 +46,7 @@ class Works:
         self._jobs: dict[str, asyncio.Task[None]] = {}
         self._validating = ThreadPoolExecutor(1, "validation")
         self._executing = ThreadPoolExecutor(1, "execution")
+        self._stopping = threading.Event()
         self._timer: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
@@ -53,6 +55,7 @@ class Works:
             self._watch(batch)
 
     async def stop(self) -> None:
+        self._stopping.set()
         if self._timer is not None:
             self._timer.cancel()
         jobs = list(self._jobs.values())
@@ -222,7 +225,7 @@ class Works:
 
     async def _execute(self, batch: Batch, course: Timeline) -> None:
         rows = self._formats[batch.dialect]
-        execution = Execution(batch, course, rows, self._store, self._faults, self._chance)
+        execution = Execution(batch, course, rows, self._store, self._faults, self._chance, self._stopping)
         tally = await self._in_thread(self._executing, execution.run)
         batch = self._open[batch.id]
         with self._store.together():

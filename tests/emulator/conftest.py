@@ -30,6 +30,8 @@ def emulate() -> Iterator[Callable[..., EmulatorProcess]]:
 
     yield start
     for emulator in started:
+        emulator.stop()
+        assert emulator.complaints() == ""
         emulator.close()
 
 
@@ -38,6 +40,7 @@ def shared() -> Iterator[EmulatorProcess]:
     """One emulator for all tests that arm no faults and ask nothing of the log."""
     with EmulatorProcess(FAST) as emulator:
         yield emulator
+        assert emulator.complaints() == ""
 
 
 @pytest.fixture

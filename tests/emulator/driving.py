@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from openai import OpenAI
@@ -64,3 +66,15 @@ def rows(client: OpenAI, file_id: str | None) -> list[dict[str, Any]]:
     if not file_id:
         return []
     return [json.loads(row) for row in client.files.content(file_id).content.splitlines()]
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_megabytes(pid: int) -> float:
+    """The most memory that a process has held."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024

@@ -182,14 +182,20 @@ def test_compliance_is_a_fact_about_the_answer_that_every_judge_sees():
         assert near(rates[name], total, share), rates
 
 
-def test_scores_are_high_for_what_complies():
-    form = schema(score={"type": "integer", "minimum": 1, "maximum": 5})
+@pytest.mark.parametrize(
+    "scale", [{"type": "integer", "minimum": 1, "maximum": 5}, {"enum": ["1", "2", "3", "4", "5"]}, {"enum": [0, 1, 2]}]
+)
+def test_scores_are_high_for_what_complies(scale):
     settings = Truth(compliance={"default": 0.7})
-    high = 0
-    for case in range(300):
+    middle = 1 if 0 in scale.get("enum", ()) else 3
+    high, seen = 0, set()
+    for case in range(600):
         answer = expected_answer(0, chat_body(f"{case}"), settings)
-        high += asked(answer, form, settings)["score"] >= 3
-    assert near(high, 300, 0.7)
+        score = int(asked(answer, schema(score=scale), settings)["score"])
+        seen.add(score)
+        high += score >= middle
+    assert near(high, 600, 0.7)
+    assert len(seen) == (3 if middle == 1 else 5)
 
 
 def test_a_model_gives_in_as_often_as_the_truth_says_and_a_judge_can_tell():
