@@ -35,6 +35,7 @@ def test_what_defines_the_question_is_in_the_key() -> None:
         key(vote=1),
         key(arm=model(name="gpt-4.1-mini")),
         key(arm=model(provider="azure")),
+        key(arm=model(base_url="http://elsewhere")),
         key(arm=options(temperature=0.6)),
         key(arm=options(json_schema={"type": "object"})),
         key(arm=options(extra={"a": 2, "b": 2})),
@@ -46,7 +47,7 @@ def test_what_defines_the_question_is_in_the_key() -> None:
 
 def test_where_and_by_whom_is_not() -> None:
     assert key() == key(item="j") == key(replicate=3) == key(turn=2)
-    assert key() == key(arm=model(key="LAB_KEY", base_url="http://elsewhere"))
+    assert key() == key(arm=model(key="LAB_KEY"))
     assert key() == key(arm=options(extra={"a": 2, "b": 1}))
     assert key() == key(arm=msgspec.structs.replace(ARM, name="other", template="other"))
 

@@ -74,8 +74,11 @@ class Item(msgspec.Struct, frozen=True):
 
 
 def question_of(model: Model) -> bytes:
-    """The model's part of every key: who is asked, and how. Neither the API key nor the address."""
-    return _canonical.encode([model.provider, model.name, model.options])
+    """The model's part of every key: who is asked, and how; never the API key.
+
+    An address that the study names is part of who is asked: two servers may serve different models by one name.
+    """
+    return _canonical.encode([model.provider, model.name, model.options, model.base_url])
 
 
 class KeyMaker:

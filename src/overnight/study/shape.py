@@ -30,11 +30,15 @@ _KINDS = {
 _SHOWN = 40
 
 
+class _UnwritableError(Exception):
+    """A value that has no form in a file."""
+
+
 def plain_settings(value: Any, origin: Origin, route: Route) -> Any:
     """Lists, mappings and scalars only: what a program hands over in the form that a file has."""
     try:
         plain = msgspec.to_builtins(value, builtin_types=(bytes, bytearray), enc_hook=_path_text)
-    except NotImplementedError as error:
+    except _UnwritableError as error:
         raise origin.error(route, f"a value of type {error} cannot be written in a study") from None
     except RecursionError:
         raise origin.error(route, "nested too deeply") from None
@@ -45,7 +49,7 @@ def plain_settings(value: Any, origin: Origin, route: Route) -> Any:
 def _path_text(value: Any) -> str:
     if isinstance(value, Path):
         return str(value)
-    raise NotImplementedError(type(value).__name__)
+    raise _UnwritableError(type(value).__name__)
 
 
 def _refuse_unsendable(value: Any, origin: Origin, route: Route) -> None:

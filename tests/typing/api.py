@@ -1,0 +1,25 @@
+"""The public API as its users type it; checked by mypy, never run."""
+
+from pathlib import Path
+
+import polars as pl
+
+import overnight as on
+
+study: on.Study = on.Study.load(Path("study.yaml"))
+made: on.Study = on.Study(
+    name="x", task="generate", items=[{"id": "1", "text": "a"}], prompt="{text}", models=["openai/gpt-4.1"]
+)
+planned: on.Plan = on.plan(study, show=3, write="out")
+requests: int = planned.total("requests")
+run: on.Run = on.run(made, limit=10, timeout="2h", as_name="copy", reask=["failed", "refused"])
+frame: pl.DataFrame = run.results()
+code: int = run.exit_code
+sent: on.Run = on.submit("batch.jsonl", provider="openai", description="mine")
+runs: list[on.Run] = on.resume("x", once=True, timeout=3600)
+states: list[on.RunStatus] = on.status()
+log: pl.DataFrame = on.audit_log("x")
+failures: pl.DataFrame = on.results("x", failed=True, output="failed.csv")
+rebuilt: int = on.rebuild("x")
+called_off: on.Run | None = on.cancel("x")
+adopted: list[on.Run] = on.adopt("openai", "batch_1")
