@@ -1,3 +1,5 @@
+"""`python -m overnight_emulator` starts the emulator."""
+
 import sys
 
 from overnight_emulator import main

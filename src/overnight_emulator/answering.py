@@ -6,6 +6,7 @@ request's body alone, never on the order of arrival, the custom id or the attemp
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -84,12 +85,11 @@ class Models:
 
     def answer(self, prompt: Prompt, choice: int = 0) -> Answer:
         """`choice` counts the answers when several are wanted for one prompt."""
-        thinking = self._thinking(prompt, choice)
+        limit = math.inf if prompt.max_tokens is None else prompt.max_tokens
+        thinking = int(min(self._thinking(prompt, choice), limit))
         text, ending = self._outcome(prompt, choice)
-        room = None if prompt.max_tokens is None else max(0, prompt.max_tokens - thinking)
-        if room is not None and self.tokens.of(len(text), prompt.model) > room:
-            text, ending = text[: self.tokens.characters(room, prompt.model)], "length"
-            thinking = min(thinking, prompt.max_tokens or 0)
+        if thinking + self.tokens.of(len(text), prompt.model) > limit:
+            text, ending = text[: self.tokens.characters(int(limit) - thinking, prompt.model)], "length"
         return Answer(
             text,
             ending,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from copy import copy
 
 from overnight_emulator.chance import Chance
 from overnight_emulator.faults import Counter, Event, Fault, matches
@@ -23,6 +24,7 @@ class ArmedFaults:
         self._lock = threading.Lock()
         self._faults: tuple[Fault, ...] = ()
         self._counters: list[Counter] = []
+        self._row_counters: dict[int, Counter] = {}
         self._by_event: dict[str, list[int]] = {}
         self._arm(*store.armed_faults(given))
 
@@ -38,20 +40,22 @@ class ArmedFaults:
         """The fault that fires at this event, if any. What was counted is saved at once."""
         if not self.watches(event.on):
             return None
-        fault = self.strike_unsaved(event)
+        fault = self._first_that_fires(event)
         self.save()
         return fault
 
-    def strike_unsaved(self, event: Event) -> Fault | None:
-        """For the rows of a batch: their counts are saved together with what the rows came to."""
+    def strike_row(self, event: Event) -> Fault | None:
+        """The same for a row: what was counted is saved only when all rows of its batch are done."""
+        return self._first_that_fires(event)
+
+    def end_rows(self) -> None:
         with self._lock:
-            for index in self._by_event.get(event.on, ()):
-                if matches(self._faults[index], event) and self._fires(index, event):
-                    return self._faults[index]
-        return None
+            self._row_counters = {index: copy(self._counters[index]) for index in self._by_event.get("row", ())}
 
     def save(self) -> None:
-        self._store.save_faults(self._given, self._faults, self._counters)
+        with self._lock:
+            counters = [self._row_counters.get(index, counter) for index, counter in enumerate(self._counters)]
+        self._store.save_faults(self._given, self._faults, counters)
 
     def fired(self) -> dict[str, int]:
         return {str(index): counter.fired for index, counter in enumerate(self._counters)}
@@ -63,6 +67,14 @@ class ArmedFaults:
             self._by_event = {}
             for index, fault in enumerate(self._faults):
                 self._by_event.setdefault(fault.on, []).append(index)
+        self.end_rows()
+
+    def _first_that_fires(self, event: Event) -> Fault | None:
+        with self._lock:
+            for index in self._by_event.get(event.on, ()):
+                if matches(self._faults[index], event) and self._fires(index, event):
+                    return self._faults[index]
+        return None
 
     def _fires(self, index: int, event: Event) -> bool:
         fault, counter = self._faults[index], self._counters[index]

@@ -106,14 +106,20 @@ def timeline(batch: Batch) -> Timeline | None:
     if batch.check is None:
         return None
     course = _undisturbed(batch, batch.check)
-    if batch.hurried_at is not None:
-        course = _hurried(course, batch.hurried_at)
-    cancel_at = batch.cancel_at
-    if cancel_at is None and batch.fault is not None and batch.fault.do == "cancel":
-        cancel_at = batch.created_at + batch.check.duration / 2
-    if cancel_at is None or cancel_at >= course.ends_at or course.end == "failed":
-        return course
-    return _cancelled(course, cancel_at, batch)
+    cancel_at = _cancel_moment(batch, batch.check)
+    if cancel_at is not None and cancel_at < course.ends_at and course.end != "failed":
+        course = _cancelled(course, cancel_at, batch.check.duration)
+    return course if batch.hurried_at is None else _hurried(course, batch.hurried_at)
+
+
+def _cancel_moment(batch: Batch, check: Check) -> float | None:
+    """When the user, or a fault, cancels it; what was hurried to its end before cannot be cancelled any more."""
+    asked_at = batch.cancel_at
+    if asked_at is not None and (batch.hurried_at is None or asked_at < batch.hurried_at):
+        return asked_at
+    if batch.fault is not None and batch.fault.do == "cancel":
+        return batch.created_at + check.duration / 2
+    return None
 
 
 def _undisturbed(batch: Batch, check: Check) -> Timeline:
@@ -125,12 +131,11 @@ def _undisturbed(batch: Batch, check: Check) -> Timeline:
         ends_at = start + (duration if fault.seconds is None else fault.seconds)
         return Timeline("expired", ends_at, min(running, ends_at), share=fault.share)
     if fault is not None and fault.do == "stuck":
-        stuck_from = {"validating": running, "in_progress": start + duration * (1 - _FINALIZING)}
         return Timeline(
             "completed",
             ends_at=math.inf,
             in_progress_at=math.inf if fault.status == "validating" else running,
-            finalizing_at=math.inf if fault.status in stuck_from else start + duration * (1 - _FINALIZING),
+            finalizing_at=math.inf if fault.status in {"validating", "in_progress"} else start + duration,
         )
     if fault is not None and fault.do == "slow" and fault.seconds is not None:
         duration += fault.seconds
@@ -141,31 +146,25 @@ def _undisturbed(batch: Batch, check: Check) -> Timeline:
     return Timeline("completed", start + duration, running, finalizing_at)
 
 
-def _hurried(course: Timeline, moment: float) -> Timeline:
-    """Everything still to come happens at once."""
-    return msgspec.structs.replace(
-        course,
-        ends_at=min(course.ends_at, moment),
-        in_progress_at=min(course.in_progress_at, moment),
-        finalizing_at=min(course.finalizing_at, moment) if course.end == "completed" else course.finalizing_at,
-    )
-
-
-def _cancelled(course: Timeline, moment: float, batch: Batch) -> Timeline:
+def _cancelled(course: Timeline, moment: float, duration: float) -> Timeline:
     """What had finished is kept; winding down takes a tenth of the batch's duration, ten minutes at most."""
-    assert batch.check is not None
-    winding_down = min(CANCELLING_SECONDS, batch.check.duration / 10)
-    ends_at = moment + winding_down
-    if batch.hurried_at is not None:
-        ends_at = max(moment, min(ends_at, batch.hurried_at))
     return Timeline(
         "cancelled",
-        ends_at=ends_at,
+        ends_at=moment + min(CANCELLING_SECONDS, duration / 10),
         in_progress_at=course.in_progress_at if course.in_progress_at <= moment else math.inf,
         finalizing_at=course.finalizing_at if course.finalizing_at <= moment else math.inf,
         cancelling_at=moment,
-        share=min(course.share, progress(course, moment)),
+        share=progress(course, moment),
     )
+
+
+def _hurried(course: Timeline, moment: float) -> Timeline:
+    """Everything still to come happens at once; where it leads to stays the same."""
+    passes = {"completed": ("in_progress_at", "finalizing_at"), "expired": ("in_progress_at",)}
+    sooner = {name: min(getattr(course, name), moment) for name in passes.get(course.end, ())}
+    if course.end == "cancelled":
+        sooner["cancelling_at"] = min(course.cancelling_at, moment)
+    return msgspec.structs.replace(course, ends_at=min(course.ends_at, moment), **sooner)
 
 
 def progress(course: Timeline, now: float) -> float:

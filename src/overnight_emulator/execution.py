@@ -73,6 +73,7 @@ class Execution:
                 else:
                     self._leave_row(row, errors)
         self._flush()
+        self._faults.end_rows()
         return self._tally
 
     def _order(self, source: IO[bytes]) -> list[tuple[int, int]]:
@@ -109,7 +110,7 @@ class Execution:
             return None
         before = self._store.times_run(row.digest, besides=self._batch.id)
         text = line.decode("utf-8", "replace")
-        return self._faults.strike_unsaved(Event("row", text, row.digest, row.body.get("model"), run_before=before))
+        return self._faults.strike_row(Event("row", text, row.digest, row.body.get("model"), run_before=before))
 
     def _reply(self, row: Row, fault: Fault | None) -> Reply:
         if fault is not None and fault.do == "error":

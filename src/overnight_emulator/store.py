@@ -44,7 +44,7 @@ class StoredFile(msgspec.Struct, frozen=True):
     bytes: int
     sha256: str
     created_at: float
-    expires_at: float
+    expires_at: float | None
     batch_id: str | None = None
 
 
@@ -131,14 +131,20 @@ class Store:
 
     def file(self, dialect: str, file_id: str, now: float) -> StoredFile | None:
         rows = self._all(
-            "select record from file where id = ? and dialect = ? and expires_at > ?", file_id, dialect, now
+            "select record from file where id = ? and dialect = ? and (expires_at is null or expires_at > ?)",
+            file_id,
+            dialect,
+            now,
         )
         return _file(rows[0][0]) if rows else None
 
     def all_files(self, dialect: str, now: float) -> list[StoredFile]:
         """Oldest first."""
         rows = self._all(
-            "select record from file where dialect = ? and expires_at > ? order by created_at, seq", dialect, now
+            "select record from file where dialect = ? and (expires_at is null or expires_at > ?)"
+            " order by created_at, seq",
+            dialect,
+            now,
         )
         return [_file(row[0]) for row in rows]
 

@@ -100,15 +100,17 @@ def _check_pattern(pattern: str) -> None:
 
 
 def _qualities(folder: Path, source: QualitiesFile) -> dict[str, float]:
-    """A header, then rows whose first two columns are text and quality."""
+    """The columns `text` and `quality`; under other names, the first two."""
     path = folder / source.file
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
-            rows = [row for row in csv.reader(lines) if row]
-        return {text: float(quality) for text, quality in (row[:2] for row in rows[1:])}
+            header, *rows = [row for row in csv.reader(lines) if row]
+        named = "text" in header and "quality" in header
+        text, quality = (header.index("text"), header.index("quality")) if named else (0, 1)
+        return {row[text]: float(row[quality]) for row in rows}
     except OSError as error:
         raise TruthError(f"qualities.file: {path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, IndexError) as error:
         raise TruthError(f"qualities.file: {path}: {error}, wanted a header and rows of text,quality") from error
 
 

@@ -379,6 +379,9 @@ def test_the_provider_cancels_a_batch(emulator, client):
     batch = client.batches.retrieve(batch.id)
     assert batch.status == "cancelled"
     assert 3 <= len(rows(client, batch.output_file_id)) <= 7
+    hurried = ended(emulator, client)
+    assert hurried.status == "cancelled", "hurrying does not change where it leads to"
+    assert len(rows(client, hurried.output_file_id)) + len(rows(client, hurried.error_file_id)) == 10
 
 
 # row
@@ -399,6 +402,22 @@ def test_a_row_fails_and_can_be_asked_again(emulator, client):
     assert (error["code"], error["message"], error["type"]) == ("overloaded", "Too busy", "server_error")
     again = ended(emulator, client, [line("again", chat_body("Struck by error"))])
     assert [row["custom_id"] for row in rows(client, again.output_file_id)] == ["again"]
+
+
+def test_a_row_fault_is_not_used_up_by_work_that_was_lost(emulate, connect):
+    """Its count is saved with the rows: after a crash in the middle it strikes again."""
+    row_fault = {"on": "row", "do": "error", "where": "number 7?", "times": 1}
+    call_fault = {"on": "retrieve", "do": "slow", "seconds": 0}
+    emulator = emulate({"time_scale": 1_000_000, "faults": [row_fault, call_fault]})
+    client = connect(emulator)
+    batch = submit(client, chat_lines(3000))
+    for _ in range(3):
+        client.batches.retrieve(batch.id)
+        client = connect(emulator.restart())
+    emulator.finish()
+    batch = client.batches.retrieve(batch.id)
+    assert [row["custom_id"] for row in rows(client, batch.error_file_id)] == ["r7"]
+    assert emulator.log()["faults_fired"]["0"] == 1
 
 
 def test_a_row_is_in_neither_file(emulator, client):

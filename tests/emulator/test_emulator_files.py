@@ -47,7 +47,9 @@ def test_a_deleted_file_is_gone(client):
 def test_listings_are_paged_ordered_and_chosen_by_purpose(emulate, connect):
     client = connect(emulate())
     made = [upload(client, CONTENT, f"{i}.jsonl").id for i in range(5)]
-    other = client.files.create(file=("notes.txt", b"notes"), purpose="user_data").id
+    notes = client.files.create(file=("notes.txt", b"notes"), purpose="user_data")
+    other = notes.id
+    assert notes.expires_at is None
 
     assert [file.id for file in client.files.list(limit=2, purpose="batch")] == made[::-1]
     assert [file.id for file in client.files.list(limit=2, order="asc")] == [*made, other]

@@ -60,6 +60,8 @@ def test_qualities_may_lie_in_a_table(tmp_path):
     (tmp_path / "q.csv").write_text('text,quality\n"One, two",1.5\nthree,-2\n', encoding="utf-8")
     truth = load_truth(written(tmp_path, "qualities: {file: q.csv}"))
     assert truth.qualities == {"One, two": 1.5, "three": -2.0}
+    (tmp_path / "q.csv").write_text("ID,quality,text\ns1,1.5,One\n", encoding="utf-8")
+    assert load_truth(written(tmp_path, "qualities: {file: q.csv}")).qualities == {"One": 1.5}
     assert read_truth({"qualities": {"file": 3}}).qualities == {"file": 3}, "a text, not a file"
 
 
@@ -105,9 +107,10 @@ def test_what_is_wrong_is_said_in_one_line_with_file_and_key(tmp_path, text, com
 
 
 def test_a_table_of_qualities_must_hold_numbers(tmp_path):
-    (tmp_path / "q.csv").write_text("text,quality\nx,good\n", encoding="utf-8")
-    with pytest.raises(TruthError, match=r"q\.csv: .*'good'.*wanted a header and rows"):
-        load_truth(written(tmp_path, "qualities: {file: q.csv}"))
+    for content in ("text,quality\nx,good\n", "", "text\nx\n"):
+        (tmp_path / "q.csv").write_text(content, encoding="utf-8")
+        with pytest.raises(TruthError, match=r"q\.csv: .*wanted a header and rows"):
+            load_truth(written(tmp_path, "qualities: {file: q.csv}"))
 
 
 def test_a_file_that_is_not_there_or_not_text_is_said_to_be_so(tmp_path):

@@ -26,7 +26,6 @@ _LARGEST_FILE = 512 << 20
 _SHORTEST_LIFE = 3_600
 _LONGEST_LIFE = 2_592_000
 _LARGEST_PAGE = 10_000
-_FOREVER = 100 * 365 * 86_400
 
 
 class _Received(Struct):
@@ -115,7 +114,10 @@ class FileRoutes:
 
     def _keep(self, file_id: str, part: Path, fields: dict[str, str], received: _Received) -> StoredFile:
         now = self._world.clock.now()
-        default = RETENTION_SECONDS if fields["purpose"] == "batch" else _FOREVER
+        asked = fields.get("expires_after[seconds]")
+        lifetime = RETENTION_SECONDS if fields["purpose"] == "batch" else None
+        if asked is not None:
+            lifetime = int(asked)
         file = StoredFile(
             file_id,
             self._dialect,
@@ -124,7 +126,7 @@ class FileRoutes:
             bytes=received.size,
             sha256=received.sha256,
             created_at=now,
-            expires_at=now + int(fields.get("expires_after[seconds]", default)),
+            expires_at=None if lifetime is None else now + lifetime,
         )
         part.replace(self._world.store.path(file_id))
         self._world.store.add_file(file)

@@ -16,7 +16,7 @@ def file_object(file: StoredFile) -> dict[str, Any]:
         "object": "file",
         "bytes": file.bytes,
         "created_at": int(file.created_at),
-        "expires_at": int(file.expires_at),
+        "expires_at": None if file.expires_at is None else int(file.expires_at),
         "filename": file.filename,
         "purpose": file.purpose,
         "status": "processed",
