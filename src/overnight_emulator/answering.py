@@ -126,8 +126,10 @@ class Models:
 
     def _outcome(self, prompt: Prompt, choice: int) -> tuple[str, str]:
         shares = self._truth.answers
-        draw = self._chance.share("outcome", prompt.digest, choice)
         text = self.full_text(prompt, choice)
+        if not shares.any:
+            return text, "stop"
+        draw = self._chance.share("outcome", prompt.digest, choice)
         if draw < shares.refused:
             return "I'm sorry, but I can't help with that.", "refusal"
         if draw < shares.refused + shares.filtered:
@@ -138,7 +140,7 @@ class Models:
 
     def _thinking(self, prompt: Prompt, choice: int) -> int:
         least, most = _EFFORTS[prompt.effort]
-        return round(self._chance.between(least, most, "thinking", prompt.digest, choice))
+        return round(self._chance.between(least, most, "thinking", prompt.digest, choice)) if most else 0
 
     def _cached(self, prompt: Prompt) -> int:
         """A long opening that is the same for many requests (the instructions) is usually found in the cache."""

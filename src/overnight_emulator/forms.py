@@ -42,6 +42,8 @@ def wanted_forms(text: str) -> list[Form]:
 
 def _tagged_forms(text: str) -> list[Form]:
     shown: dict[str, list[str]] = {}
+    if "</" not in text:  # most prompts; a search that finds nothing is the dearest part of an answer
+        return []
     for tag, inside in _TAGGED.findall(text):
         shown.setdefault(tag, []).extend(part for part in _LISTED.split(inside.strip("{}[]()")) if part)
     return [
@@ -65,6 +67,8 @@ def _with_sibling(seen: Sequence[str], text: str) -> list[str]:
 
 def _quoted_forms(text: str) -> list[Form]:
     """Quoted phrases that differ in their last word only."""
+    if not any(quote in text for quote in "\"'`"):
+        return []
     groups: dict[str, list[str]] = {}
     for _, phrase in _QUOTED.findall(text):
         head = phrase.rpartition(" ")[0]

@@ -38,6 +38,7 @@ _FURTHER = (
 _CHANGED = "You are right, and I take back what I said before."
 _KEPT = "I have heard the objection, and I stand by what I said before."
 _STANCES = {None: "", True: " changed", False: " kept"}
+_MOST_FURTHER = 4
 _WORDS_ECHOED = 6
 _ECHOED_FROM = 160
 _WORD = re.compile(r"[\w'-]+")
@@ -59,22 +60,19 @@ class Pen(msgspec.Struct, frozen=True):
 
     def answer(self, question: str, changed: bool | None = None) -> str:
         """Free text. After an objection it says whether the model has `changed` its mind."""
-        opening = self.chance.pick(_OPENINGS, "opening", self.digest, self.choice)
         stance = [] if changed is None else [_CHANGED if changed else _KEPT]
-        about = f'{opening} "{_echo(question)}", {self._middle("answer")}.'
-        return " ".join([*stance, about, *self._further(), self.trace(changed)])
+        draw = self.chance.number("answer", self.digest, self.choice)
+        draw, opening = divmod(draw, len(_OPENINGS))
+        draw, middle = divmod(draw, len(_MIDDLES))
+        draw, first = divmod(draw, len(_FURTHER))
+        further = [_FURTHER[(first + i) % len(_FURTHER)] for i in range(draw % _MOST_FURTHER)]
+        about = f'{_OPENINGS[opening]} "{_echo(question)}", {_MIDDLES[middle]}.'
+        return " ".join([*stance, about, *further, self.trace(changed)])
 
     def remark(self, name: str) -> str:
         """A sentence that repeats nothing of the prompt, for a field or beside a verdict."""
-        middle = self._middle(name)
+        middle = self.chance.pick(_MIDDLES, "remark", self.digest, self.choice, name)
         return f"{middle[0].upper()}{middle[1:]}."
-
-    def _middle(self, name: str) -> str:
-        return self.chance.pick(_MIDDLES, "middle", self.digest, self.choice, name)
-
-    def _further(self) -> list[str]:
-        first = self.chance.number("further", self.digest, self.choice)
-        return [_FURTHER[(first + i) % len(_FURTHER)] for i in range(first // len(_FURTHER) % 4)]
 
 
 def _echo(question: str) -> str:

@@ -47,6 +47,10 @@ class Answers(msgspec.Struct, frozen=True):
     truncated: Share = 0.0
     filtered: Share = 0.0
 
+    @property
+    def any(self) -> bool:
+        return self.refused + self.truncated + self.filtered > 0
+
 
 class Judge(msgspec.Struct, frozen=True):
     noise: Positive = 0.5

@@ -61,3 +61,19 @@ def connect() -> Iterator[Callable[..., OpenAI]]:
 @pytest.fixture
 def client(shared: EmulatorProcess, connect: Callable[..., OpenAI]) -> OpenAI:
     return connect(shared)
+
+
+@pytest.fixture(scope="module")
+def faulty() -> Iterator[EmulatorProcess]:
+    """One emulator for the tests of a module that arm faults; time passes as on the wall, or by command."""
+    truth = {"time_scale": 1, "latency": {"batch": [1000, 1000], "live": [0, 0]}}
+    with EmulatorProcess(truth) as emulator:
+        yield emulator
+        assert emulator.complaints() == ""
+
+
+@pytest.fixture
+def emulator(faulty: EmulatorProcess) -> Iterator[EmulatorProcess]:
+    """The same, with its faults disarmed after each test."""
+    yield faulty
+    faulty.arm([])

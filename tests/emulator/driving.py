@@ -78,3 +78,13 @@ def peak_megabytes(pid: int) -> float:
     """The most memory that a process has held."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def fired(emulator: EmulatorProcess) -> list[int]:
+    """How often each armed fault has fired."""
+    return list(emulator.log(calls=False)["faults_fired"].values())
+
+
+def ended(emulator: EmulatorProcess, client: OpenAI, lines: list[dict[str, Any]] | None = None, **more: Any) -> Batch:
+    """A batch that was sent and hurried to its end."""
+    return finish(emulator, client, submit(client, chat_lines(10) if lines is None else lines, **more))
