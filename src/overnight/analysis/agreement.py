@@ -1,0 +1,212 @@
+"""Do judges agree beyond chance? Cohen's kappa for two, Fleiss' for several, Krippendorff's alpha for anything.
+
+Ratings are a table with one row per item and one column per judge; None is a rating that is missing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from overnight.analysis.samples import quantile
+from overnight.rank.arrays import Floats, Ints
+from overnight.rank.verdicts import as_frame, require_columns, wrong_choice
+
+WEIGHTS: Final = ("none", "linear", "quadratic")
+SCALES: Final = ("nominal", "ordinal", "interval", "ratio")
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A coefficient with its interval: one is perfect agreement, nought what chance would give, less is worse."""
+
+    value: float
+    se: float
+    lwr: float
+    upr: float
+    observed: float
+    expected: float
+    n_items: int
+    n_judges: int
+    n_ratings: int
+
+
+def ratings_table(data: Any, item: str = "item_id", judge: str = "judge", label: str = "label") -> pl.DataFrame:
+    """One row per item and one column per judge from one row per rating; a judge's last word on an item counts."""
+    frame = as_frame(data)
+    require_columns(frame, [item, judge, label])
+    wide = frame.pivot(on=judge, index=item, values=label, aggregate_function="last", sort_columns=True)
+    return wide.sort(item).drop(item)
+
+
+def cohen_kappa(a: Any, b: Any, weights: str = "none", level: float = 0.95) -> Agreement:
+    """Cohen's kappa of two judges; `weights` lets near misses count for ordered labels.
+
+    Items that either judge left out do not count. The error is Fleiss, Cohen and Everitt's.
+    """
+    if weights not in WEIGHTS:
+        raise ValueError(wrong_choice("weights", weights, WEIGHTS))
+    one, other = list(a), list(b)
+    if len(one) != len(other):
+        raise ValueError(f"the judges rated {len(one)} and {len(other)} items; kappa needs as many of each")
+    pairs = [(x, y) for x, y in zip(one, other, strict=True) if not _missing(x) and not _missing(y)]
+    codes, labels = _coded([value for pair in pairs for value in pair])
+    n, k = len(pairs), len(labels)
+    if n == 0:
+        return Agreement(np.nan, np.nan, np.nan, np.nan, np.nan, np.nan, 0, 2, 0)
+    joint = np.bincount(codes[0::2] * k + codes[1::2], minlength=k * k).reshape(k, k) / n
+    credit = _credits(k, weights)
+    rows, columns = joint.sum(axis=1), joint.sum(axis=0)
+    observed, expected = float((credit * joint).sum()), float((credit * np.outer(rows, columns)).sum())
+    if expected == 1:
+        return Agreement(np.nan, np.nan, np.nan, np.nan, observed, expected, n, 2, 2 * n)
+    value = (observed - expected) / (1 - expected)
+    shared = (credit @ columns)[:, None] + (rows @ credit)[None, :]
+    spread = float((joint * (credit - shared * (1 - value)) ** 2).sum()) - (value - expected * (1 - value)) ** 2
+    return _with_error(value, np.sqrt(max(spread, 0.0) / n) / (1 - expected), observed, expected, n, 2, 2 * n, level)
+
+
+def fleiss_kappa(ratings: Any, level: float = 0.95) -> Agreement:
+    """Fleiss' kappa of several judges; items need not have the same number of ratings, but at least two.
+
+    The error is the jackknife's over items, which does not pretend that nobody agrees.
+    """
+    codes, labels = _matrix(ratings)
+    counts = _counts(codes, len(labels))
+    counts = counts[counts.sum(axis=1) >= 2]
+    value, observed, expected = _fleiss(counts)
+    n = len(counts)
+    left_out = np.array([_fleiss(np.delete(counts, at, axis=0))[0] for at in range(n)]) if n > 2 else np.full(1, np.nan)
+    error = float(np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum())) if n > 2 else np.nan
+    return _with_error(value, error, observed, expected, n, codes.shape[1], int(counts.sum()), level)
+
+
+def krippendorff_alpha(
+    ratings: Any, scale: str = "nominal", level: float = 0.95, n_boot: int = 1000, seed: int = 0
+) -> Agreement:
+    """Krippendorff's alpha of any number of judges, with any ratings missing, on four scales.
+
+    The interval is a percentile bootstrap over items; labels of an ordinal scale are ordered by their value.
+    """
+    if scale not in SCALES:
+        raise ValueError(wrong_choice("scale", scale, SCALES))
+    codes, labels = _matrix(ratings)
+    counts = _counts(codes, len(labels))
+    counts = counts[counts.sum(axis=1) >= 2]
+    n = len(counts)
+    distance = _distances(labels, scale)
+    value, observed, expected = _alpha(counts, distance, labels, n)
+    if n == 0 or n_boot < 2:
+        return Agreement(value, np.nan, np.nan, np.nan, observed, expected, n, codes.shape[1], int(counts.sum()))
+    rng = np.random.default_rng(seed)
+    again = np.array([_alpha(counts[rng.integers(0, n, n)], distance, labels, n)[0] for _ in range(n_boot)])
+    again = again[~np.isnan(again)]
+    low, high = np.quantile(again, [(1 - level) / 2, (1 + level) / 2]) if len(again) else (np.nan, np.nan)
+    error = float(again.std(ddof=1)) if len(again) > 1 else np.nan
+    ends = (float(low), float(high))
+    return Agreement(value, error, *ends, observed, expected, n, codes.shape[1], int(counts.sum()))
+
+
+def _with_error(
+    value: float,
+    error: float,
+    observed: float,
+    expected: float,
+    n_items: int,
+    n_judges: int,
+    n_ratings: int,
+    level: float,
+) -> Agreement:
+    reach = quantile(level) * float(error)
+    ends = max(-1.0, value - reach), min(1.0, value + reach)
+    return Agreement(value, float(error), *ends, observed, expected, n_items, n_judges, n_ratings)
+
+
+def _credits(k: int, weights: str) -> Floats:
+    if weights == "none":
+        return np.eye(k)
+    apart = np.abs(np.subtract.outer(np.arange(k), np.arange(k))) / max(k - 1, 1)
+    return np.asarray(1 - apart if weights == "linear" else 1 - apart**2)
+
+
+def _fleiss(counts: Floats) -> tuple[float, float, float]:
+    raters = counts.sum(axis=1)
+    if not len(counts):
+        return np.nan, np.nan, np.nan
+    agreeing = ((counts**2).sum(axis=1) - raters) / (raters * (raters - 1))
+    observed = float(agreeing.mean())
+    expected = float(((counts.sum(axis=0) / counts.sum()) ** 2).sum())
+    return ((observed - expected) / (1 - expected) if expected < 1 else np.nan), observed, expected
+
+
+def _alpha(
+    counts: Floats, distance: Callable[[Floats], Floats], labels: Sequence[Any], n: int
+) -> tuple[float, float, float]:
+    """One minus observed over expected disagreement, from how often each label was given to each item."""
+    if n == 0 or len(labels) == 0:
+        return np.nan, np.nan, np.nan
+    raters = counts.sum(axis=1)
+    totals = counts.sum(axis=0)
+    apart = distance(totals)
+    within = ((counts @ apart) * counts).sum(axis=1) / (raters - 1)
+    observed = float(within.sum() / raters.sum())
+    expected = float(totals @ apart @ totals / (raters.sum() * (raters.sum() - 1)))
+    return (1 - observed / expected if expected > 0 else np.nan), observed, expected
+
+
+def _distances(labels: Sequence[Any], scale: str) -> Callable[[Floats], Floats]:
+    """Squared distances between labels; an ordinal one depends on how often the labels between were given."""
+    if scale == "nominal":
+        return lambda totals: 1 - np.eye(len(totals))
+    if scale == "ordinal":
+        return _ordinal_distance
+    values = np.array([float(label) for label in labels])
+    apart = np.subtract.outer(values, values)
+    if scale == "interval":
+        return lambda _totals: np.asarray(apart**2)
+    sums = np.add.outer(values, values)
+    ratio = np.divide(apart, sums, out=np.zeros_like(apart), where=sums != 0)
+    return lambda _totals: np.asarray(ratio**2)
+
+
+def _ordinal_distance(totals: Floats) -> Floats:
+    place = np.cumsum(totals) - totals / 2
+    return np.asarray(np.subtract.outer(place, place) ** 2)
+
+
+def _matrix(ratings: Any) -> tuple[Ints, list[Any]]:
+    """Codes of the labels, items by judges, -1 where there is no rating; and the labels in order."""
+    is_frame = isinstance(ratings, pl.DataFrame) or type(ratings).__module__.split(".")[0] == "pandas"
+    rows = as_frame(ratings).rows() if is_frame else [tuple(row) for row in ratings]
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError("every item needs one place for each judge; write None where a rating is missing")
+    flat = [value for row in rows for value in row]
+    present = [value for value in flat if not _missing(value)]
+    codes, labels = _coded(present)
+    filled = np.full(len(flat), -1)
+    filled[[at for at, value in enumerate(flat) if not _missing(value)]] = codes
+    return filled.reshape(len(rows), -1 if rows else 0), labels
+
+
+def _counts(codes: Ints, k: int) -> Floats:
+    """How many judges gave each label to each item."""
+    table = np.zeros((len(codes), k))
+    items, judges = np.nonzero(codes >= 0)
+    np.add.at(table, (items, codes[items, judges]), 1)
+    return table
+
+
+def _coded(values: Sequence[Any]) -> tuple[Ints, list[Any]]:
+    plain = [value.item() if hasattr(value, "item") else value for value in values]
+    labels = sorted(set(plain))
+    place = {label: at for at, label in enumerate(labels)}
+    return np.array([place[value] for value in plain], dtype=np.int64), labels
+
+
+def _missing(value: Any) -> bool:
+    return value is None or bool(value != value)  # noqa: PLR0124  only NaN differs from itself
+
+
+__all__ = ["Agreement", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha", "ratings_table"]

@@ -1,0 +1,173 @@
+"""The same pairs shown in both orders: does the judge hold to its choice, and if not, which position tempts it?
+
+Columns and numbers are those of pairwiseLLM. Added is `p_inconsistent`, the exact sign test on the pairs where the
+judge changed its mind: a consistent pair tells nothing about position, so the pooled test, which counts both of
+its verdicts, is far too cautious, and the tests of one direction take quality for position when order follows it.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from scipy.stats import binomtest
+
+from overnight.rank.verdicts import as_frame, require_columns
+
+_REQUIRED: Final = (
+    "key",
+    "ID1_main",
+    "ID2_main",
+    "better_id_main",
+    "ID1_rev",
+    "ID2_rev",
+    "better_id_rev",
+    "is_consistent",
+)
+
+
+@dataclass(frozen=True)
+class ReverseConsistency:
+    """`summary` has `n_pairs, n_consistent, prop_consistent`; `details` one row per pair with a majority in both."""
+
+    summary: pl.DataFrame
+    details: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class PositionalBias:
+    """`summary` in one row; `details` with `winner_pos_main, winner_pos_rev, is_pos1_bias, is_pos2_bias` added."""
+
+    summary: pl.DataFrame
+    details: pl.DataFrame
+
+
+def compute_reverse_consistency(main_results: Any, reverse_results: Any) -> ReverseConsistency:
+    """Compare verdicts `ID1, ID2, better_id` in one order with those in the other, pair by pair.
+
+    Several verdicts on a pair in one direction are settled by majority; pairs without one (a draw, or no verdict)
+    are left out.
+    """
+    main, reverse = _majorities(main_results, "main"), _majorities(reverse_results, "rev")
+    joined = main.join(reverse, on="key", how="inner")
+    decided = joined.filter(pl.col("better_id_main").is_not_null() & pl.col("better_id_rev").is_not_null())
+    details = decided.with_columns((pl.col("better_id_main") == pl.col("better_id_rev")).alias("is_consistent")).sort(
+        "key"
+    )
+    n_pairs = details.height
+    n_consistent = int(details.get_column("is_consistent").sum())
+    share = n_consistent / n_pairs if n_pairs else None
+    summary = pl.DataFrame(
+        {"n_pairs": [n_pairs], "n_consistent": [n_consistent], "prop_consistent": [share]},
+        schema={"n_pairs": pl.Int64, "n_consistent": pl.Int64, "prop_consistent": pl.Float64},
+    )
+    return ReverseConsistency(summary, details)
+
+
+def check_positional_bias(
+    consistency: Any, n_boot: int = 1000, conf_level: float = 0.95, seed: int | None = None
+) -> PositionalBias:
+    """Test whether being shown first wins, from what `compute_reverse_consistency` found (or its details)."""
+    source = consistency.details if isinstance(consistency, ReverseConsistency) else consistency
+    details = as_frame(source)
+    require_columns(details, _REQUIRED)
+    if details.is_empty():
+        raise ValueError("there is no pair with a verdict in both orders; nothing to check")
+    for direction in ("main", "rev"):
+        details = details.with_columns(_winner_position(direction).alias(f"winner_pos_{direction}"))
+    changed = ~pl.col("is_consistent")
+    for position in ("pos1", "pos2"):
+        both = (pl.col("winner_pos_main") == position) & (pl.col("winner_pos_rev") == position)
+        details = details.with_columns((changed & both).fill_null(value=False).alias(f"is_{position}_bias"))
+    return PositionalBias(_bias_summary(details, n_boot, conf_level, seed), details)
+
+
+def _majorities(results: Any, direction: str) -> pl.DataFrame:
+    """One row per pair: its majority winner, how it was mostly shown, and the votes."""
+    frame = as_frame(results)
+    require_columns(frame, ["ID1", "ID2", "better_id"])
+    first, second = pl.col("ID1"), pl.col("ID2")
+    votes = (
+        frame.select(pl.col("ID1", "ID2", "better_id").cast(pl.String))
+        .drop_nulls("better_id")
+        .with_columns(
+            pl.concat_str(pl.min_horizontal(first, second), pl.max_horizontal(first, second), separator="||").alias(
+                "key"
+            )
+        )
+    )
+    shown = (
+        votes.group_by("key", "ID1", "ID2").len("times").sort("key", "times", "ID1", descending=[False, True, False])
+    )
+    orders = shown.group_by("key", maintain_order=True).first().drop("times")
+    tallied = (
+        votes.join(orders, on="key", suffix="_shown")
+        .group_by("key")
+        .agg(
+            _majority().alias("better_id"),
+            pl.col("ID1_shown").first().alias("ID1"),
+            pl.col("ID2_shown").first().alias("ID2"),
+            pl.len().cast(pl.Int64).alias("votes"),
+            (pl.col("better_id") == pl.col("ID1_shown")).sum().cast(pl.Int64).alias("A"),
+            (pl.col("better_id") == pl.col("ID2_shown")).sum().cast(pl.Int64).alias("B"),
+        )
+    )
+    return tallied.select(
+        "key",
+        pl.col("better_id").alias(f"better_id_{direction}"),
+        pl.col("ID1").alias(f"ID1_{direction}"),
+        pl.col("ID2").alias(f"ID2_{direction}"),
+        pl.col("votes").alias(f"n_{direction}_votes"),
+        pl.col("A").alias(f"n_{direction}_A"),
+        pl.col("B").alias(f"n_{direction}_B"),
+        pl.col("better_id").is_null().alias(f"is_{direction}_tie"),
+    )
+
+
+def _majority() -> pl.Expr:
+    """The one id with the most votes, or null when several share the lead."""
+    leaders = pl.col("better_id").mode()
+    return pl.when(leaders.len() == 1).then(leaders.first()).otherwise(None)
+
+
+def _winner_position(direction: str) -> pl.Expr:
+    better = pl.col(f"better_id_{direction}")
+    first, second = better == pl.col(f"ID1_{direction}"), better == pl.col(f"ID2_{direction}")
+    return pl.when(first).then(pl.lit("pos1")).when(second).then(pl.lit("pos2"))
+
+
+def _bias_summary(details: pl.DataFrame, n_boot: int, conf_level: float, seed: int | None) -> pl.DataFrame:
+    consistent = details.get_column("is_consistent").to_numpy().astype(bool)
+    n_pairs = len(consistent)
+    rng = np.random.default_rng(seed)
+    again = rng.binomial(n_pairs, consistent.mean(), n_boot) / n_pairs
+    low, high = np.quantile(again, [(1 - conf_level) / 2, (1 + conf_level) / 2])
+    wins, valid = {}, {}
+    for direction in ("main", "rev"):
+        position = details.get_column(f"winner_pos_{direction}")
+        wins[direction], valid[direction] = int((position == "pos1").sum()), int(position.is_not_null().sum())
+    first, second = (int(details.get_column(f"is_{position}_bias").sum()) for position in ("pos1", "pos2"))
+    facts: dict[str, float | int | None] = {
+        "n_pairs": n_pairs,
+        "prop_consistent": float(consistent.mean()),
+        "boot_mean": float(again.mean()),
+        "boot_lwr": float(low),
+        "boot_upr": float(high),
+        "p_sample1_main": _against_half(wins["main"], valid["main"]),
+        "p_sample1_rev": _against_half(wins["rev"], valid["rev"]),
+        "p_sample1_overall": _against_half(sum(wins.values()), sum(valid.values())),
+        "total_pos1_wins": sum(wins.values()),
+        "total_comparisons": sum(valid.values()),
+        "n_inconsistent": int((~consistent).sum()),
+        "n_inconsistent_pos1_bias": first,
+        "n_inconsistent_pos2_bias": second,
+        "p_inconsistent": _against_half(first, first + second),
+    }
+    return pl.DataFrame([facts])
+
+
+def _against_half(wins: int, n: int) -> float | None:
+    return float(binomtest(wins, n).pvalue) if n else None
+
+
+__all__ = ["PositionalBias", "ReverseConsistency", "check_positional_bias", "compute_reverse_consistency"]

@@ -1,0 +1,93 @@
+"""How often, with an interval that stays between zero and one: Wilson's, widened where rows are clustered."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from overnight.analysis.samples import cluster_codes, mean_error, numbers, quantile
+from overnight.rank.arrays import Floats, Ints
+from overnight.rank.verdicts import as_frame, require_columns
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of yeses among the rows with an answer; `design_effect` is what clustering costs in rows."""
+
+    n: int
+    n_missing: int
+    rate: float
+    se: float
+    rate_lwr: float
+    rate_upr: float
+    n_clusters: int | None = None
+    design_effect: float | None = None
+
+
+def wilson_interval(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval for a share; with no rows there is nothing to say but (0, 1)."""
+    if n <= 0:
+        return 0.0, 1.0
+    return _wilson(successes / n, n, quantile(level))
+
+
+def rate(outcomes: Any, cluster: Any = None, level: float = 0.95) -> Rate:
+    """The share of ones (or trues) among outcomes; missing ones are counted, and left out.
+
+    With `cluster` (one label per outcome) the error is clustered, and Wilson's interval is drawn for the number of
+    independent rows that such an error is worth, with Student's quantile for the number of clusters.
+    """
+    values = numbers(outcomes, "outcomes")
+    present = ~np.isnan(values)
+    if not np.isin(values[present], (0.0, 1.0)).all():
+        raise ValueError("outcomes must be 0 or 1, true or false, or missing")
+    codes = None if cluster is None else cluster_codes(cluster, len(values))[present]
+    return _rate(values[present], codes, int((~present).sum()), level)
+
+
+def rate_table(
+    data: Any, outcome: str, by: str | Sequence[str] = (), cluster: str | None = None, level: float = 0.95
+) -> pl.DataFrame:
+    """One row for each group of `by`: `n, n_missing, rate, se, rate_lwr, rate_upr` (and clusters, if given)."""
+    frame = as_frame(data)
+    keys = [by] if isinstance(by, str) else list(by)
+    require_columns(frame, [*keys, outcome, *([cluster] if cluster else [])])
+    groups = [((), frame)] if not keys else frame.group_by(keys, maintain_order=True)
+    rows = []
+    for key, group in groups:
+        found = rate(group.get_column(outcome), group.get_column(cluster) if cluster else None, level)
+        rows.append(dict(zip(keys, key, strict=True)) | asdict(found))
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    table = table if cluster else table.drop("n_clusters", "design_effect")
+    return table.sort(keys) if keys else table
+
+
+def _rate(values: Floats, cluster: Ints | None, n_missing: int, level: float) -> Rate:
+    n = len(values)
+    if n == 0:
+        return Rate(0, n_missing, np.nan, np.nan, 0.0, 1.0, None if cluster is None else 0)
+    share = float(values.mean())
+    if cluster is None:
+        low, high = _wilson(share, n, quantile(level))
+        return Rate(n, n_missing, share, float(np.sqrt(share * (1 - share) / n)), low, high)
+    n_clusters = len(np.unique(cluster))
+    error = mean_error(values, np.unique(cluster, return_inverse=True)[1])
+    independent = share * (1 - share) / n
+    # a share of nought or one has no error to go by: each cluster then counts as one row
+    effect = error**2 / independent if independent else n / n_clusters
+    low, high = _wilson(share, n / max(effect, 1.0), quantile(level, n_clusters))
+    return Rate(n, n_missing, share, error, low, high, n_clusters, effect)
+
+
+def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z / (1 + z**2 / n) * float(np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)))
+    # at the ends the interval ends there too; rounding must not leave it a hair short
+    low = 0.0 if share == 0 else max(0.0, centre - reach)
+    high = 1.0 if share == 1 else min(1.0, centre + reach)
+    return low, high
+
+
+__all__ = ["Rate", "rate", "rate_table", "wilson_interval"]
