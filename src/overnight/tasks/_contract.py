@@ -1,7 +1,7 @@
 """What the engine asks of a task: pure functions from items to questions and from answers to rows."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -30,6 +30,8 @@ class Task(Protocol):
     columns: Mapping[str, ColumnKind]
     # Whether `read` and `follow_up` look at the item's fields, or only at its id.
     reads_items: bool
+    # Whether `follow_up` can ever ask anything.
+    multi_turn: bool
 
     def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:
         """The first questions about each item."""
@@ -41,4 +43,30 @@ class Task(Protocol):
 
     def read(self, thread: Thread) -> Iterator[Row]:
         """One row of the task's own columns for each turn, in order."""
+        ...
+
+    def spec(self) -> dict[str, Any]:
+        """Plain values from which `open_task` makes the same task again, without its study."""
+        ...
+
+
+@runtime_checkable
+class Rounds(Protocol):
+    """Asks in whole rounds, each chosen by what all rounds before it have shown."""
+
+    name: str
+    version: str
+    columns: Mapping[str, ColumnKind]
+    reads_items: bool
+
+    def next_round(self, n: int, rows: Iterable[Row], seed: int) -> Iterator[Ask]:
+        """The questions of round `n`, counted from 0, after the rows of those before it; nothing when it is over."""
+        ...
+
+    def read(self, thread: Thread) -> Iterator[Row]:
+        """One row of the task's own columns for each turn, in order."""
+        ...
+
+    def spec(self) -> dict[str, Any]:
+        """Plain values from which `open_task` makes the same task again, without its study."""
         ...

@@ -1,4 +1,7 @@
-"""The task `generate`: each item is put to each arm, as often as there are replicates, and answered in text."""
+"""The task `generate`: each item is put to each arm, as often as there are replicates, and answered in text.
+
+Further turns go on in the same conversation, each when the answer before it has landed.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,6 +15,8 @@ from overnight.tasks._contract import ColumnKind, Row, Thread
 
 # Votes of a template's second listing begin here: replicates that are added later never meet them.
 MOST_REPLICATES = 1_000_000
+# What a further turn may name besides the item's columns: the model's last answer, which wins over a column.
+LAST_ANSWER = "answer"
 
 _JSON_TYPES: Mapping[type, tuple[str, ...]] = {
     dict: ("object",),
@@ -31,6 +36,21 @@ class _Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     content: str
 
 
+class _Named(msgspec.Struct, frozen=True):
+    name: str
+    text: str
+
+
+class _Spec(msgspec.Struct, frozen=True, kw_only=True):
+    """All that makes the task but its arms. Templates are a list: their order says which votes are whose."""
+
+    templates: list[_Named] = []
+    messages: str | None = None
+    systems: dict[str, str] = {}
+    turns: list[str] = []
+    replicates: int = 1
+
+
 class _Branch(NamedTuple):
     """An arm, which of the rendered prompts it is asked, and where its votes begin."""
 
@@ -45,7 +65,6 @@ class Generate:
     name = "generate"
     version = "1"
     columns: Mapping[str, ColumnKind] = {"template": "text", "thinking": "text", "parsed": "boolean"}
-    reads_items = False
 
     def __init__(
         self,
@@ -54,25 +73,55 @@ class Generate:
         templates: Mapping[str, Template] | None = None,
         messages: str | None = None,
         systems: Mapping[str, Template] | None = None,
+        turns: Sequence[Template] = (),
         replicates: int = 1,
     ) -> None:
         """`templates` go by template name, `systems` by arm name; `messages` is a column instead of templates."""
+        self.multi_turn = self.reads_items = bool(turns)
+        self._templates = dict(templates or {})
         self._column = messages
+        self._systems = dict(systems or {})
+        self._turns = tuple(turns)
         self._replicates = replicates
         self._prompts: list[tuple[Template | None, Template | None]] = []
-        self._branches: list[_Branch] = []
-        first_votes = vote_starts(templates or {})
+        self._branches: dict[str, _Branch] = {}
+        first_votes = vote_starts(self._templates)
         for arm in arms:
-            prompt = ((templates or {}).get(arm.template), (systems or {}).get(arm.name))
+            prompt = (self._templates.get(arm.template), self._systems.get(arm.name))
             if prompt not in self._prompts:
                 self._prompts.append(prompt)
             place = self._prompts.index(prompt)
-            self._branches.append(_Branch(arm, place, first_votes.get(arm.template, 0)))
+            self._branches[arm.name] = _Branch(arm, place, first_votes.get(arm.template, 0))
+
+    @classmethod
+    def from_spec(cls, arms: Sequence[Arm], spec: Mapping[str, Any]) -> "Generate":
+        """The task again from what `spec` gave; answers can be read, but nothing asked, when it is empty."""
+        known = msgspec.convert(spec, _Spec)
+        return cls(
+            arms,
+            templates={entry.name: Template(entry.text, entry.name) for entry in known.templates},
+            messages=known.messages,
+            systems={arm: Template(text, "system") for arm, text in known.systems.items()},
+            turns=turn_templates(known.turns),
+            replicates=known.replicates,
+        )
+
+    def spec(self) -> dict[str, Any]:
+        known = _Spec(
+            templates=[_Named(name, template.text) for name, template in self._templates.items()],
+            messages=self._column,
+            systems={arm: template.text for arm, template in self._systems.items()},
+            turns=[template.text for template in self._turns],
+            replicates=self._replicates,
+        )
+        plain: dict[str, Any] = msgspec.to_builtins(known)
+        return plain
 
     def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - nothing is drawn here
         for item in items:
             prompts = [self._messages(item, template, system) for template, system in self._prompts]
-            for arm, place, first_vote in self._branches:
+            self._check_turns(item)
+            for arm, place, first_vote in self._branches.values():
                 for replicate in range(self._replicates):
                     yield Ask(
                         arm=arm,
@@ -82,8 +131,30 @@ class Generate:
                         vote=first_vote + replicate,
                     )
 
-    def follow_up(self, thread: Thread) -> Sequence[Ask]:  # noqa: ARG002 - one turn is all there is
-        return ()
+    def follow_up(self, thread: Thread) -> Sequence[Ask]:
+        """The next turn, with the whole conversation so far before it; nothing after anything but an answer."""
+        number = len(thread.turns)
+        if not 1 <= number <= len(self._turns) or thread.turns[-1].outcome != "answered":
+            return ()
+        branch = self._branches[thread.arm.name]
+        messages = [*self._messages(thread.item, *self._prompts[branch.prompt])]
+        for template, result in zip(self._turns, thread.turns, strict=False):
+            if result.answer is None:
+                return ()
+            text = template.render({**thread.item.fields, LAST_ANSWER: result.answer})
+            messages += [Message("assistant", result.answer), Message("user", text)]
+        if not messages[-1].content.strip():
+            return ()
+        return (
+            Ask(
+                arm=branch.arm,
+                item=thread.item.id,
+                messages=tuple(messages),
+                replicate=thread.replicate,
+                turn=number,
+                vote=branch.first_vote + thread.replicate,
+            ),
+        )
 
     def read(self, thread: Thread) -> Iterator[Row]:
         options = thread.arm.model.options
@@ -96,6 +167,11 @@ class Generate:
                 "thinking": thinking_text(options.thinking),
                 "parsed": parsed,
             }
+
+    def _check_turns(self, item: Item) -> None:
+        """What a later turn lacks is said before the first one is paid for."""
+        for template in self._turns:
+            _rendered(template, Item(item.id, {**item.fields, LAST_ANSWER: "any"}))
 
     def _messages(self, item: Item, template: Template | None, system: Template | None) -> tuple[Message, ...]:
         if template:
@@ -131,6 +207,11 @@ def vote_starts(templates: Mapping[str, Template]) -> dict[str, int]:
         listed[template.text] = copy + 1
         starts[name] = copy * MOST_REPLICATES
     return starts
+
+
+def turn_templates(texts: Iterable[str]) -> tuple[Template, ...]:
+    """Further turns by the numbers they have in tables: the first question is turn 0."""
+    return tuple(Template(text, f"turn {number}") for number, text in enumerate(texts, 1))
 
 
 def messages_of(value: Any) -> tuple[Message, ...]:
