@@ -11,6 +11,7 @@ from rich.console import RenderableType
 
 from overnight.api import KeyStatus, Plan, Run, RunStatus, status
 from overnight.cli import closing, plan_pictures, row_pictures, status_pictures
+from overnight.cli.ending import STOPPED, complain_line
 from overnight.cli.flags import Flags, Voice
 from overnight.cli.following import Look, follow
 from overnight.cli.live_picture import LivePicture
@@ -130,7 +131,7 @@ class Display:
         if len(runs) != 1:
             return self.show(runs, "", status_pictures.overview(runs))
         advice = [self._voice.typed(text) for text in status_pictures.advice_for(runs[0])]
-        return self.show(runs, "", status_pictures.one_run(runs[0], advice))
+        return self.show(runs, "", status_pictures.one_run(runs[0], advice, self.paper.width))
 
     def show_log(self, log: pl.DataFrame) -> int:
         self.paper.write(log.write_json() + "\n" if self._voice.json else log.write_csv())
@@ -158,6 +159,10 @@ class Display:
 
     def follow(self, look: Look, interval: float) -> int:
         """Watch until nothing is open; the exit code says whether rows failed for good."""
-        found = follow(look, interval, quiet=self._voice.quiet)
+        try:
+            found = follow(look, interval, quiet=self._voice.quiet)
+        except KeyboardInterrupt:
+            complain_line("stopped watching; the run itself is not touched")
+            return STOPPED
         self.show_status(found)
         return RowsFailed.exit_code if any(run.total("failed") for run in found) else 0

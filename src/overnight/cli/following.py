@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.live import Live
 
 from overnight.api import RunStatus
@@ -21,8 +21,11 @@ def follow(look: Look, interval: float, *, quiet: bool) -> list[RunStatus]:
     if quiet:
         return _until_finished(look, interval, lambda _: None)
     if is_terminal(sys.stderr):
-        with Live(console=console_on(sys.stderr), transient=True, auto_refresh=False) as live:
-            return _until_finished(look, interval, lambda found: live.update(_picture(found), refresh=True))
+        console = console_on(sys.stderr)
+        with Live(console=console, transient=True, auto_refresh=False) as live:
+            return _until_finished(
+                look, interval, lambda found: live.update(_picture(found, console.width), refresh=True)
+            )
     return _until_finished(look, interval, _Changes().tell)
 
 
@@ -35,8 +38,8 @@ def _until_finished(look: Look, interval: float, tell: Callable[[Sequence[RunSta
         time.sleep(interval)
 
 
-def _picture(found: Sequence[RunStatus]) -> RenderableType:
-    return one_run(found[0], ()) if len(found) == 1 else Group(overview(found))
+def _picture(found: Sequence[RunStatus], width: int) -> RenderableType:
+    return one_run(found[0], (), width) if len(found) == 1 else overview(found)
 
 
 class _Changes:

@@ -93,7 +93,7 @@ class LivePicture:
         for batch in found[:room]:
             yield self._line(self._batch_line(batch, names[batch.arm]))
         if len(found) > room:
-            yield Text(f"  and {number_of(len(found) - room, 'more batch', 'more batches')}", style="dim")
+            yield self._line(Text(f"  and {number_of(len(found) - room, 'more batch', 'more batches')}", style="dim"))
 
     def _line(self, text: Text) -> Text:
         text.truncate(self._console.width - 1, overflow="ellipsis")

@@ -42,10 +42,10 @@ class Paper:
         return self._console.width if self.drawn else int(os.environ.get("COLUMNS") or 120)
 
     def print(self, *pictures: RenderableType) -> None:
-        """Each picture on lines of its own."""
+        """Each picture on lines of its own. Strings are left as they are: they may be copied and pasted."""
         with self._console.capture() as captured:
             for picture in pictures:
-                self._console.print(picture)
+                self._console.print(picture, soft_wrap=isinstance(picture, str))
         text = captured.get()
         self.write(text if self.drawn else "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 

@@ -21,10 +21,9 @@ def pictures(plan: Plan) -> Iterator[RenderableType]:
         yield Text(f"note: {one_line(note)}", style="yellow")
     for shown in plan.shown:
         yield Text(f"\n{shown.arm}, item {one_line(shown.item)}:", style="bold")
-        # As one piece: a request is copied and pasted, so it is never wrapped or cut.
-        yield Text(json.dumps(shown.request, indent=2, ensure_ascii=False), overflow="ignore", no_wrap=True)
+        yield json.dumps(shown.request, indent=2, ensure_ascii=False)
     for file in plan.written:
-        yield Text(f"wrote {file}")
+        yield f"wrote {file}"
 
 
 def _arms(plan: Plan) -> Table:

@@ -10,6 +10,7 @@ from rich.text import Text
 from overnight.api import KeyStatus
 from overnight.cli.plain_text import one_line, shortened
 from overnight.cli.status_pictures import columns
+from overnight.cli.words import number_of
 
 FIRST_ROWS = 20
 _STATUS_STYLES = {"answered": "green", "refused": "yellow", "truncated": "yellow", "failed": "red", "pending": "cyan"}
@@ -52,21 +53,19 @@ def _cells(row: Mapping[str, Any], *, repeated: bool, failed: bool) -> tuple[str
 
 def rows_line(frame: pl.DataFrame, name: str, *, failed: bool) -> str:
     """How many there are, and how to get the rest."""
-    kind = "failed rows" if failed else "rows"
+    rows_there = number_of(frame.height, "failed row" if failed else "row")
     if frame.height <= FIRST_ROWS:
-        return f"{name}: {frame.height:,} {kind}"
+        return f"{name}: {rows_there}"
     flag = " --failed" if failed else ""
-    return (
-        f"{name}: {frame.height - FIRST_ROWS:,} more of {frame.height:,} {kind}; "
-        f"all of them: overnight results {name}{flag} -o {name}.csv"
-    )
+    left_out = frame.height - FIRST_ROWS
+    return f"{name}: {left_out:,} more of {rows_there}; all of them: overnight results {name}{flag} -o {name}.csv"
 
 
 def keys(found: Sequence[KeyStatus]) -> Table:
-    table = columns("provider", "variable", "key", "address", "")
+    table = columns("provider", "variable", "key", "")
     for one in found:
         word, style = _key_words(one)
-        table.add_row(one.provider, one.variable, Text(word, style=style), one.address, one_line(one.message))
+        table.add_row(one.provider, one.variable, Text(word, style=style), one_line(one.message))
     return table
 
 

@@ -24,6 +24,7 @@ from overnight.core.clock import time_text
 _STYLES = {"answered": "green", "refused": "yellow", "truncated": "yellow", "failed": "red", "pending": "cyan"}
 # Batches of one run that are listed before the rest is only counted.
 _MOST_BATCHES = 20
+_WIDE = 100
 
 
 def columns(*names: str, numbers: Iterable[str] = ()) -> Table:
@@ -51,7 +52,7 @@ def overview(runs: Sequence[RunStatus]) -> Table:
     return table
 
 
-def one_run(run: RunStatus, advice: Sequence[str]) -> RenderableType:
+def one_run(run: RunStatus, advice: Sequence[str], width: int) -> RenderableType:
     """Arms by outcome, what is open at the provider, and what to do about it."""
     parts: list[RenderableType] = [
         Text.assemble(
@@ -61,7 +62,7 @@ def one_run(run: RunStatus, advice: Sequence[str]) -> RenderableType:
     ]
     found = open_batches(run.batches)
     if found:
-        parts.append(Padding(_batches(run), (1, 0, 0, 2)))
+        parts.append(Padding(_batches(run, width), (1, 0, 0, 2)))
     if len(found) > _MOST_BATCHES:
         parts.append(Text(f"  and {len(found) - _MOST_BATCHES:,} more batches", style="dim"))
     parts.append(Padding(_facts(run, advice), (1, 0, 0, 2)))
@@ -83,16 +84,18 @@ def _arms(run: RunStatus) -> Table:
     return table
 
 
-def _batches(run: RunStatus) -> Table:
+def _batches(run: RunStatus, width: int) -> Table:
+    """The batch ids are there to be copied: where it is narrow, they come before the times."""
     names = short_names([arm.arm for arm in run.arms])
-    table = columns("shard", "arm", "done", "state", "sent", "batch", numbers=("shard", "done"))
+    timed = width >= _WIDE
+    table = columns("shard", "arm", "done", "state", *(("sent",) if timed else ()), "batch", numbers=("shard", "done"))
     for batch in open_batches(run.batches)[:_MOST_BATCHES]:
         table.add_row(
             str(batch.shard),
             names.get(batch.arm, batch.arm),
             f"{batch.completed + batch.failed:,}/{batch.rows:,}",
             batch_words(batch),
-            time_text(batch.submitted_at),
+            *((time_text(batch.submitted_at),) if timed else ()),
             batch.batch_id or "",
         )
     return table

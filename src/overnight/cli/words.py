@@ -120,8 +120,10 @@ def open_batches(found: Iterable[BatchLine]) -> list[BatchLine]:
 
 
 def is_open(status: RunStatus) -> bool:
-    """Whether anything of the run is still to come."""
-    return bool(open_batches(status.batches)) or (status.total("pending") > 0 and not status.cancelled)
+    """Whether anything of the run is still to come. A run without rows is only just being begun."""
+    if open_batches(status.batches) or not status.total("rows"):
+        return True
+    return status.total("pending") > 0 and not status.cancelled
 
 
 def state_words(status: RunStatus) -> str:
@@ -133,6 +135,8 @@ def state_words(status: RunStatus) -> str:
         return f"{batches(len(carried))} open"
     if status.cancelled:
         return "cancelled"
+    if not status.total("rows"):
+        return "being begun"
     if status.total("pending"):
         return "not sent yet" if not status.batches else "rows are open"
     failed = status.total("failed")

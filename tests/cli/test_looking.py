@@ -1,0 +1,184 @@
+"""`status`, `watch`, `results`, `keys`: readable on a terminal, aligned in a pipe, JSON for programs."""
+
+import csv
+import io
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from cli.shell import clean_environment
+from cli.terminal import Terminal
+from emulator_process import EmulatorProcess
+from overnight.cli import main
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert main(arguments) == code
+    seen = capsys.readouterr()
+    assert "overnight: " not in seen.err
+    return seen.out
+
+
+@pytest.mark.usefixtures("looking")
+def test_status_of_one_run(capsys: pytest.CaptureFixture[str]):
+    lines = printed(capsys, "status", "fruit", "--emulate", "--runs", "bad").splitlines()
+    assert lines[0].startswith("fruit: done, 1 failed, begun 20")
+    assert lines[2].split() == ["arm", "rows", "answered", "refused", "truncated", "failed", "pending"]
+    assert lines[3].split() == ["gpt-4.1-mini", "3", "2", "0", "0", "1", "0"]
+    # The numbers end where their headings end.
+    assert [len(line) for line in lines[2:4]] == [len(lines[2])] * 2
+    assert "  causes  invalid_request 1" in lines
+    assert lines[-1] == "  next    overnight results --emulate --runs bad fruit --failed"
+
+
+@pytest.mark.usefixtures("looking")
+def test_status_for_programs(capsys: pytest.CaptureFixture[str]):
+    (status,) = json.loads(printed(capsys, "status", "--emulate", "--json"))
+    assert status["run"] == "fruit"
+    assert status["arms"][0]["answered"] == 3
+    batch_id = status["batches"][0]["batch_id"]
+    assert json.loads(printed(capsys, "status", batch_id, "--emulate", "--json")) == [status]
+    assert printed(capsys, "status", batch_id, "--emulate", "-q") == "fruit: done\n"
+
+
+@pytest.mark.usefixtures("looking")
+def test_the_audit_log(capsys: pytest.CaptureFixture[str]):
+    rows = list(csv.DictReader(io.StringIO(printed(capsys, "status", "--emulate", "--log"))))
+    kinds = [row["kind"] for row in rows]
+    assert kinds.index("intended") < kinds.index("creating") < kinds.index("accepted")
+    assert len(json.loads(printed(capsys, "status", "--emulate", "--log", "--json"))) == len(rows)
+
+
+def test_many_runs_are_an_overview(study: Path, capsys: pytest.CaptureFixture[str]):
+    for name in ("one", "two"):
+        assert main(["run", "fruit.yaml", "--emulate", "--as", name, "--limit", "1", "-q"]) == 0
+    capsys.readouterr()
+    lines = printed(capsys, "status", "--emulate").splitlines()
+    assert lines[0].split() == ["run", "state", "settled", "rows", "failed", "begun"]
+    assert [line.split()[:5] for line in lines[1:]] == [[name, "done", "1", "1", "0"] for name in ("one", "two")]
+    assert main(["status", "--emulate", "--log"]) == 2
+    assert capsys.readouterr().err == "overnight: --log: name one run of one, two\n"
+
+
+@pytest.mark.usefixtures("looking")
+def test_results_as_a_table(capsys: pytest.CaptureFixture[str]):
+    lines = printed(capsys, "results", "fruit", "--emulate").splitlines()
+    assert lines[0].split() == ["item", "model", "status", "answer"]
+    assert [line.split()[:3] for line in lines[1:4]] == [[item, "gpt-4.1-mini", "answered"] for item in "123"]
+    assert all(line.endswith("…") and len(line) <= 100 for line in lines[1:4])
+    assert lines[4:] == ["fruit: 3 rows"]
+
+
+@pytest.mark.usefixtures("looking")
+def test_failed_rows_say_why(capsys: pytest.CaptureFixture[str]):
+    lines = printed(capsys, "results", "fruit", "--emulate", "--runs", "bad", "--failed").splitlines()
+    assert lines[0].split() == ["item", "model", "cause", "why"]
+    assert lines[1].split()[:3] == ["2", "gpt-4.1-mini", "invalid_request"]
+    assert lines[1].endswith("this is no fruit")
+    assert lines[2:] == ["fruit: 1 failed row"]
+
+
+@pytest.mark.usefixtures("looking")
+def test_results_for_programs(capsys: pytest.CaptureFixture[str]):
+    rows = json.loads(printed(capsys, "results", "fruit", "--emulate", "--json"))
+    assert [row["item_id"] for row in rows] == ["1", "2", "3"]
+    assert json.loads(printed(capsys, "results", "fruit", "--emulate", "--failed", "--json")) == []
+
+
+@pytest.mark.usefixtures("looking")
+def test_results_into_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    for ending, read in ((".csv", pl.read_csv), (".parquet", pl.read_parquet), (".jsonl", pl.read_ndjson)):
+        target = tmp_path / f"rows{ending}"
+        said = printed(capsys, "results", "fruit", "--emulate", "-o", str(target), "--stage", "generate")
+        assert said == f"fruit: wrote 3 rows to {target}\n"
+        assert read(target).height == 3
+    assert main(["results", "fruit", "--emulate", "-o", "rows.xlsx"]) == 2
+    assert main(["results", "fruit", "--emulate", "--stage", "generaet"]) == 2
+    assert "did you mean 'generate'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_results_fit_the_terminal(finished: Path, columns: int):
+    environment = clean_environment()
+    del environment["COLUMNS"]
+    command = [sys.executable, "-m", "overnight", "results", "fruit", "--emulate"]
+    terminal = Terminal(command, columns=columns, cwd=finished, env=environment)
+    lines = terminal.screen.text.splitlines()
+    assert len(lines) == 5
+    assert all(columns - 10 < len(line) <= columns for line in lines[1:4])
+
+
+def test_a_reader_that_leaves_early(finished: Path):
+    command = f"{sys.executable} -m overnight status --emulate --log | head -n 1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=finished, env=clean_environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert done.stdout.startswith("event,at,kind")
+    assert done.stderr == ""
+
+
+@pytest.mark.usefixtures("looking")
+def test_watching_what_is_finished(capsys: pytest.CaptureFixture[str]):
+    assert main(["watch", "--emulate"]) == 0
+    seen = capsys.readouterr()
+    assert seen.err.endswith(" fruit: 3/3 settled, done\n")
+    assert seen.out.startswith("fruit: done, begun ")
+    assert main(["watch", "fruit", "--emulate", "--runs", "bad", "--json"]) == 3
+    assert json.loads(capsys.readouterr().out)[0]["causes"] == {"invalid_request": 1}
+
+
+def test_watching_until_another_process_is_done(study: Path):
+    assert main(["submit", "fruit.yaml", "--emulate", "-q"]) == 0
+    command = [sys.executable, "-m", "overnight", "watch", "fruit", "--emulate", "--interval", "0.1"]
+    with subprocess.Popen(
+        command, cwd=study, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as watching:
+        first = watching.stderr.readline()
+        assert main(["resume", "fruit", "--emulate", "-q"]) == 0
+        said, told = watching.communicate(timeout=60)
+    assert first.partition(" ")[2] == "fruit: 0/3 settled, 1 batch open\n"
+    assert told.splitlines()[-1].partition(" ")[2] == "fruit: 3/3 settled, done"
+    assert said.startswith("fruit: done")
+    assert watching.returncode == 0
+
+
+def test_watching_can_be_stopped(study: Path):
+    assert main(["submit", "fruit.yaml", "--emulate", "-q"]) == 0
+    command = [sys.executable, "-m", "overnight", "watch", "--emulate"]
+    with subprocess.Popen(
+        command, cwd=study, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as watching:
+        watching.stderr.readline()
+        watching.send_signal(signal.SIGINT)
+        said, told = watching.communicate(timeout=60)
+    assert watching.returncode == 130
+    assert (said, told) == ("", "overnight: stopped watching; the run itself is not touched\n")
+
+
+def test_keys(study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    assert "OPENAI_API_KEY  none" in printed(capsys, "keys")
+    assert printed(capsys, "keys", "-q") == "no key is set; --emulate needs none\n"
+    assert printed(capsys, "keys", "--emulate", "-q") == "a rehearsal needs no key\n"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-never-shown")
+    found = printed(capsys, "keys", "--no-check")
+    assert "OPENAI_API_KEY  found" in found
+    assert "sk-never-shown" not in found
+
+
+def test_keys_are_tried(study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    with EmulatorProcess({"keys": {"refuse": ["sk-bad-one"]}}) as emulator:
+        monkeypatch.setenv("OPENAI_BASE_URL", emulator.openai_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-good")
+        (status,) = json.loads(printed(capsys, "keys", "--json"))
+        assert status["works"] is True
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-bad-one")
+        refused = printed(capsys, "keys", code=4)
+    assert "refused" in refused
+    assert "sk-bad-one" not in refused

@@ -1,0 +1,59 @@
+"""`plan`: a table of what would be sent, the requests themselves, and files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.shell import STUDY
+from overnight.cli import main
+
+
+def test_the_table(study: Path, capsys: pytest.CaptureFixture[str]):
+    (study / "fruit.yaml").write_text(STUDY.replace("mini]", "mini, {model: openai/gpt-4.1, max_tokens: 50}]"))
+    assert main(["plan", "fruit.yaml"]) == 0
+    seen = capsys.readouterr()
+    lines = seen.out.splitlines()
+    assert lines[0].split() == ["arm", "rows", "shared", "requests", "batches", "MB", "est.", "tokens"]
+    assert [line.split()[:5] for line in lines[1:4]] == [
+        ["gpt-4.1-mini", "3", "0", "3", "1"],
+        ["gpt-4.1", "3", "0", "3", "1"],
+        ["all", "6", "0", "6", "2"],
+    ]
+    assert lines[-1] == "fruit: 6 requests in 2 batches; nothing was sent"
+    assert seen.err == ""
+    assert not (study / "runs").exists()
+
+
+def test_requests_as_the_provider_sees_them(study: Path, capsys: pytest.CaptureFixture[str]):
+    long = "long " * 60
+    (study / "fruit.yaml").write_text(STUDY.replace("Tell", f"{long}Tell"))
+    assert main(["plan", "fruit.yaml", "--show", "1"]) == 0
+    text = capsys.readouterr().out
+    request = json.loads(text[text.index("\n{") : text.rindex("}") + 1])
+    assert request["body"]["messages"][0]["content"] == f"{long}Tell me about apples."
+
+
+def test_for_programs(study: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["plan", "fruit.yaml", "--json", "--limit", "2", "--show", "1"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["arms"][0]["requests"] == 2
+    assert plan["shown"][0]["item"] == "1"
+
+
+def test_files_are_written_and_named(study: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["plan", "fruit.yaml", "--write", "out"]) == 0
+    (written,) = [line.removeprefix("wrote ") for line in capsys.readouterr().out.splitlines() if line[:5] == "wrote"]
+    assert len(Path(written).read_text().splitlines()) == 3
+    assert main(["plan", "fruit.yaml", "--write", "out"]) == 2
+    assert "wanted an empty or new folder" in capsys.readouterr().err
+
+
+def test_what_is_on_record_is_not_planned_again(study: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["run", "fruit.yaml", "--emulate", "--limit", "1", "-q"]) == 0
+    capsys.readouterr()
+    assert main(["plan", "fruit.yaml", "--emulate"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:5] == ["arm", "rows", "shared", "on", "record"]
+    assert lines[1].split()[:5] == ["gpt-4.1-mini", "3", "0", "1", "2"]
+    assert lines[-1] == "fruit: 2 requests in 1 batch; nothing was sent"
