@@ -1,0 +1,24 @@
+"""Prices: what a row costs, what it can cost at most, and where the figure comes from.
+
+Money is an integer of nano-dollars everywhere. A price that is not known is None, never zero.
+"""
+
+from overnight.prices.book import PriceBook
+from overnight.prices.charges import ceiling, cost, price_note
+from overnight.prices.money import NANO_PER_DOLLAR, dollars
+from overnight.prices.rates import UPPER_BOUND, YOURS, Price, Processing, Rate, Tier
+
+__all__ = [
+    "NANO_PER_DOLLAR",
+    "UPPER_BOUND",
+    "YOURS",
+    "Price",
+    "PriceBook",
+    "Processing",
+    "Rate",
+    "Tier",
+    "ceiling",
+    "cost",
+    "dollars",
+    "price_note",
+]
