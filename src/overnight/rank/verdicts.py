@@ -12,6 +12,7 @@ import polars as pl
 from overnight.core.errors import StudyError, nearest
 
 _PAIR_COLUMNS: Final = (("ID1", "ID2"), ("A_id", "B_id"), ("first_id", "second_id"), ("object1", "object2"))
+_VERDICT_COLUMN: Final = {"object1": "result", "first_id": "verdict"}  # of other pairs: better_id
 _RESULT_OF_WORD: Final = {"first": 1.0, "second": 0.0, "tie": 0.5}
 
 
@@ -75,8 +76,10 @@ def build_bt_data(results: Any, keep: Sequence[str] = ()) -> pl.DataFrame:
     """
     frame = as_frame(results)
     require_columns(frame, keep)
-    first, second = (frame.get_column(name).cast(pl.String) for name in _pair_columns(frame))
-    judged = pl.DataFrame({"object1": first, "object2": second, "result": _results(frame, first, second)})
+    pair = _pair_columns(frame)
+    first, second = (frame.get_column(name).cast(pl.String) for name in pair)
+    verdict = _verdict_column(frame, pair[0])
+    judged = pl.DataFrame({"object1": first, "object2": second, "result": _results(frame, verdict, first, second)})
     return judged.hstack(frame.select(keep)).filter(pl.col("result").is_not_null())
 
 
@@ -101,22 +104,24 @@ def _pair_columns(frame: pl.DataFrame) -> tuple[str, str]:
     raise AssertionError  # one of the two is missing, or the loop above had returned
 
 
-def _results(frame: pl.DataFrame, first: pl.Series, second: pl.Series) -> pl.Series:
-    """1, 0.5, 0 or null for each row, from whichever verdict column there is."""
-    if "verdict" in frame.columns:
-        words = frame.get_column("verdict").cast(pl.String)
-        return words.replace_strict(_RESULT_OF_WORD, default=None, return_dtype=pl.Float64)
-    winner_column = next((name for name in ("better_id", "winner_id") if name in frame.columns), None)
-    if winner_column is None and "result" in frame.columns:
-        return numeric_column(frame, "result")
-    require_columns(frame, [winner_column or "better_id"])
-    winner = frame.get_column(winner_column or "better_id").cast(pl.String)
-    sides = pl.DataFrame({"winner": winner, "first": first, "second": second})
-    one, zero = pl.lit(1.0), pl.lit(0.0)
-    named = pl.col("winner")
-    return sides.select(
-        pl.when(named == pl.col("first")).then(one).when(named == pl.col("second")).then(zero)
-    ).to_series()
+def _verdict_column(frame: pl.DataFrame, first: str) -> str:
+    """The column that says who won; where there is none, the one to ask for goes with the pair's."""
+    present = (name for name in ("verdict", "better_id", "winner_id", "result") if name in frame.columns)
+    column = next(present, _VERDICT_COLUMN.get(first, "better_id"))
+    require_columns(frame, [column])
+    return column
+
+
+def _results(frame: pl.DataFrame, verdict: str, first: pl.Series, second: pl.Series) -> pl.Series:
+    """1, 0.5, 0 or null for each row."""
+    if verdict == "result":
+        return numeric_column(frame, verdict)
+    texts = frame.get_column(verdict).cast(pl.String)
+    if verdict == "verdict":
+        return texts.replace_strict(_RESULT_OF_WORD, default=None, return_dtype=pl.Float64)
+    sides = pl.DataFrame({"winner": texts, "first": first, "second": second})
+    won, lost = (pl.col("winner") == pl.col(side) for side in ("first", "second"))
+    return sides.select(pl.when(won).then(pl.lit(1.0)).when(lost).then(pl.lit(0.0))).to_series()
 
 
 __all__ = [
