@@ -25,11 +25,15 @@ def test_a_definition_is_plain_and_without_paths(tmp_path):
         system="Be kind",
         models=[{"model": "openai/gpt-4.1", "temperature": 0, "key": "LAB"}],
     )
-    assert definition(study) == {
+    assert definition(study)["stages"]["generate"] == {
         "task": "generate",
+        "of": None,
+        "when": None,
+        "take": None,
         "templates": {"mine": {"text": "Text: {text}", "votes_from": 0}},
         "messages": None,
         "system": "Be kind",
+        "turns": None,
         "arms": {
             "mine__openai__gpt-4.1__default__forward": {
                 "template": "mine",

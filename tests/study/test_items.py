@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from overnight.core.ask import Item
 from overnight.core.errors import StudyError
 from overnight.study.files import TextFolder
-from overnight.study.items import ItemSource, Needs, SeenIds, open_items
+from overnight.study.items import ItemSource, SeenIds, open_items
 from overnight.study.origin import Origin
 from study.writing import complaint
 
@@ -385,7 +385,7 @@ def test_equal_hashes_are_not_equal_ids():
         def _id(self, number, fields):
             return fields["ID"]
 
-    source = Source(Rows(), "ID", Needs()).read()
+    source = Source(Rows(), "ID", ()).read()
     assert [next(source).id, next(source).id] == ["a", "b"]
     assert (
         complaint(lambda: next(source))

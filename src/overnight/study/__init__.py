@@ -1,6 +1,8 @@
 """Studies: what a researcher writes, and what it comes to."""
 
 from overnight.study.arms import Grid, GridRule
+from overnight.study.budget import Budget
+from overnight.study.handing_on import HANDED_ON
 from overnight.study.identity import differences
 from overnight.study.items import ItemSource
 from overnight.study.models import ModelEntry
@@ -10,7 +12,9 @@ from overnight.study.resolved import Resolved, ResolvedStage, definition, resolv
 from overnight.study.study import Study
 
 __all__ = [
+    "HANDED_ON",
     "BatchSettings",
+    "Budget",
     "Grid",
     "GridRule",
     "ItemSource",

@@ -56,7 +56,7 @@ def parse_document(text: str, name: str, folder: Path) -> Document:
         raise StudyError(f"{name}: nested too deeply") from None
     if value is None:
         raise StudyError(f"{name}: the study is empty")
-    return Document(value, Origin(name, folder, reading.keys, reading.values))
+    return Document(value, Origin(name, folder, reading.keys, reading.values, reading.numbers))
 
 
 class _Reading:
@@ -65,6 +65,8 @@ class _Reading:
     def __init__(self, name: str) -> None:
         self.keys: dict[Route, Mark] = {}
         self.values: dict[Route, Mark] = {}
+        # Money is read from the digits themselves: a float has no place for every cent.
+        self.numbers: dict[Route, str] = {}
         self._name = name
         self._open: set[int] = set()
         self._count = 0
@@ -75,6 +77,8 @@ class _Reading:
             raise self._error(node, "the aliases stand for too many values")
         self.values.setdefault(route, _mark(node.start_mark))
         if isinstance(node, yaml.ScalarNode):
+            if node.tag == _TAG + "float":
+                self.numbers[route] = node.value
             return self._scalar(node)
         self._enter(node)
         if isinstance(node, yaml.MappingNode):

@@ -1,46 +1,40 @@
 """What defines a study's questions, and in which way two versions of a study differ."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
-from overnight.study.arms import Branch
-from overnight.study.prompts import Prompts
+from overnight.study.drafts import Draft
+from overnight.study.handing_on import taken_by, when_of
+from overnight.study.items import ItemSource
 from overnight.tasks.generate import vote_starts
 
 Definition = dict[str, Any]
 
 _SHOWN = 60
 # Fields of the definition that may not change at all; what they are called in the study.
-_FIXED = ("task", "messages", "system", "id", "seed", "dedupe")
+_FIXED = ("task", "of", "when", "take", "messages", "system", "turns", "id", "seed", "dedupe")
 
 
-class Asking(Protocol):
-    """The part of a stage that defines its questions."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def replicates(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def dedupe(self) -> bool: ...
-
-
-def define(stage: Asking, prompts: Prompts, branches: Sequence[Branch], id_column: str) -> Definition:
+def define(draft: Draft, sources: Mapping[str, ItemSource]) -> Definition:
     """Canonical plain values: texts rather than the files they came from, and nothing about pace or pay."""
+    stage, prompts = draft.settings, draft.prompts
     votes = vote_starts(prompts.templates)
+    later = stage.of is not None
     return {
-        "task": stage.name,
+        "task": stage.task,
+        "of": stage.of,
+        "when": when_of(stage) if later else None,
+        "take": list(taken_by(stage)) if later else None,
         "templates": {
             name: {"text": template.text, "votes_from": votes[name]} for name, template in prompts.templates.items()
         },
         "messages": prompts.messages,
         "system": prompts.system.text if prompts.system else None,
-        "arms": {branch.arm.name: branch.definition for branch in branches},
-        "id": id_column,
+        "turns": stage.turns,
+        "arms": {branch.arm.name: branch.definition for branch in draft.branches},
+        "id": None if later else sources[stage.name].id_column,
         "replicates": stage.replicates,
         "seed": stage.seed,
         "dedupe": stage.dedupe,
@@ -49,10 +43,42 @@ def define(stage: Asking, prompts: Prompts, branches: Sequence[Branch], id_colum
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """A sentence for each change that is more than an addition; empty when the run can go on or grow."""
-    return list(_differences(old, new))
+    before, now = _stages(old), _stages(new)
+    if len(before) == len(now) == 1:
+        return list(_single_differences(before, now))
+    sentences = list(_order_differences(list(before), list(now)))
+    for name in filter(now.__contains__, before):
+        sentences += [f"stage '{name}': {sentence}" for sentence in _stage_differences(before[name], now[name])]
+    return sentences
 
 
-def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+def _stages(definition: Mapping[str, Any]) -> Mapping[str, Any]:
+    """By name. Runs of the first version remember their only stage without a list around it."""
+    stages: Mapping[str, Any] = definition.get("stages") or {definition["task"]: definition}
+    return stages
+
+
+def _single_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """A stage that is alone goes by its task, and needs no name in the sentences."""
+    ((name, old),), ((other, new),) = before.items(), now.items()
+    if name != other and old["task"] == new["task"]:
+        yield f"stages: '{name}' is gone"
+    yield from _stage_differences(old, new)
+
+
+def _order_differences(before: Sequence[str], now: Sequence[str]) -> Iterator[str]:
+    """New stages come at the end: results are in the order of stages."""
+    for name in before:
+        if name not in now:
+            yield f"stages: '{name}' is gone"
+    kept = [name for name in before if name in now]
+    for name, other in zip(kept, now, strict=False):
+        if name != other:
+            yield f"stages: '{other}' is now listed before '{name}'; list it after"
+            return
+
+
+def _stage_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     for field in _FIXED:
         if old.get(field) != new.get(field):
             yield _changed(field, old.get(field), new.get(field))

@@ -1,7 +1,7 @@
 """The items of a study: a stream that can be read again, with ids that are text and unique."""
 
 from array import array
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,28 +15,40 @@ from overnight.study.origin import Origin
 _FILE_KINDS = (".csv", ".tsv", ".jsonl", ".parquet", ".txt")
 
 
-class Needs(NamedTuple):
-    """What a study asks of each item: the columns of its templates, or the one that holds messages."""
+class MessagesColumn:
+    """The column that holds conversations: it can be missing just as a template's can."""
 
-    templates: tuple[Template, ...] = ()
-    messages: str | None = None
-
-    def columns(self) -> frozenset[str]:
-        asked = frozenset(name for template in self.templates for name in template.names)
-        return asked if self.messages is None else asked | {self.messages}
+    def __init__(self, column: str) -> None:
+        self.names = (column,)
 
     def missing(self, columns: Collection[str]) -> str | None:
-        """What is wrong with items of these columns; None when all is well."""
-        if self.messages is not None and self.messages not in columns:
-            known = f"{columns_text(columns)}{nearest_column(self.messages, columns)}"
-            return f"`messages` asks for '{self.messages}', which is no column of the items; {known}"
-        return next(filter(None, (template.missing(columns) for template in self.templates)), None)
+        """What is wrong when the items have these columns and no others; None when all is well."""
+        (column,) = self.names
+        if column in columns:
+            return None
+        known = f"{columns_text(columns)}{nearest_column(column, columns)}"
+        return f"`messages` asks for '{column}', which is no column of the items; {known}"
+
+
+class Need(NamedTuple):
+    """What is asked of each item. `given` are names that are known without it; `stage` is who asks, if not its own."""
+
+    asking: Template | MessagesColumn
+    given: tuple[str, ...] = ()
+    stage: str | None = None
+
+    def columns(self) -> frozenset[str]:
+        return frozenset(self.asking.names) - frozenset(self.given)
+
+    def missing(self, columns: Collection[str]) -> str | None:
+        """What is wrong with an item of these columns; None when all is well."""
+        return self.asking.missing(tuple(dict.fromkeys((*columns, *self.given))))
 
 
 class ItemSource:
     """Items of one table, in constant memory but for a few bytes that each id leaves behind."""
 
-    def __init__(self, rows: Rows, id_column: str, needs: Needs) -> None:
+    def __init__(self, rows: Rows, id_column: str, needs: Sequence[Need]) -> None:
         self.name = rows.name
         self.id_column = id_column
         self.columns = rows.columns
@@ -45,13 +57,15 @@ class ItemSource:
 
     def read(self) -> Iterator[Item]:
         seen = SeenIds()
-        needed = self._needs.columns() if self.columns is None else frozenset()
+        needed: frozenset[str] = frozenset()
+        if self.columns is None:
+            needed = needed.union(*(need.columns() for need in self._needs))
         for number, fields in self._rows:
             item = Item(self._id(number, fields), fields)
             if not seen.add(item.id):
                 self._refuse_duplicate(item.id, number)
             if not needed <= fields.keys():
-                raise StudyError(f"{self._rows.place(number)}: {self._needs.missing(fields.keys())}")
+                self._refuse_missing(number, fields)
             if self._is_empty(fields):
                 place = self._rows.place(number)
                 raise StudyError(f"{place}: the item '{item.id}' is empty: it has nothing but its id")
@@ -70,6 +84,12 @@ class ItemSource:
             near = nearest_column(self.id_column, fields.keys())
             problem = f"is missing; {columns_text(fields.keys())}{near}"
         raise StudyError(f"{self._rows.place(number)}: the id, column '{self.id_column}', {problem}")
+
+    def _refuse_missing(self, number: int, fields: Row) -> None:
+        for need in self._needs:
+            if problem := need.missing(fields.keys()):
+                asker = f"stage '{need.stage}': " if need.stage else ""
+                raise StudyError(f"{self._rows.place(number)}: {asker}{problem}")
 
     def _refuse_duplicate(self, item_id: str, number: int) -> None:
         """Two ids may leave the same mark: only a second look at the rows before this one can tell."""
@@ -139,7 +159,7 @@ def check_items(items: Any, origin: Origin) -> None:
     raise origin.error(("items",), f"wanted {wanted}, found {type(items).__name__}")
 
 
-def open_items(items: Any, id_column: str | None, origin: Origin, needs: Needs = Needs()) -> ItemSource:  # noqa: B008 - frozen
+def open_items(items: Any, id_column: str | None, origin: Origin, needs: Sequence[Need] = ()) -> ItemSource:
     """A file's header is read here; its rows are not."""
     rows = _rows(items, origin)
     if isinstance(rows, TextLines | TextFolder) and id_column is not None:

@@ -20,14 +20,24 @@ class Origin:
         folder: Path = Path(),
         keys: Mapping[Route, Mark] | None = None,
         values: Mapping[Route, Mark] | None = None,
+        numbers: Mapping[Route, str] | None = None,
+        within: Route = (),
     ) -> None:
+        """`within` is the part of the study that all routes begin at."""
         self.name = name
         self.folder = folder
         self._keys = keys or {}
         self._values = values or {}
+        self._numbers = numbers or {}
+        self._within = within
 
     def __repr__(self) -> str:
         return f"Origin({self.name!r})"
+
+    def inside(self, route: Route) -> "Origin":
+        """A part of the study, which speaks of itself as the whole does."""
+        within = (*self._within, *route)
+        return Origin(self.name, self.folder, self._keys, self._values, self._numbers, within)
 
     def error(self, route: Route, message: str, kind: type[StudyError] = StudyError) -> StudyError:
         """`essay.yaml:7:16: models[1].temperature: message`, or without the numbers."""
@@ -35,20 +45,26 @@ class Origin:
 
     def key_error(self, parent: Route, key: str, message: str) -> StudyError:
         """The same about a key itself, which is not part of the study."""
-        place = _placed(self.name, self._keys.get((*parent, key)))
-        return StudyError(": ".join(part for part in (place, route_text(parent), message) if part))
+        whole = (*self._within, *parent)
+        place = _placed(self.name, self._keys.get((*whole, key)))
+        return StudyError(": ".join(part for part in (place, route_text(whole), message) if part))
 
     def unknown_key(self, parent: Route, key: str, known: Collection[str]) -> StudyError:
         return self.key_error(parent, key, f"unknown key '{key}'{nearest(key, known)}")
 
     def at(self, route: Route) -> str:
         """The place of a value: its own mark, or that of what it is part of."""
-        place = _placed(self.name, self._mark(route))
-        return f"{place}: {route_text(route)}" if route else place
+        whole = (*self._within, *route)
+        place = _placed(self.name, self._mark(whole))
+        return f"{place}: {route_text(whole)}" if whole else place
 
     def path(self, written: str | Path) -> Path:
         """A file named in the study: relative to the study's own folder."""
         return self.folder / written
+
+    def number_text(self, route: Route) -> str | None:
+        """A number with a point or an exponent, in the file's own digits."""
+        return self._numbers.get((*self._within, *route))
 
     def _mark(self, route: Route) -> Mark | None:
         for length in range(len(route), -1, -1):

@@ -42,10 +42,22 @@ def check_poll(poll: PollSettings | None, origin: Origin) -> None:
 
 
 def timeout_seconds(timeout: str | float, origin: Origin) -> float:
-    try:
-        seconds = seconds_of(timeout)
-    except StudyError as error:
-        raise origin.error(("timeout",), str(error).removeprefix("duration: ")) from None
+    seconds = _seconds(timeout, origin, "timeout")
     if seconds <= 0:
         raise origin.error(("timeout",), f"{seconds:g} seconds is no time at all; write something like 90s, 10m, 24h")
     return seconds
+
+
+def gather_seconds(gather: str | float, origin: Origin) -> float:
+    """None at all means that nothing waits for company."""
+    seconds = _seconds(gather, origin, "gather")
+    if seconds < 0:
+        raise origin.error(("gather",), f"{seconds:g} is less than 0 seconds")
+    return seconds
+
+
+def _seconds(duration: str | float, origin: Origin, field: str) -> float:
+    try:
+        return seconds_of(duration)
+    except StudyError as error:
+        raise origin.error((field,), str(error).removeprefix("duration: ")) from None

@@ -8,6 +8,7 @@ import msgspec
 from overnight.core.template import Template
 from overnight.study.origin import Origin, Route
 from overnight.study.utf8 import read_text
+from overnight.tasks.generate import turn_templates
 
 _WAYS = ("prompt", "templates", "messages")
 
@@ -30,6 +31,8 @@ class Asked(Protocol):
     def messages(self) -> str | None: ...
     @property
     def system(self) -> str | None: ...
+    @property
+    def turns(self) -> Sequence[str] | None: ...
 
 
 class Prompts(NamedTuple):
@@ -39,6 +42,7 @@ class Prompts(NamedTuple):
     routes: dict[str, Route]
     messages: str | None
     system: Template | None
+    turns: tuple[Template, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -54,6 +58,8 @@ def check_prompts(asked: Asked, origin: Origin) -> None:
         raise origin.error((), f"wanted one of `prompt`, `templates` and `messages`, found {found}")
     if asked.templates is not None and not asked.templates:
         raise origin.error(("templates",), "the list is empty")
+    if asked.turns is not None and not asked.turns:
+        raise origin.error(("turns",), "the list is empty")
     if asked.messages is not None and not asked.messages.strip():
         raise origin.error(("messages",), "wanted the name of a column")
     for route, text in _texts(asked):
@@ -69,7 +75,7 @@ def _texts(asked: Asked) -> list[tuple[Route, str]]:
             texts += [(("templates", index, "name"), entry.name), (("templates", index, "text"), entry.text)]
         else:
             texts.append((("templates", index), entry))
-    return texts
+    return texts + [(("turns", index), text) for index, text in enumerate(asked.turns or ())]
 
 
 def _check_text(text: str, origin: Origin, route: Route) -> None:
@@ -81,7 +87,7 @@ def read_prompts(asked: Asked, origin: Origin) -> Prompts:
     templates: dict[str, Template] = {}
     routes: dict[str, Route] = {}
     if asked.prompt is not None:
-        _refuse_file_name(asked.prompt, origin)
+        _refuse_file_name(asked.prompt, origin, ("prompt",), "to use a file write templates: [{name}]")
         templates["prompt"] = Template(asked.prompt)
         routes["prompt"] = ("prompt",)
     for index, entry in enumerate(asked.templates or ()):
@@ -93,7 +99,9 @@ def read_prompts(asked: Asked, origin: Origin) -> Prompts:
         templates[template.name] = template
         routes[template.name] = route
     system = None if asked.system is None else Template(asked.system, "system")
-    return Prompts(templates, routes, asked.messages, system)
+    for index, text in enumerate(asked.turns or ()):
+        _refuse_file_name(text, origin, ("turns", index), "turns are written in place")
+    return Prompts(templates, routes, asked.messages, system, turn_templates(asked.turns or ()))
 
 
 def _read_template(entry: str | TemplateEntry, origin: Origin, route: Route) -> Template:
@@ -108,9 +116,8 @@ def _read_template(entry: str | TemplateEntry, origin: Origin, route: Route) -> 
     return Template(text, path.stem)
 
 
-def _refuse_file_name(prompt: str, origin: Origin) -> None:
+def _refuse_file_name(text: str, origin: Origin, route: Route, way_out: str) -> None:
     """A file's name sent as the question itself would cost as much as the right one."""
-    name = prompt.strip()
+    name = text.strip()
     if "\n" not in name and name.endswith((".txt", ".md")) and " " not in name:
-        way_out = f"to use a file write templates: [{name}]"
-        raise origin.error(("prompt",), f"'{name}' would be sent as it stands; {way_out}")
+        raise origin.error(route, f"'{name}' would be sent as it stands; {way_out.format(name=name)}")

@@ -1,28 +1,38 @@
 """A study made ready: files read, models found at their providers, arms named, items opened."""
 
+from pathlib import Path
+
 import msgspec
 
 from overnight.core.ask import Arm
-from overnight.core.template import Template
-from overnight.study.arms import Branch, build_arms
+from overnight.study.budget import Budget
+from overnight.study.drafts import Draft, draft_stage
+from overnight.study.handing_on import When, taken_by, when_of
 from overnight.study.identity import Definition, define
-from overnight.study.items import ItemSource, Needs, open_items
-from overnight.study.models import resolve_models
-from overnight.study.origin import Origin, Route
-from overnight.study.pace import BatchSettings, PollSettings, timeout_seconds
-from overnight.study.prompts import Prompts, read_prompts
-from overnight.study.study import Settings, Study, read_settings
+from overnight.study.items import ItemSource
+from overnight.study.origin import Origin
+from overnight.study.pace import BatchSettings, PollSettings, gather_seconds, timeout_seconds
+from overnight.study.sources import hidden_columns, open_sources
+from overnight.study.study import Header, Study, read_settings
 from overnight.tasks._contract import Task
 from overnight.tasks.generate import Generate
 
 
 class ResolvedStage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """One stage with everything the engine needs; `notes` are what the user should know before paying."""
+    """One stage with everything the engine needs; `notes` are what the user should know before paying.
+
+    Its items are a table of its own, or the rows of the stage `of`: those with a status that `take` names, each
+    when it has landed, or all of them when that stage is done.
+    """
 
     name: str
     task: Task
     arms: tuple[Arm, ...]
-    items: ItemSource
+    items: ItemSource | None
+    of: str | None
+    when: When
+    take: tuple[str, ...]
+    gather_seconds: float
     replicates: int
     seed: int
     dedupe: bool
@@ -38,6 +48,8 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     name: str
     stages: tuple[ResolvedStage, ...]
     definition: Definition
+    budget: Budget | None
+    prices: Path | None
 
 
 def definition(study: Study) -> Definition:
@@ -47,72 +59,59 @@ def definition(study: Study) -> Definition:
 
 def resolve(study: Study) -> Resolved:
     """Raises a StudyError for everything that is wrong with the study and can be known before it is sent."""
-    origin = study.origin
-    settings = read_settings(study)
-    prompts = read_prompts(settings, origin)
-    candidates, notes = resolve_models(settings.models, origin)
-    branches = build_arms(settings.task, prompts.names, candidates, settings.grid, origin)
-    systems, routes = _systems(branches, prompts)
-    items = _opened(settings, prompts, routes, origin)
-    arms = tuple(branch.arm for branch in branches)
+    header, written, origins, budget = read_settings(study)
+    drafts = [draft_stage(stage, origin) for stage, origin in zip(written, origins, strict=True)]
+    sources = open_sources(drafts)
+    stages = tuple(_resolved(draft, sources[draft.settings.name], header, study.origin) for draft in drafts)
+    return Resolved(
+        name=header.name,
+        stages=stages if len(stages) == 1 else tuple(_with_its_name(stage) for stage in stages),
+        definition={"stages": {draft.settings.name: define(draft, sources) for draft in drafts}},
+        budget=budget,
+        prices=_prices(header, study.origin),
+    )
+
+
+def _resolved(draft: Draft, source: ItemSource, header: Header, origin: Origin) -> ResolvedStage:
+    settings, prompts = draft.settings, draft.prompts
+    arms = tuple(branch.arm for branch in draft.branches)
     task = Generate(
         arms,
         templates=prompts.templates,
         messages=prompts.messages,
-        systems=systems,
+        systems=draft.systems,
+        turns=prompts.turns,
         replicates=settings.replicates,
     )
-    stage = ResolvedStage(
-        name=settings.task,
+    gather = header.gather if settings.gather is None else settings.gather
+    return ResolvedStage(
+        name=settings.name,
         task=task,
         arms=arms,
-        items=items,
+        items=source if settings.of is None else None,
+        of=settings.of,
+        when=when_of(settings),
+        take=taken_by(settings),
+        gather_seconds=gather_seconds(gather, draft.origin),
         replicates=settings.replicates,
         seed=settings.seed,
         dedupe=settings.dedupe,
-        batch=settings.batch or BatchSettings(),
-        poll=settings.poll or PollSettings(),
-        timeout_seconds=timeout_seconds(settings.timeout, origin),
-        notes=(*notes, *_constant_templates(prompts)),
+        batch=settings.batch or header.batch or BatchSettings(),
+        poll=header.poll or PollSettings(),
+        timeout_seconds=timeout_seconds(header.timeout, origin),
+        notes=(*draft.notes, *hidden_columns(draft, source.columns or ())),
     )
-    defined = define(stage, prompts, branches, items.id_column)
-    return Resolved(name=settings.name, stages=(stage,), definition=defined)
 
 
-def _systems(branches: list[Branch], prompts: Prompts) -> tuple[dict[str, Template], dict[Route, Template]]:
-    """The system text of each arm that has one, by the arm's name; and each by its place in the study."""
-    by_place: dict[Route, Template] = {}
-    by_arm: dict[str, Template] = {}
-    for branch in branches:
-        route: Route = ("system",)
-        template = prompts.system
-        if branch.system is not None:
-            route = ("models", branch.entry, "system")
-            template = by_place.get(route) or Template(branch.system, "system")
-        if template:
-            by_place[route] = template
-            by_arm[branch.arm.name] = template
-    return by_arm, by_place
+def _with_its_name(stage: ResolvedStage) -> ResolvedStage:
+    """Among several, each note says whose it is."""
+    return msgspec.structs.replace(stage, notes=tuple(f"{stage.name}: {note}" for note in stage.notes))
 
 
-def _opened(settings: Settings, prompts: Prompts, systems: dict[Route, Template], origin: Origin) -> ItemSource:
-    """The items, with the columns checked that are known by now, and the first row read to see that it can be."""
-    asking = {prompts.routes[name]: template for name, template in prompts.templates.items()} | systems
-    needs = Needs(tuple(asking.values()), prompts.messages)
-    items = open_items(settings.items, settings.id, origin, needs)
-    if items.columns is not None:
-        for route, template in asking.items():
-            if problem := template.missing(items.columns):
-                raise origin.error(route, problem)
-        if problem := needs.missing(items.columns):
-            raise origin.error(("messages",), problem)
-    next(items.read())
-    return items
-
-
-def _constant_templates(prompts: Prompts) -> list[str]:
-    return [
-        f"template '{name}' names no column: every item is asked the same"
-        for name, template in prompts.templates.items()
-        if not template.names
-    ]
+def _prices(header: Header, origin: Origin) -> Path | None:
+    if header.prices is None:
+        return None
+    path = origin.path(header.prices)
+    if not path.is_file():
+        raise origin.error(("prices",), f"{path}: no such file")
+    return path

@@ -1,55 +1,62 @@
 """The researcher's study: what was written, checked as strictly in a program as in a file."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from overnight.core.errors import UnknownName, nearest
-from overnight.study.arms import Grid, check_grid
+from overnight.core.errors import nearest
+from overnight.study.arms import Grid
+from overnight.study.budget import Budget, read_budget
 from overnight.study.document import read_document
+from overnight.study.handing_on import check_order
 from overnight.study.items import check_items
-from overnight.study.models import ModelEntry, check_models
+from overnight.study.models import ModelEntry
 from overnight.study.origin import Origin
-from overnight.study.pace import BatchSettings, PollSettings, check_batch, check_poll, timeout_seconds
-from overnight.study.prompts import TemplateEntry, check_prompts
+from overnight.study.pace import BatchSettings, PollSettings, check_batch, check_poll, gather_seconds, timeout_seconds
+from overnight.study.prompts import TemplateEntry
 from overnight.study.shape import found_text, plain_settings, shaped
-from overnight.tasks import check_task
-from overnight.tasks.generate import MOST_REPLICATES
+from overnight.study.stage import LATER_STAGE_KEYS, StageSettings, check_name, read_stage, shaped_stage
 
 # Keys and modes that later versions have. To take them in silence would promise what is not done.
-LATER_KEYS = (
-    *("stages", "of", "spec", "inputs", "trait", "pairs", "ties", "design", "levels", "control"),
-    *("deadline", "spill", "budget", "notify", "buckets"),
-)
+LATER_KEYS = (*LATER_STAGE_KEYS, "deadline", "spill", "notify", "buckets")
 LATER_MODES = ("live", "auto")
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _REQUIRED = ("name", "task", "items", "models")
+# Keys that only a stage of a list can have.
+_LISTED_ONLY = ("of", "when", "take")
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_defaults=True):
-    """One stage with a name. `items` is a path, a polars or pandas frame, or a list of mappings."""
+    """One stage with a name, or a list of stages. `items` is a path, a polars or pandas frame, or a list of mappings.
+
+    `stages` holds mappings with the keys of a stage; what is a stage's own is then written there.
+    """
 
     name: str
-    task: str
-    items: Any
-    models: Sequence[str | ModelEntry | Mapping[str, Any]]
+    task: str | None = None
+    items: Any = None
+    models: Sequence[str | ModelEntry | Mapping[str, Any]] | None = None
     id: str | None = None
     prompt: str | None = None
     templates: Sequence[str | Path | TemplateEntry | Mapping[str, Any]] | None = None
     messages: str | None = None
     system: str | None = None
+    turns: Sequence[str] | None = None
     grid: Grid | Mapping[str, Any] | None = None
     replicates: int = 1
     seed: int = 0
     dedupe: bool = True
+    stages: Sequence[Mapping[str, Any]] | None = None
     mode: str = "batch"
     batch: BatchSettings | Mapping[str, Any] | None = None
+    gather: str | float = "10m"
     poll: PollSettings | Mapping[str, Any] | None = None
     timeout: str | float = "24h"
+    budget: float | Decimal | Mapping[str, Any] | None = None
+    prices: str | Path | None = None
     # Where it was written: for messages, and for the paths in it.
     origin: Origin = msgspec.field(default_factory=Origin)
 
@@ -69,74 +76,115 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_defau
         if not isinstance(mapping, Mapping):
             wanted = "wanted keys such as name, task, items and models"
             raise origin.error((), f"{wanted}, found {found_text(mapping)}")
-        for key in mapping:
-            if key in LATER_KEYS:
-                raise origin.key_error((), key, f"`{key}` is not part of this version")
-            if key not in Settings.__struct_fields__:
-                raise origin.unknown_key((), str(key), Settings.__struct_fields__)
-        for key in _REQUIRED:
-            if key not in mapping:
-                raise origin.error((), f"`{key}` is missing")
+        _check_keys(mapping, origin)
         return cls(**mapping, origin=origin)
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """A study's fields in the only types that are right: what `Study` accepts in more than one form."""
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """What a study says of all its stages, in the only types that are right."""
 
     name: str
-    task: str
-    items: Any
-    models: list[str | ModelEntry]
-    id: str | None
-    prompt: str | None
-    templates: list[str | TemplateEntry] | None
-    messages: str | None
-    system: str | None
-    grid: Grid | None
-    replicates: int
-    seed: int
-    dedupe: bool
     mode: str
     batch: BatchSettings | None
+    gather: str | float
     poll: PollSettings | None
     timeout: str | float
+    prices: str | None
+
+
+class Settings(NamedTuple):
+    """A study in parts: each stage with the place it was written at."""
+
+    header: Header
+    stages: tuple[StageSettings, ...]
+    origins: tuple[Origin, ...]
+    budget: Budget | None
+
+
+# Fields of a study that are its only stage's, where there is no list of stages.
+FLAT_KEYS = tuple(
+    field
+    for field in Study.__struct_fields__
+    if field in StageSettings.__struct_fields__ and field not in Header.__struct_fields__
+)
+
+
+def _check_keys(mapping: Mapping[Any, Any], origin: Origin) -> None:
+    known = [field for field in Study.__struct_fields__ if field != "origin"]
+    for key in mapping:
+        if key in LATER_KEYS:
+            raise origin.key_error((), key, f"`{key}` is not part of this version")
+        if key in _LISTED_ONLY:
+            raise origin.key_error((), key, f"`{key}` is for a stage of a list; write it under `stages`")
+        if key not in known:
+            raise origin.unknown_key((), str(key), known)
+    if "stages" in mapping:
+        _refuse_flat((key for key in mapping if key in FLAT_KEYS), origin)
+    for key in ("name",) if "stages" in mapping else _REQUIRED:
+        if key not in mapping:
+            raise origin.error((), f"`{key}` is missing")
+
+
+def _refuse_flat(keys: Iterable[str], origin: Origin) -> None:
+    for key in keys:
+        raise origin.key_error((), key, f"`{key}` cannot stand beside `stages`; write it in the stage it is for")
 
 
 def read_settings(study: Study) -> Settings:
     """Everything that can be known of a study without opening a file or asking a provider."""
     origin = study.origin
-    check_items(study.items, origin)
-    written = {
-        field: plain_settings(getattr(study, field), origin, (field,))
-        for field in Settings.__struct_fields__
-        if field != "items"
-    }
-    settings = shaped({**written, "items": study.items}, Settings, origin)
-    _check_header(settings, origin)
-    check_prompts(settings, origin)
-    check_models(settings.models, origin)
-    check_grid(settings.grid, origin)
-    check_batch(settings.batch, origin)
-    check_poll(settings.poll, origin)
-    timeout_seconds(settings.timeout, origin)
-    return settings
+    header = _read_header(study, origin)
+    stages, origins = _flat(study) if study.stages is None else _listed(study)
+    budget = read_budget(study.budget, [stage.name for stage in stages], origin)
+    return Settings(header, stages, origins, budget)
 
 
-def _check_header(settings: Settings, origin: Origin) -> None:
-    if not _NAME.fullmatch(settings.name):
-        allowed = "up to 100 letters, digits, dots, dashes and underscores, the first a letter or digit"
-        raise origin.error(("name",), f"{found_text(settings.name)} cannot name a run; wanted {allowed}")
-    try:
-        check_task(settings.task)
-    except UnknownName as error:
-        raise origin.error(("task",), str(error), UnknownName) from None
-    if settings.id is not None and not settings.id:
-        raise origin.error(("id",), "wanted the name of a column")
-    if not 1 <= settings.replicates <= MOST_REPLICATES:
-        raise origin.error(("replicates",), f"{settings.replicates} is not between 1 and {MOST_REPLICATES}")
-    if settings.seed < 0:
-        raise origin.error(("seed",), f"{settings.seed} is less than 0")
-    if settings.mode in LATER_MODES:
-        raise origin.error(("mode",), f"`{settings.mode}` is not part of this version; write batch")
-    if settings.mode != "batch":
-        raise origin.error(("mode",), f"wanted batch, found '{settings.mode}'{nearest(settings.mode, ['batch'])}")
+def _read_header(study: Study, origin: Origin) -> Header:
+    fields = Header.__struct_fields__
+    header = shaped({name: plain_settings(getattr(study, name), origin, (name,)) for name in fields}, Header, origin)
+    check_name(header.name, "a run", origin)
+    if header.mode in LATER_MODES:
+        raise origin.error(("mode",), f"`{header.mode}` is not part of this version; write batch")
+    if header.mode != "batch":
+        raise origin.error(("mode",), f"wanted batch, found '{header.mode}'{nearest(header.mode, ['batch'])}")
+    check_batch(header.batch, origin)
+    check_poll(header.poll, origin)
+    timeout_seconds(header.timeout, origin)
+    gather_seconds(header.gather, origin)
+    if header.prices is not None and not header.prices.strip():
+        raise origin.error(("prices",), "wanted the path of a file")
+    return header
+
+
+def _flat(study: Study) -> tuple[tuple[StageSettings, ...], tuple[Origin, ...]]:
+    """The study is its only stage, named after its task."""
+    check_items(study.items, study.origin)
+    written = {field: getattr(study, field) for field in FLAT_KEYS}
+    name = study.task if isinstance(study.task, str) else ""
+    return (shaped_stage({**written, "name": name}, study.origin),), (study.origin,)
+
+
+def _listed(study: Study) -> tuple[tuple[StageSettings, ...], tuple[Origin, ...]]:
+    origin = study.origin
+    written = study.stages
+    if not isinstance(written, list | tuple):
+        raise origin.error(("stages",), f"wanted a list, found {found_text(written)}")
+    if not written:
+        raise origin.error(("stages",), "the list is empty")
+    _refuse_flat(_changed_fields(study), origin)
+    origins = tuple(origin.inside(("stages", index)) for index in range(len(written)))
+    stages = tuple(read_stage(stage, place) for stage, place in zip(written, origins, strict=True))
+    check_order(stages, origins)
+    return stages, origins
+
+
+def _changed_fields(study: Study) -> list[str]:
+    """What a program gave of a stage's own fields."""
+    found = []
+    defaults = {field.name: field.default for field in msgspec.structs.fields(Study)}
+    for name in FLAT_KEYS:
+        value, default = getattr(study, name), defaults[name]
+        # A frame has no plain answer to whether it differs from something.
+        if value is not None if default is None else value != default:
+            found.append(name)
+    return found

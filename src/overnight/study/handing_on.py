@@ -1,0 +1,99 @@
+"""What one stage hands on to a later one: its rows, as the items of the other."""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol, cast
+
+from overnight.core.errors import UnknownName, nearest
+from overnight.study.origin import Origin, Route
+
+When = Literal["landed", "done"]
+
+# What a template may name of a row that was handed on, besides the columns of its item. These win over columns.
+HANDED_ON: tuple[str, ...] = (
+    *("answer", "thoughts", "item_id", "arm", "provider", "model", "template", "thinking", "replicate", "turn"),
+)
+# Rows that have something to hand on: a failed one has not.
+TAKEABLE: tuple[str, ...] = ("answered", "refused", "truncated")
+
+_WHENS = ("landed", "done")
+_LATER_ONLY = ("when", "take")
+
+
+class Sourced(Protocol):
+    """The part of a stage that is read here."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def items(self) -> object: ...
+    @property
+    def of(self) -> str | None: ...
+    @property
+    def id(self) -> str | None: ...
+    @property
+    def when(self) -> str | None: ...
+    @property
+    def take(self) -> Sequence[str] | None: ...
+
+
+def check_source(stage: Sourced, origin: Origin) -> None:
+    """Items of its own, or the rows of another stage; and what only one of the two can have."""
+    if (stage.items is None) == (stage.of is None):
+        found = "neither" if stage.of is None else "both"
+        raise origin.error((), f"wanted one of `items` and `of`, found {found}")
+    for field in _LATER_ONLY:
+        if stage.of is None and getattr(stage, field) is not None:
+            raise origin.error((field,), "this is for a stage with `of`; one with `items` waits for nothing")
+    if stage.of is not None and stage.id is not None:
+        raise origin.error(("id",), "this is for a stage with `items`; rows of another stage have ids already")
+    _check_when(stage, origin)
+    _check_take(stage, origin)
+
+
+def _check_when(stage: Sourced, origin: Origin) -> None:
+    if stage.when is not None and stage.when not in _WHENS:
+        raise origin.error(("when",), f"wanted landed or done, found '{stage.when}'{nearest(stage.when, _WHENS)}")
+
+
+def _check_take(stage: Sourced, origin: Origin) -> None:
+    take = stage.take
+    if take is None:
+        return
+    if not take:
+        raise origin.error(("take",), "the list is empty")
+    for index, status in enumerate(take):
+        route: Route = ("take", index)
+        if status not in TAKEABLE:
+            wanted = "wanted answered, refused or truncated"
+            raise origin.error(route, f"{wanted}, found '{status}'{nearest(status, TAKEABLE)}")
+        if status in take[:index]:
+            raise origin.error(route, f"{status} is listed twice")
+
+
+def check_order(stages: Sequence[Sourced], origins: Sequence[Origin]) -> None:
+    """Names are unique, also where capitals count for nothing; rows come from a stage that is listed before."""
+    names = [stage.name for stage in stages]
+    for index, (stage, origin) in enumerate(zip(stages, origins, strict=True)):
+        if stage.name.casefold() in (name.casefold() for name in names[:index]):
+            raise origin.error(("name",), f"two stages are called '{stage.name}'")
+        if stage.of is not None and stage.of not in names[:index]:
+            raise _no_source(stage.of, index, names, origin)
+
+
+def _no_source(of: str, index: int, names: Sequence[str], origin: Origin) -> Exception:
+    earlier = names[:index]
+    before = f" (before it: {', '.join(earlier)})" if earlier else "; the first stage needs `items`"
+    if of == names[index]:
+        return origin.error(("of",), f"a stage cannot take its own rows{before}")
+    if of in names:
+        return origin.error(("of",), f"'{of}' comes later; list it before this one{before}")
+    return origin.error(("of",), f"there is no stage '{of}'{nearest(of, earlier)}{before}", UnknownName)
+
+
+def when_of(stage: Sourced) -> When:
+    return cast(When, stage.when or "landed")
+
+
+def taken_by(stage: Sourced) -> tuple[str, ...]:
+    """In one order, whatever the order they were written in."""
+    return tuple(status for status in TAKEABLE if status in (stage.take or ("answered",)))
