@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from cli.shell import clean_environment, write_study
-
 from overnight.cli import main
 
 

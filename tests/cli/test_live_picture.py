@@ -64,7 +64,7 @@ def test_before_anything_is_told():
     assert "getting ready" in drawn()[0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(any_snapshot(), st.sampled_from([20, 40, 80, 120, 200]), st.booleans())
 def test_no_line_is_wider_than_the_terminal(told: Snapshot, width: int, verbose: bool):
     lines = drawn(told, width=width, verbose=verbose)

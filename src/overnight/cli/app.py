@@ -1,9 +1,13 @@
 """The command line as a whole: every verb under its heading, each with its help page."""
 
+import ast
 import inspect
+import textwrap
 from collections.abc import Callable
+from importlib.abc import InspectLoader
 from importlib.util import find_spec
 from itertools import count
+from typing import Any
 
 from cyclopts import App, Group, Parameter
 
@@ -23,6 +27,7 @@ New here? This costs nothing and needs no key:
   overnight run study.yaml --emulate
 """
 _EXAMPLES = "\nExamples:\n"
+_EXAMPLE_WIDTH = 78
 
 RUN = Group("Run", sort_key=1)
 LOOK = Group("Look", sort_key=2)
@@ -46,11 +51,8 @@ _VERBS: tuple[tuple[Group, tuple[Verb, ...]], ...] = (
     (MEND, (deciding.cancel, deciding.adopt, deciding.resolve, deciding.rebuild)),
     (TOOLS, (looking.keys,)),
 )
-_RANK_PAIRS = """\
-Rank things from verdicts on pairs of them, made anywhere.
-
-Reads a CSV, TSV, JSON lines or Parquet file of comparisons and prints strengths with their errors.
-"""
+# Known by name only: they load what `--help` need not.
+_LAZY_VERBS = ((TOOLS, "overnight.cli.rank_pairs", "rank_pairs"),)
 
 
 def build() -> App:
@@ -72,24 +74,44 @@ def build() -> App:
     order = count()
     for group, verbs in _VERBS:
         for verb in verbs:
-            about, _, examples = inspect.cleandoc(verb.__doc__ or "").partition(_EXAMPLES)
-            epilogue = _EXAMPLES.lstrip() + examples
-            app.command(
-                verb,
-                group=group,
-                sort_key=next(order),
-                help=unwrapped(about),
-                help_epilogue=epilogue,
-                usage=_USAGES.get(verb.__name__),
-            )
-    if find_spec("overnight.cli.rank_pairs") is not None:
-        where = "overnight.cli.rank_pairs:rank_pairs"
-        app.command(where, name="rank-pairs", group=TOOLS, sort_key=next(order), help=unwrapped(_RANK_PAIRS))
+            app.command(verb, sort_key=next(order), **_page(group, verb.__name__, verb.__doc__))
+    for group, module, name in _LAZY_VERBS:
+        docstring = _written_docstring(module, name)
+        if docstring is not None:
+            page = _page(group, name, docstring)
+            app.command(f"{module}:{name}", name=name.replace("_", "-"), sort_key=next(order), **page)
     # Its own parser answers --help.
     app.command(emulating.emulator, group=TOOLS, sort_key=next(order), help_flags=(), version_flags=())
     return app
 
 
+def _page(group: Group, name: str, docstring: str | None) -> dict[str, Any]:
+    """A verb's docstring is its help page: what it is for, then examples."""
+    about, _, examples = inspect.cleandoc(docstring or "").partition(_EXAMPLES)
+    return {
+        "group": group,
+        "help": unwrapped(about),
+        "help_epilogue": _EXAMPLES.lstrip() + "\n".join(folded(line) for line in examples.splitlines()),
+        "usage": _USAGES.get(name),
+    }
+
+
+def _written_docstring(module: str, function: str) -> str | None:
+    """The docstring as it stands in the source, which is read and not run; None when there is no such module."""
+    spec = find_spec(module)
+    if spec is None or not isinstance(spec.loader, InspectLoader):
+        return None
+    tree = ast.parse(spec.loader.get_source(module) or "")
+    found = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    return ast.get_docstring(next(found))
+
+
 def unwrapped(text: str) -> str:
     """Paragraphs as single lines: the help page breaks them where the reader's terminal ends."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+def folded(command: str) -> str:
+    """A long example as a shell takes it on several lines."""
+    lines = textwrap.wrap(command, _EXAMPLE_WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+    return " \\\n".join(lines)

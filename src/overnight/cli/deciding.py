@@ -141,5 +141,6 @@ def rebuild(run: OneRun, /, *, flags: Flags = Flags()) -> int:  # noqa: B008 - f
     Examples:
       overnight rebuild essay-quality
     """
-    rows = overnight.rebuild(run, emulate=flags.emulate, runs=flags.runs)
-    return flags.display().show({"run": run, "rows": rows}, f"{run}: tables made anew, {rows:,} rows")
+    with flags.display() as display:
+        rows = overnight.rebuild(run, emulate=flags.emulate, runs=flags.runs)
+    return display.show({"run": run, "rows": rows}, f"{run}: tables made anew, {rows:,} rows")

@@ -134,7 +134,7 @@ class Display:
         return self.show(runs, "", status_pictures.one_run(runs[0], advice, self.paper.width))
 
     def show_log(self, log: pl.DataFrame) -> int:
-        self.paper.write(log.write_json() + "\n" if self._voice.json else log.write_csv())
+        self.paper.write_bytes((log.write_json() + "\n" if self._voice.json else log.write_csv()).encode())
         return 0
 
     def show_results(self, frame: pl.DataFrame, run: str, output: Path | None, *, failed: bool) -> int:
@@ -142,7 +142,7 @@ class Display:
             document = {"run": run, "rows": frame.height, "output": str(output)}
             return self.show(document, f"{run}: wrote {frame.height:,} rows to {output}")
         if self._voice.json:
-            self.paper.write(frame.write_json() + "\n")
+            self.paper.write_bytes(frame.write_json().encode() + b"\n")
             return 0
         last = row_pictures.rows_line(frame, run, failed=failed)
         return self.show(None, last, row_pictures.rows(frame, self.paper.width, failed=failed))

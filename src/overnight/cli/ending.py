@@ -4,28 +4,33 @@
 user; 1 is a fault of our own.
 """
 
+import errno
 import os
 import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO
 
 from overnight.cli.flags import Voice
 from overnight.cli.plain_text import one_line
 from overnight.core.errors import OvernightError
 
+DONE = 0
 FAULT = 1
 WRONG_USE = 2
 STOPPED = 130
+
+# Errors of writing that mean that nobody is there any more: a pipe's reader, a terminal.
+GONE = frozenset({errno.EPIPE, errno.EIO})
 
 
 def exit_code_of(command: Callable[[], int | None], voice: Voice) -> int:
     """Run it. Whatever it raises becomes one line and a code, never a traceback that nobody asked for."""
     try:
-        return command() or 0
+        return command() or DONE
     except OvernightError as error:
         return complain(error, voice)
     except KeyboardInterrupt as error:
@@ -33,7 +38,7 @@ def exit_code_of(command: Callable[[], int | None], voice: Voice) -> int:
     except BrokenPipeError:
         # The reader of our output has left, as `head` does: it has what it wanted.
         leave_pipe(sys.stdout)
-        return 0
+        return DONE
     except OSError as error:
         return _complain(error, str(error), voice, WRONG_USE)
     except Exception as error:  # noqa: BLE001 - the process's edge
@@ -47,9 +52,10 @@ def complain(error: OvernightError, voice: Voice) -> int:
 
 
 def _complain(error: BaseException, text: str, voice: Voice, code: int) -> int:
-    if voice.verbose:
-        traceback.print_exception(error)
-    complain_line(text)
+    with suppress(OSError):
+        if voice.verbose:
+            traceback.print_exception(error)
+        complain_line(text)
     return code
 
 

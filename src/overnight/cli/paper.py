@@ -3,17 +3,22 @@
 A reader that leaves early (`| head`) is no error: from then on nothing is written.
 """
 
+import io
 import os
+import shutil
 import sys
+from collections.abc import Callable
 from typing import IO
 
 import msgspec
 from rich.console import Console, RenderableType
 
-from overnight.cli.ending import leave_pipe
+from overnight.cli.ending import GONE, leave_pipe
 
 # A pipe has no width: nothing is cut or wrapped there.
 _ENDLESS = 100_000
+# Where lines are cut all the same, because the text in them has no end.
+_USUAL = 120
 
 
 def console_on(stream: IO[str]) -> Console:
@@ -33,13 +38,17 @@ class Paper:
     """Where a verb's result goes."""
 
     def __init__(self) -> None:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # What a terminal's character set lacks is spelled out, not an error.
+            sys.stdout.reconfigure(errors="backslashreplace")
         self._console = console_on(sys.stdout)
         self.drawn = is_terminal(sys.stdout)
         self.heard = True
 
     @property
     def width(self) -> int:
-        return self._console.width if self.drawn else int(os.environ.get("COLUMNS") or 120)
+        """Of what is cut to fit: a terminal's, or what its user says, or a usual one."""
+        return self._console.width if self.drawn else shutil.get_terminal_size((_USUAL, 0)).columns
 
     def print(self, *pictures: RenderableType) -> None:
         """Each picture on lines of its own. Strings are left as they are: they may be copied and pasted."""
@@ -51,14 +60,24 @@ class Paper:
 
     def document(self, value: object) -> None:
         """One JSON document."""
-        self.write(msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2).decode() + "\n")
+        self.write_bytes(msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2) + b"\n")
 
     def write(self, text: str) -> None:
+        self._write(lambda: sys.stdout.write(text))
+
+    def write_bytes(self, data: bytes) -> None:
+        """For programs: UTF-8, whatever the terminal's character set is."""
+        sys.stdout.flush()
+        self._write(lambda: sys.stdout.buffer.write(data))
+
+    def _write(self, write: Callable[[], object]) -> None:
         if not self.heard:
             return
         try:
-            sys.stdout.write(text)
+            write()
             sys.stdout.flush()
-        except BrokenPipeError:
+        except OSError as error:
+            if error.errno not in GONE:
+                raise
             self.heard = False
             leave_pipe(sys.stdout)

@@ -37,8 +37,8 @@ def plan(
       overnight plan study.yaml --show 3
       overnight plan study.yaml --write requests/
     """
-    display = flags.display()
-    planned = overnight.plan(
-        study, show=show, write=write, limit=limit, as_name=as_name, emulate=flags.emulate, runs=flags.runs
-    )
+    with flags.display() as display:
+        planned = overnight.plan(
+            study, show=show, write=write, limit=limit, as_name=as_name, emulate=flags.emulate, runs=flags.runs
+        )
     return display.show_plan(planned)

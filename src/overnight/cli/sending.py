@@ -136,6 +136,8 @@ def submit(
                 )
             except OvernightError as error:
                 troubles.append(error)
+            if sent and sent[-1].state == "stopped":
+                break
     codes = [complain(error, flags) for error in troubles]
     return max(display.close(sent), *codes) if codes else display.close(sent)
 

@@ -59,7 +59,7 @@ def batch_words(batch: BatchLine) -> str:
         status = batch.status or "validating"
         return _STATUSES.get(status, one_line(status))
     if batch.state == "ended":
-        return f"ended ({batch.status or 'unknown'}), being fetched"
+        return f"ended ({one_line(batch.status or 'unknown')}), being fetched"
     if batch.state == "uploaded" and batch.message:
         return f"waits: {one_line(batch.message)}"
     if batch.state == "closed":

@@ -1,0 +1,67 @@
+"""Standard output: any character set, any reader, and readers that leave."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.table import Table
+
+from cli.shell import clean_environment
+from overnight.cli.paper import Paper
+
+
+def test_a_pipe_is_neither_cut_nor_padded(capsys: pytest.CaptureFixture[str]):
+    table = Table(box=None, pad_edge=False)
+    table.add_column("name")
+    table.add_column("text")
+    table.add_row("a", "long " * 100)
+    Paper().print(table, "plain [bold]text[/bold] :smile:", "x" * 300)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == f"a     {'long ' * 100}".rstrip()
+    assert lines[2:] == ["plain [bold]text[/bold] :smile:", "x" * 300]
+
+
+def test_a_document_is_json_in_utf8(capfdbinary: pytest.CaptureFixture[bytes]):
+    Paper().document({"path": Path("obst/äpfel"), "n": 1})
+    assert capfdbinary.readouterr().out.decode() == '{\n  "path": "obst/äpfel",\n  "n": 1\n}\n'
+
+
+@pytest.mark.parametrize(("columns", "width"), [("77", 77), ("nonsense", 120), ("", 120)])
+def test_the_width_of_a_pipe(columns: str, width: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(sys, "__stdout__", None)
+    assert Paper().width == width
+
+
+def printing(code: str, **env: str) -> "subprocess.CompletedProcess[bytes]":
+    program = f"from overnight.cli.paper import Paper\npaper = Paper()\n{code}"
+    return subprocess.run(
+        [sys.executable, "-c", program], env=clean_environment(**env), capture_output=True, check=False
+    )
+
+
+def test_a_terminal_without_the_letters():
+    done = printing("paper.print('äpfel …'); paper.document('äpfel')", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == b'\\xe4pfel \\u2026\n"\xc3\xa4pfel"\n'
+
+
+def test_a_reader_that_left_is_noticed_once():
+    program = (
+        "import sys; from overnight.cli.paper import Paper; paper = Paper()\n"
+        "sys.stdin.readline()\n"
+        "paper.write('x' * 100_000); first = paper.heard; paper.write('y'); paper.document([])\n"
+        "sys.exit(7 if first is False else 8)"
+    )
+    ours, theirs = os.pipe()
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env=clean_environment(), stdin=subprocess.PIPE, stdout=theirs,
+        stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        os.close(ours)
+        _, complaint = process.communicate(b"\n", timeout=60)
+    assert process.returncode == 7
+    assert complaint == b""
