@@ -81,15 +81,20 @@ class _Reading:
         return StudyError(f"{self._name}{where}: {message}")
 
     def entries(self, node: yaml.Node) -> Iterable[Entry]:
-        known = {*CATALOGUE_IDS, *(point.name for point in entry_points(group="overnight.providers"))}
         for pattern, (key, value) in self._fields(node, "models and their prices").items():
             provider, _, model = pattern.partition("/")
             if not provider or not model:
                 raise self.error(key, f"wanted provider/model, as in openai/gpt-4.1 or ollama/*, found '{pattern}'")
-            if provider not in known:
-                listed = ", ".join(sorted(known))
-                raise self.error(key, f"unknown provider '{provider}'{nearest(provider, known)} (known: {listed})")
+            if provider not in CATALOGUE_IDS:
+                self._check_provider(provider, key)
             yield self._entry(pattern, value)
+
+    def _check_provider(self, provider: str, key: yaml.Node) -> None:
+        """A name that nobody has would be a price that is never used."""
+        known = {*CATALOGUE_IDS, *(point.name for point in entry_points(group="overnight.providers"))}
+        if provider not in known:
+            listed = ", ".join(sorted(known))
+            raise self.error(key, f"unknown provider '{provider}'{nearest(provider, known)} (known: {listed})")
 
     def _entry(self, pattern: str, node: yaml.Node) -> Entry:
         fields = self._fields(node, "a mapping of prices", ENTRY_KEYS)
