@@ -28,7 +28,6 @@ from overnight.ledger.answers import (
     unanswered_lines,
 )
 from overnight.ledger.folder import DurableFile
-from overnight.ledger.questions import register_pending, settle_pending
 from overnight.ledger.shards import finish_shard, foreign_lines, record
 from overnight.providers._contract import BatchProvider, Counts
 
@@ -152,9 +151,11 @@ class Arrivals:
     def _register(self, db: sqlite3.Connection, file: DurableFile) -> int:
         relative = str(file.path.relative_to(self._scene.folder.path))
         db.execute("DELETE FROM file WHERE path=?", (relative,))
-        number = register_pending(db, file, self._scene.folder)
-        settle_pending(db, number, file)
-        return number
+        # An empty file stays on record too: it is what the provider gave.
+        row = db.execute(
+            "INSERT INTO file(path, bytes, sha256) VALUES(?,?,?) RETURNING id", (relative, file.bytes, file.sha256)
+        ).fetchone()
+        return int(row[0])
 
     async def _stream(self, part: Part, ref: str) -> str | None:
         """Why the download is in doubt, or None."""
