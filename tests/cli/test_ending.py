@@ -62,6 +62,13 @@ def test_advice_names_the_same_place(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().err == "overnight: busy; later: overnight resume --emulate fruit\n"
 
 
+def test_what_may_pass_says_how_to_go_on(capsys: pytest.CaptureFixture[str]):
+    assert exit_code_of(raising(errors.Unavailable("openai does not answer")), Voice()) == 4
+    assert capsys.readouterr().err == (
+        "overnight: openai does not answer; nothing is lost: the same command again goes on from here\n"
+    )
+
+
 def test_a_reader_that_left_is_no_error(capfd: pytest.CaptureFixture[str]):
     assert exit_code_of(raising(BrokenPipeError()), Voice()) == 0
     assert capfd.readouterr().err == ""

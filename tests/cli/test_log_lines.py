@@ -61,6 +61,16 @@ def test_a_new_guess_at_the_time_left_is_no_news():
     assert len(lines_of(paper)) == 1
 
 
+def test_trouble_is_told_at_once_when_it_begins_and_ends():
+    paper, clock = io.StringIO(), Watch()
+    lines = LogLines(paper, monotonic=clock)
+    for trouble in (None, "HTTP 503", "HTTP 502", None):
+        lines.tell(snapshot(trouble=trouble))
+        clock.now += 1
+    counts = "120/300 settled, 2 failed"
+    assert lines_of(paper) == [counts, f"{counts}, HTTP 503", counts]
+
+
 def test_several_runs_are_told_apart():
     paper = io.StringIO()
     lines = LogLines(paper)

@@ -16,7 +16,7 @@ from typing import IO
 
 from overnight.cli.flags import Voice
 from overnight.cli.plain_text import one_line
-from overnight.core.errors import OvernightError
+from overnight.core.errors import OutOfCredit, OvernightError, Throttled, Unavailable
 
 DONE = 0
 FAULT = 1
@@ -48,7 +48,9 @@ def exit_code_of(command: Callable[[], int | None], voice: Voice) -> int:
 
 def complain(error: OvernightError, voice: Voice) -> int:
     """One line for the operator, where it came from if they asked; the exit code."""
-    return _complain(error, voice.typed(str(error)), voice, error.exit_code)
+    passing = isinstance(error, Throttled | Unavailable | OutOfCredit)
+    advice = "; nothing is lost: the same command again goes on from here" if passing else ""
+    return _complain(error, voice.typed(str(error)) + advice, voice, error.exit_code)
 
 
 def _complain(error: BaseException, text: str, voice: Voice, code: int) -> int:

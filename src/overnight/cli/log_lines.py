@@ -35,6 +35,7 @@ class LogLines:
         self._monotonic = monotonic
         self._every = _EVERY if time_scale == 1.0 else _EVERY_IN_REHEARSAL
         self._told: dict[str, tuple[str, float]] = {}
+        self._troubled: dict[str, bool] = {}
         self._batches: dict[tuple[str, int, int], str] = {}
         self._lock = threading.Lock()
         self._broken = False
@@ -64,11 +65,18 @@ class LogLines:
         counts = progress_text(msgspec.structs.replace(snapshot, seconds_left=None), self._time_scale)
         before, at = self._told.get(snapshot.run, ("", float("-inf")))
         now = self._monotonic()
-        if counts == before or now - at < self._every:
+        soon = self._turned(snapshot)
+        if counts == before or (now - at < self._every and not soon):
             return
         self._told[snapshot.run] = (counts, now)
         several = len(self._told) > 1
         self.say(f"{snapshot.run}: {text}" if several else text)
+
+    def _turned(self, snapshot: Snapshot) -> bool:
+        """Whether trouble has just begun or ended: that does not wait."""
+        before = self._troubled.get(snapshot.run, False)
+        self._troubled[snapshot.run] = snapshot.trouble is not None
+        return before != self._troubled[snapshot.run]
 
     def _tell_batches(self, snapshot: Snapshot) -> None:
         names = short_names([batch.arm for batch in snapshot.batches])

@@ -12,6 +12,7 @@ from typing import IO
 
 import msgspec
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 from overnight.cli.ending import GONE, leave_pipe
 
@@ -51,10 +52,10 @@ class Paper:
         return self._console.width if self.drawn else shutil.get_terminal_size((_USUAL, 0)).columns
 
     def print(self, *pictures: RenderableType) -> None:
-        """Each picture on lines of its own. Strings are left as they are: they may be copied and pasted."""
+        """Each picture on lines of its own. Text is not broken into lines: commands in it are there to be copied."""
         with self._console.capture() as captured:
             for picture in pictures:
-                self._console.print(picture, soft_wrap=isinstance(picture, str))
+                self._console.print(picture, soft_wrap=isinstance(picture, str | Text))
         text = captured.get()
         self.write(text if self.drawn else "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 
