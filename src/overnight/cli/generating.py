@@ -1,8 +1,9 @@
 """`generate`: one task from flags, without a study file."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -10,6 +11,29 @@ import overnight
 from overnight.cli.flags import Flags
 from overnight.cli.sending import SendFlags, send
 from overnight.core.errors import StudyError
+
+if TYPE_CHECKING:
+    from overnight.study import Study
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """How the models are asked."""
+
+    system: Annotated[str | None, Parameter(help="The system text.", metavar="TEXT")] = None
+    max_tokens: Annotated[int | None, Parameter(help="Cut answers at so many tokens.", metavar="N")] = None
+    temperature: Annotated[float | None, Parameter(help="From 0 (steady) to 2 (wild).", metavar="X")] = None
+    thinking: Annotated[
+        str | None, Parameter(help="off, on, minimal, low, medium, high, or a number of tokens.", metavar="V")
+    ] = None
+    replicates: Annotated[int, Parameter(help="Ask each question so many times; default: 1.", metavar="N")] = 1
+
+    def entry(self, model: str) -> dict[str, Any]:
+        """The model as a study writes it; what is not given is left to the provider."""
+        thinking = int(self.thinking) if self.thinking and self.thinking.isdecimal() else self.thinking
+        options = {"max_tokens": self.max_tokens, "temperature": self.temperature, "thinking": thinking}
+        return {"model": model} | {key: value for key, value in options.items() if value is not None}
 
 
 def generate(
@@ -35,17 +59,9 @@ def generate(
         str | None, Parameter(help="Name of the run; default: generate- and the items' file name.", metavar="NAME")
     ] = None,
     id_column: Annotated[
-        str | None,
-        Parameter(name="--id", help="The items' id column; default: ID, id, or the first.", metavar="COLUMN"),
+        str | None, Parameter(name="--id", help="The items' id column; default: ID, id or the first.", metavar="COLUMN")
     ] = None,
-    system: Annotated[str | None, Parameter(help="The system text.", metavar="TEXT")] = None,
-    max_tokens: Annotated[int | None, Parameter(help="Cut answers at so many tokens.", metavar="N")] = None,
-    temperature: Annotated[float | None, Parameter(help="From 0 (steady) to 2 (wild).", metavar="X")] = None,
-    thinking: Annotated[
-        str | None,
-        Parameter(help="off, on, minimal, low, medium, high, or a number of tokens.", metavar="V"),
-    ] = None,
-    replicates: Annotated[int, Parameter(help="Ask each question so many times; default: 1.", metavar="N")] = 1,
+    asking: Asking = Asking(),  # noqa: B008 - frozen
     sending: SendFlags = SendFlags(),  # noqa: B008 - frozen
     flags: Flags = Flags(),  # noqa: B008 - frozen
 ) -> int:
@@ -63,27 +79,31 @@ def generate(
     if (prompt is None) == (template is None):
         message = "generate: wanted one of --prompt and --template"
         raise StudyError(message)
-    options: dict[str, Any] = {
-        "max_tokens": max_tokens,
-        "temperature": temperature,
-        "thinking": int(thinking) if thinking and thinking.isdecimal() else thinking,
+    return send(_study(items, model, prompt, template, name or _run_name(items), id_column, asking), sending, flags)
+
+
+def _study(
+    items: Path,
+    models: list[str],
+    prompt: str | None,
+    template: Path | None,
+    name: str,
+    id_column: str | None,
+    asking: Asking,
+) -> "Study":
+    written = {
+        "name": name,
+        "task": "generate",
+        "items": str(items),
+        "id": id_column,
+        "models": [asking.entry(model) for model in models],
+        "prompt": prompt,
+        "templates": None if template is None else [str(template)],
+        "system": asking.system,
+        "replicates": asking.replicates,
     }
-    given = {key: value for key, value in options.items() if value is not None}
-    study = overnight.Study.from_mapping(
-        {
-            "name": name or _run_name(items),
-            "task": "generate",
-            "items": str(items),
-            "id": id_column,
-            "models": [{"model": one, **given} for one in model],
-            "prompt": prompt,
-            "templates": None if template is None else [str(template)],
-            "system": system,
-            "replicates": replicates,
-        },
-        "generate",
-    )
-    return send(study, sending, flags)
+    # What is not given is not written: a study tells an absent key from an empty one.
+    return overnight.Study.from_mapping({key: value for key, value in written.items() if value is not None}, "generate")
 
 
 def _run_name(items: Path) -> str:
