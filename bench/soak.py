@@ -1,0 +1,171 @@
+"""Soak: seeded runs with random kills and faults, each held to every promise.
+
+    python bench/soak.py --runs 200             200 runs, seeds from --seed on
+    python bench/soak.py --only 4711 --keep DIR one run again, its folder kept
+
+A run's schedule derives from its seed alone. Kills at a checkpoint come back exactly; kills at a moment of the wall
+clock come at the same moment of another execution.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+from soak_night import OVER, CalmEmulators, Hung, SoakNight, emulator_for, forked, warm_up
+from soak_schedule import Schedule, schedule
+
+_SCRATCH = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    seed: int
+    problems: list[str]
+    kills: int
+    faults_fired: int
+    failed_rows: bool
+    story: list[str]
+    seconds: float
+
+
+def soak(seed: int, calm: CalmEmulators, keep: Path | None = None) -> Outcome:
+    """One run by its seed: undisturbed, disturbed, then compared."""
+    begun = time.monotonic()
+    plan = schedule(seed)
+    scratch = Path(tempfile.mkdtemp(prefix=f"soak-{seed}-", dir=keep or _SCRATCH))
+    emulator = emulator_for(plan, faults=True)
+    disturbed = SoakNight(scratch / "disturbed", plan, emulator)
+    found: list[str] = []
+    log: dict[str, Any] = {"faults_fired": {}}
+    state = None
+    try:
+        wanted = SoakNight(scratch / "undisturbed", plan, calm.of(plan)).finish()
+        disturbed.perform()
+        state = disturbed.finish().state
+        log = emulator.log(calls=False)
+        found = _judged(scratch, plan, (wanted.state, state), log)
+        found += [line for line in disturbed.story if ": crash" in line]
+        found += _complaints(emulator.complaints())
+    except Hung:
+        found = ["a command hung"]
+    finally:
+        emulator.close()
+        if keep is None:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return Outcome(
+        seed=seed,
+        problems=found,
+        kills=sum(1 for line in disturbed.story if ": signal 9" in line),
+        faults_fired=sum(log["faults_fired"].values()),
+        failed_rows=state == "rows failed",
+        story=disturbed.story,
+        seconds=time.monotonic() - begun,
+    )
+
+
+def _complaints(text: str) -> list[str]:
+    """What the emulator had to say, but for clients that were killed while they talked to it."""
+    reports = text.split("Error handling request")
+    return [f"the emulator complains: {report}" for report in reports if report.strip() and "Connection" not in report]
+
+
+def _judged(scratch: Path, plan: Schedule, states: tuple[str | None, str | None], log: dict[str, Any]) -> list[str]:
+    """In a process of its own: polars starts threads, and a process with threads must not fork."""
+    if not all(state in OVER for state in states):
+        return [f"no end: the undisturbed run is {states[0]}, the disturbed one {states[1]}"]
+    kinds = [fault["do"] for fault in plan.faults]
+    log["twice_fired"] = sum(times for number, times in log["faults_fired"].items() if kinds[int(number)] == "twice")
+
+    def work() -> list[str]:
+        from soak_checks import problems
+
+        runs = [scratch / night / "runs" / "soaked" for night in ("disturbed", "undisturbed")]
+        return problems(*runs, plan, log)
+
+    judged: list[str] | None = forked(work)
+    return ["the checks themselves failed"] if judged is None else judged
+
+
+class _Worker:
+    """What lives as long as a process of the pool."""
+
+    calm: ClassVar[CalmEmulators]
+
+    @classmethod
+    def begin(cls) -> None:
+        os.nice(5)
+        warm_up()
+        cls.calm = CalmEmulators()
+
+    @classmethod
+    def soak(cls, seed: int) -> Outcome:
+        return soak(seed, cls.calm)
+
+
+def report(outcome: Outcome) -> None:
+    print(f"seed {outcome.seed}: FAILED", flush=True)
+    for problem in outcome.problems:
+        print(f"  {problem}")
+    for line in outcome.story:
+        print(f"  | {line}")
+    print(f"  replay: {sys.executable} bench/soak.py --only {outcome.seed}", flush=True)
+
+
+def soak_all(seeds: range, jobs: int) -> Counter[str]:
+    totals: Counter[str] = Counter()
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_Worker.begin) as pool:
+        waiting = [pool.submit(_Worker.soak, seed) for seed in seeds]
+        for number, done in enumerate(as_completed(waiting), 1):
+            outcome = done.result()
+            totals.update(runs=1, kills=outcome.kills, faults=outcome.faults_fired)
+            totals.update(failed_rows=outcome.failed_rows, seconds=round(outcome.seconds))
+            if outcome.problems:
+                totals["failures"] += 1
+                report(outcome)
+            if number % 25 == 0:
+                print(f"{number} of {len(seeds)}: {_summary(totals)}", flush=True)
+    return totals
+
+
+def _summary(totals: Counter[str]) -> str:
+    return (
+        f"{totals['runs']} runs, {totals['kills']} kills, {totals['faults']} faults, "
+        f"{totals['failed_rows']} with rows that failed for good, {totals['failures']} failures"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Seeded runs with random kills and faults.")
+    parser.add_argument("--runs", type=int, default=200, help="how many")
+    parser.add_argument("--seed", type=int, default=1, help="the first seed")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    parser.add_argument("--only", type=int, help="this seed alone, with its story")
+    parser.add_argument("--keep", type=Path, help="with --only: keep the folders here")
+    asked = parser.parse_args()
+    if asked.only is not None:
+        warm_up()
+        calm = CalmEmulators()
+        outcome = soak(asked.only, calm, asked.keep)
+        calm.close()
+        print(msgspec.json.format(msgspec.json.encode(schedule(asked.only)), indent=1).decode())
+        for line in outcome.story:
+            print(f"| {line}")
+        print("\n".join(outcome.problems) or "all promises kept")
+        return 1 if outcome.problems else 0
+    totals = soak_all(range(asked.seed, asked.seed + asked.runs), asked.jobs)
+    print(_summary(totals))
+    return 1 if totals["failures"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""After a soaked run: is every row there once, with its own answer, paid once, and every byte as it should be?"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from soak_schedule import Schedule
+
+from overnight.core.result import PASSING
+from overnight.engine.decisions import TRIES
+
+# Answered at the provider, then lost or spoiled by it: such a row has to be run again.
+_LOST = ("missing", "unreadable")
+_canonical = msgspec.json.Encoder(order="sorted")
+
+
+def problems(run: Path, reference: Path, plan: Schedule, log: dict[str, Any]) -> list[str]:
+    """Everything that is wrong with a finished run, in sentences. Empty when the promises were kept."""
+    import polars as pl
+
+    table = pl.read_parquet(run / "tables" / "results.parquet")
+    wanted = pl.read_parquet(reference / "tables" / "results.parquet")
+    with sqlite3.connect(run / "ledger.db") as db:
+        return [
+            *_rows(table, wanted),
+            *_joins(table, plan),
+            *_bytes(run, reference, table),
+            *_failures(db),
+            *_paid_once(db, run, log),
+            *_batches(db, log),
+            *_ledger(db, run),
+        ]
+
+
+def _rows(table: Any, wanted: Any) -> Iterator[str]:
+    address = ["stage", "arm", "item_id", "replicate", "turn"]
+    if table.height != wanted.height:
+        yield f"{table.height} rows, wanted {wanted.height}"
+    if table.select(address).is_duplicated().any():
+        yield "an address is there twice"
+    lost = wanted.join(table, on=address, how="anti").height
+    if lost:
+        yield f"{lost} addresses are lost"
+    open_rows = table.filter(table["status"] == "pending").height
+    if open_rows:
+        yield f"{open_rows} rows are pending after the end"
+    common = [name for name in wanted.columns if name not in ("status", "cause")]
+    settled = table.filter(table["status"] != "failed")
+    same = settled.join(wanted, on=[*common, "status", "cause"], how="semi", nulls_equal=True).height
+    if same != settled.height:
+        yield f"{settled.height - same} settled rows differ from the undisturbed run's"
+
+
+def _joins(table: Any, plan: Schedule) -> Iterator[str]:
+    """The answer repeats its question's marker and names its model: a wrong join cannot look right."""
+    texts = {item["id"]: item["text"].split()[-1] for item in plan.items}
+    for row in table.filter(table["status"] == "answered").iter_rows(named=True):
+        if texts[row["item_id"]] not in row["answer"] or f"[trace {row['model']} " not in row["answer"]:
+            yield f"{row['item_id']} in {row['arm']} has another question's answer: {row['answer']!r}"
+
+
+def _bytes(run: Path, reference: Path, table: Any) -> Iterator[str]:
+    if table.filter(table["status"] == "failed").height == 0:
+        ours, theirs = (_digest(folder / "tables" / "results.parquet") for folder in (run, reference))
+        if ours != theirs:
+            yield "results.parquet has other bytes than the undisturbed run's"
+
+
+def _failures(db: sqlite3.Connection) -> Iterator[str]:
+    """A row may fail for good only after all its tries, and only for causes that might have passed."""
+    rows = db.execute(
+        "SELECT settled.ask, result.cause, (SELECT count(*) FROM result AS r WHERE r.ask=settled.ask "
+        "AND r.outcome='failed') FROM settled JOIN result ON result.attempt=settled.attempt "
+        "AND result.line=settled.line WHERE result.outcome='failed'"
+    )
+    for ask, cause, tries in rows:
+        if cause not in PASSING or tries < TRIES:
+            yield f"question {ask} failed for good ({cause}) after {tries} tries"
+
+
+def _paid_once(db: sqlite3.Connection, run: Path, log: dict[str, Any]) -> Iterator[str]:
+    """No question runs again unless the provider lost its answer, or made two batches of one create."""
+    allowed = Counter[str]()
+    asks: dict[int, str] = {}
+    files = dict(db.execute("SELECT id, path FROM file"))
+    for ask, file, offset, length in db.execute("SELECT id, file, offset, length FROM ask"):
+        with (run / files[file]).open("rb") as bodies:
+            bodies.seek(offset)
+            body = msgspec.json.decode(bodies.read(length))
+        asks[ask] = hashlib.sha256(_canonical.encode(body)).hexdigest()
+        allowed[asks[ask]] += 1
+    for ask, cause in db.execute("SELECT ask, cause FROM result"):
+        allowed[asks[ask]] += cause in _LOST
+    for batch, digests in _doubled(db, asks, log):
+        for digest in digests:
+            allowed[digest] += 1
+        del batch
+    for twice in log["rows_run_twice"]:
+        if twice["times"] > allowed[twice["body"]]:
+            yield f"a question ran {twice['times']} times, {allowed[twice['body']]} allowed: {twice['custom_ids']}"
+
+
+def _doubled(db: sqlite3.Connection, asks: dict[int, str], log: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Second batches that the fault `twice` made, with the questions in them."""
+    seen: set[str] = set()
+    for batch in log["batches"]:
+        tag = (batch["metadata"] or {}).get("overnight")
+        if tag in seen:
+            rows = db.execute(
+                "SELECT ask FROM shard_row JOIN attempt ON attempt.shard=shard_row.shard WHERE token=?", (tag,)
+            )
+            yield tag, [asks[ask] for (ask,) in rows]
+        seen.add(tag)
+
+
+def _batches(db: sqlite3.Connection, log: dict[str, Any]) -> Iterator[str]:
+    """Every batch that ran rows is one of ours, and no attempt has two unless the provider was told to double it."""
+    known = {token for (token,) in db.execute("SELECT token FROM attempt")}
+    tags = Counter((batch["metadata"] or {}).get("overnight") for batch in log["batches"] if batch["executed"])
+    for tag, count in tags.items():
+        if tag not in known:
+            yield f"a batch ran that no attempt announced: {tag}"
+        elif count > 1 and not log["twice_fired"]:
+            yield f"attempt {tag} has {count} batches that ran"
+
+
+def _ledger(db: sqlite3.Connection, run: Path) -> Iterator[str]:
+    places: dict[int, list[str]] = defaultdict(list)
+    queries = {
+        "settled": "SELECT ask FROM settled",
+        "queued": "SELECT ask FROM queue",
+        "under way": "SELECT ask FROM shard_row WHERE shard NOT IN (SELECT shard FROM shard_done)",
+    }
+    for place, query in queries.items():
+        for (ask,) in db.execute(query):
+            places[ask].append(place)
+    for (ask,) in db.execute("SELECT id FROM ask"):
+        if places[ask] != ["settled"]:
+            yield f"question {ask} is {' and '.join(places[ask]) or 'nowhere'} after the end"
+    if db.execute("PRAGMA integrity_check").fetchone()[0] != "ok":
+        yield "the ledger's file is damaged"
+    leftovers = sorted(path.name for part in ("outbox", "raw", "tables") for path in (run / part).glob("*.part"))
+    leftovers += sorted(path.name for path in (run / "outbox").glob("*"))
+    if leftovers:
+        yield f"left behind: {', '.join(leftovers)}"
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,214 @@
+"""One soaked run: commands in forked processes that can be killed at any moment, against an emulator that can, too."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from soak_schedule import Schedule, Step
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from emulator_process import EmulatorProcess
+
+RUN = "soaked"
+KEY = "sk-soak-0123456789abcdefghijklmnop"
+# Plain commands after the schedule, until the run is over. Held-up and undecided runs need a few.
+_LAST_COMMANDS = 15
+# No command takes this long, in real seconds, unless it hangs.
+PATIENCE = 120.0
+OVER = ("done", "rows failed")
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How a command ended: by a signal, with a state, or with an error (`crash` is a fault of our own)."""
+
+    signal: int | None = None
+    state: str | None = None
+    message: str = ""
+    error: str | None = None
+
+
+class Hung(Exception):
+    """A command that did not come to an end."""
+
+
+def forked(work: Callable[[], Any], moments: list[tuple[float, Callable[[int], None]]] | None = None) -> Any:
+    """What `work` returns in a process of its own, as JSON; the moments happen to it while it works.
+
+    None when the process was killed.
+    """
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        os.write(write, json.dumps(work()).encode())
+        os._exit(0)
+    os.close(write)
+    begun, pending = time.monotonic(), sorted(moments or [], key=lambda moment: moment[0])
+    parts: list[bytes] = []
+    with os.fdopen(read, "rb", buffering=0) as pipe:
+        while True:
+            elapsed = time.monotonic() - begun
+            while pending and pending[0][0] <= elapsed:
+                pending.pop(0)[1](child)
+            if elapsed > PATIENCE:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                raise Hung
+            wait = min(pending[0][0] - elapsed, 1.0) if pending else 1.0
+            if select.select([pipe], [], [], max(0.0, wait))[0]:
+                chunk = pipe.read(1 << 16)
+                if not chunk:
+                    break
+                parts.append(chunk)
+    os.waitpid(child, 0)
+    return json.loads(b"".join(parts)) if parts else None
+
+
+class SoakNight:
+    """A study, its emulator, and the commands that work on it. The emulator keeps its port over its deaths."""
+
+    def __init__(self, folder: Path, plan: Schedule, emulator: EmulatorProcess) -> None:
+        self.folder = folder
+        self.plan = plan
+        self.emulator = emulator
+        self.story: list[str] = []
+        folder.mkdir(parents=True)
+        (folder / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in plan.items))
+        (folder / "study.yaml").write_text(json.dumps(plan.study))
+
+    def perform(self) -> None:
+        for step in self.plan.steps:
+            self._tell(step.verb, self._step(step), step)
+
+    def finish(self) -> Ending:
+        """Plain commands until the run is over; the last one's ending."""
+        ending = Ending()
+        for _ in range(_LAST_COMMANDS):
+            ending = self.command("run", ())
+            self._tell("run", ending)
+            if ending.state == "undecided":
+                self._decide()
+            if ending.state in OVER or ending.error == "crash":
+                break
+        return ending
+
+    def command(self, verb: str, moments: Any, *, kill_at: int = 0) -> Ending:
+        answer = forked(lambda: self._child(verb, kill_at), list(moments))
+        return Ending(signal=signal.SIGKILL) if answer is None else msgspec.convert(answer, Ending)
+
+    def _step(self, step: Step) -> Ending:
+        moments: list[tuple[float, Callable[[int], None]]] = []
+        if step.kill_after is not None:
+            moments.append((step.kill_after, lambda child: os.kill(child, signal.SIGKILL)))
+        if step.emulator_dies_after is not None:
+            back = step.emulator_dies_after + step.emulator_pause
+            moments.append((step.emulator_dies_after, lambda _: self.emulator.kill()))
+            moments.append((back, lambda _: self.emulator.restart()))
+        ending = self.command(step.verb, moments, kill_at=step.kill_at)
+        if step.emulator_dies_after is not None:
+            self.emulator.restart()
+        return ending
+
+    def _child(self, verb: str, kill_at: int) -> dict[str, Any]:
+        from overnight import api
+        from overnight.core import checkpoint
+        from overnight.core.errors import OvernightError
+
+        os.chdir(self.folder)
+        os.environ["OPENAI_API_KEY"] = KEY
+        os.environ["OPENAI_BASE_URL"] = self.emulator.openai_url
+        os.environ["OVERNIGHT_TIME_SCALE"] = str(self.plan.truth["time_scale"])
+        checkpoint.rearm({"OVERNIGHT_KILL_AT": str(kill_at)})
+        try:
+            match verb:
+                case "run":
+                    outcome: Any = api.run("study.yaml", timeout="60d")
+                case "submit":
+                    outcome = api.submit("study.yaml")
+                case "decide":
+                    return {"message": "; ".join(_decided(api))}
+                case _:
+                    outcome = api.resume(RUN, once=verb == "once", timeout="60d")
+        except OvernightError as error:
+            return {"error": type(error).__name__, "message": str(error)}
+        except BaseException:  # noqa: BLE001 - the process's edge: whatever it was is reported
+            return {"error": "crash", "message": traceback.format_exc()}
+        last = outcome[-1] if isinstance(outcome, list) else outcome
+        return {"state": last.state, "message": last.message}
+
+    def _decide(self) -> None:
+        """As the user would: keep the first candidate."""
+        self._tell("decide", self.command("decide", ()))
+
+    def _tell(self, verb: str, ending: Ending, step: Step | None = None) -> None:
+        how = ending.state or ending.error or (f"signal {ending.signal}" if ending.signal else "")
+        asked = "" if step is None else f" {msgspec.json.encode(step).decode()}"
+        self.story.append(f"{verb}: {how} {ending.message.strip()[-2000:]}{asked}".strip())
+
+
+def warm_up() -> None:
+    """Import what every command needs: forked processes then have it for nothing."""
+    import aiohttp
+    import polars as pl
+    import yaml
+
+    import overnight.api
+    import overnight.providers.openai
+
+    del aiohttp, pl, yaml, overnight
+
+
+def emulator_for(plan: Schedule, *, faults: bool) -> EmulatorProcess:
+    """On a port of its own, so that it comes back at the same address."""
+    truth = dict(plan.truth)
+    if faults and plan.faults:
+        truth["faults"] = plan.faults
+    if faults and plan.limits:
+        truth["limits"] = plan.limits
+    return EmulatorProcess(truth, None, f"--port={_free_port()}").start()
+
+
+class CalmEmulators:
+    """Emulators without faults outlive a run: what they answer depends on the truth alone."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, EmulatorProcess] = {}
+
+    def of(self, plan: Schedule) -> EmulatorProcess:
+        name = json.dumps(plan.truth, sort_keys=True)
+        if name not in self._running:
+            self._running[name] = emulator_for(plan, faults=False)
+        return self._running[name]
+
+    def close(self) -> None:
+        for emulator in self._running.values():
+            emulator.close()
+
+
+def _decided(api: Any) -> list[str]:
+    stuck = [batch for batch in api.status(RUN)[0].batches if batch.state == "stuck"]
+    told = []
+    for batch in stuck:
+        text = next(line for line in api.status(RUN)[0].to_do if f"shard {batch.shard} " in line)
+        candidate = text.split("(")[1].split(")")[0].split(", ")[0]
+        told.append(api.resolve_shard(RUN, batch.shard, batch_id=candidate))
+    return told
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,184 @@
+"""What happens in one soaked run, from its seed alone: the study, the provider's misdeeds, the kills.
+
+Every fault drawn here leaves the run completable: it fires a bounded number of times, and nothing it does is final.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+
+MODELS = ("openai/gpt-4.1-mini", "openai/gpt-4.1-nano", "openai/gpt-5-nano", "openai/gpt-4o-mini")
+_VERBS = ("run", "run", "resume", "once", "once", "submit")
+_LATE_CHECKPOINT = 160
+_CALLS = ("upload", "create", "list", "retrieve", "content", "delete")
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One command, and what ends it early: a checkpoint's number, or a moment in seconds after its start."""
+
+    verb: str
+    kill_at: int = 0
+    kill_after: float | None = None
+    # The provider dies this long after the command began, and comes back after the pause.
+    emulator_dies_after: float | None = None
+    emulator_pause: float = 0.0
+
+
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
+    seed: int
+    items: list[dict[str, str]]
+    study: dict[str, Any]
+    truth: dict[str, Any]
+    faults: list[dict[str, Any]]
+    limits: dict[str, Any]
+    steps: list[Step]
+
+    @property
+    def kills(self) -> int:
+        return sum(1 for step in self.steps if step.kill_at or step.kill_after is not None)
+
+
+def schedule(seed: int) -> Schedule:
+    draw = random.Random(f"soak {seed}")
+    models = draw.sample(MODELS, draw.choice((1, 1, 2, 3)))
+    items = _items(draw)
+    return Schedule(
+        seed=seed,
+        items=items,
+        study=_study(draw, models),
+        truth={
+            "seed": draw.choice((7, 8)),
+            "time_scale": draw.choice((5_000, 20_000)),
+            "latency": {"batch": draw.choice(([60, 600], [5, 30], [600, 7_200])), "live": [0, 0]},
+            "answers": draw.choice(({}, {}, {"refused": 0.1, "truncated": 0.1, "filtered": 0.05})),
+        },
+        faults=[_fault(draw) for _ in range(draw.choice((0, 1, 2, 3, 4, 6)))],
+        limits=_limits(draw, models, items),
+        steps=[_step(draw, first=number == 0) for number in range(draw.choice((1, 1, 2, 3, 5)))],
+    )
+
+
+def _items(draw: random.Random) -> list[dict[str, str]]:
+    """Every text names its item by a marker; twins share one."""
+    texts: list[str] = []
+    twins = draw.choice((0.0, 0.0, 0.3))
+    for number in range(draw.choice((1, 2, 5, 8, 12, 20, 40))):
+        again = texts and draw.random() < twins
+        texts.append(draw.choice(texts) if again else f"thing marker{number:04d}x{draw.getrandbits(32):08x}")
+    stem = draw.choice(("item ", "é/", 'a"b,', "x"))
+    return [{"id": f"{stem}{number:05d}", "text": text} for number, text in enumerate(texts)]
+
+
+def _study(draw: random.Random, models: list[str]) -> dict[str, Any]:
+    batch: dict[str, Any] = draw.choice(
+        ({}, {"max_requests": draw.randint(1, 9)}, {"max_requests": 5}, {"segments": draw.randint(1, 4)})
+    )
+    return {
+        "name": "soaked",
+        "task": "generate",
+        "items": "items.jsonl",
+        "prompt": "Say something about {text}",
+        "models": models,
+        "replicates": draw.choice((1, 1, 1, 2, 3)),
+        "dedupe": draw.random() < 0.8,
+        **({"batch": batch} if batch else {}),
+    }
+
+
+def _limits(draw: random.Random, models: list[str], items: list[dict[str, str]]) -> dict[str, Any]:
+    """Seldom, a queue that holds less than the run: batches are turned away, wait, or are cut."""
+    if draw.random() < 0.85:
+        return {}
+    room = max(40, len(items) * 12 // draw.choice((1, 2, 4)))
+    return {"enqueued_tokens": {model.split("/", 1)[1]: room for model in models}}
+
+
+def _fault(draw: random.Random) -> dict[str, Any]:
+    kind = draw.choice((_call_fault, _create_fault, _content_fault, _batch_fault, _row_fault))
+    fault = kind(draw)
+    if draw.random() < 0.4:
+        fault["skip"] = draw.randint(1, 4)
+    return fault
+
+
+def _call_fault(draw: random.Random) -> dict[str, Any]:
+    on = draw.choice(_CALLS)
+    times = draw.randint(1, 5)
+    status = draw.choice((429, 500, 502, 503))
+    choices: list[dict[str, Any]] = [{"do": "status", "status": status}, {"do": "drop_answer"}]
+    if status == 429:
+        choices[0]["retry_after"] = draw.choice((0.001, 0.02))
+    if on in ("upload", "create", "delete") and status >= 500:
+        choices.append({"do": "status", "status": status, "applied": True})
+    if on == "upload":
+        choices.append({"do": "lose_request"})
+    if on in ("list", "retrieve", "content", "delete"):
+        choices.append({"do": "slow", "seconds": draw.choice((10, 500))})
+    if on == "retrieve":
+        # Three denials in a row would be believed.
+        choices.append({"do": "status", "status": 404, "times": min(times, 2)})
+    return {"on": on, "times": times, **draw.choice(choices)}
+
+
+def _create_fault(draw: random.Random) -> dict[str, Any]:
+    choices: list[dict[str, Any]] = [
+        {"do": "drop_answer"},
+        {"do": "lose_request"},
+        {"do": "delay_create", "seconds": draw.choice((5, 100, 700, 3_000))},
+        {"do": "hide", "seconds": draw.choice((20, 200, 500)), "drop": draw.random() < 0.5},
+        {"do": "twice"},
+        {"do": "status", "status": draw.choice((408, 409, 429, 500, 503, 529))},
+        {"do": "status", "status": 500, "applied": True},
+    ]
+    return {"on": "create", "times": draw.randint(1, 2), **draw.choice(choices)}
+
+
+def _content_fault(draw: random.Random) -> dict[str, Any]:
+    choices: list[dict[str, Any]] = [
+        {"do": "cut", "at": round(draw.random(), 2)},
+        {"do": "cut", "at": round(draw.random(), 2), "quiet": True},
+        {"do": "garbage_tail"},
+    ]
+    return {"on": "content", "times": draw.randint(1, 3), **draw.choice(choices)}
+
+
+def _batch_fault(draw: random.Random) -> dict[str, Any]:
+    choices: list[dict[str, Any]] = [
+        {"do": "expire", "share": round(draw.random(), 2), "silent": draw.random() < 0.3},
+        {"do": "slow", "seconds": draw.choice((100, 5_000))},
+        {"do": "empty_output", "as": draw.choice((None, ""))},
+        {"do": "status_word", "word": "pondering"},
+        {"do": "cancel"},
+    ]
+    return {"on": "batch", "times": draw.randint(1, 2), **draw.choice(choices)}
+
+
+def _row_fault(draw: random.Random) -> dict[str, Any]:
+    choices: list[dict[str, Any]] = [
+        {"do": "error", "status": draw.choice((429, 500, 503)), "code": draw.choice((None, "server_error"))},
+        {"do": "omit"},
+        {"do": "duplicate"},
+        {"do": "malformed"},
+        {"do": "unknown_id"},
+        {"do": "empty_body"},
+    ]
+    chosen = {key: value for key, value in draw.choice(choices).items() if value is not None}
+    return {"on": "row", "times": draw.randint(1, 12), "odds": draw.choice((0.2, 0.5, 1.0)), **chosen}
+
+
+def _step(draw: random.Random, *, first: bool) -> Step:
+    verb = draw.choice(("run", "run", "submit") if first else _VERBS)
+    how = draw.random()
+    kill_at = round(_LATE_CHECKPOINT ** draw.random()) if how < 0.6 else 0
+    kill_after = round(draw.uniform(0.0, 0.8), 3) if 0.6 <= how < 0.9 else None
+    dies = round(draw.uniform(0.0, 0.5), 3) if draw.random() < 0.15 else None
+    return Step(
+        verb=verb,
+        kill_at=kill_at,
+        kill_after=kill_after,
+        emulator_dies_after=dies,
+        emulator_pause=round(draw.uniform(0.0, 0.3), 3) if dies is not None else 0.0,
+    )
