@@ -33,8 +33,9 @@ def exit_code_of(command: Callable[[], int | None], voice: Voice) -> int:
         return command() or DONE
     except OvernightError as error:
         return complain(error, voice)
-    except KeyboardInterrupt as error:
-        return _complain(error, "stopped; the same command again goes on from here", voice, STOPPED)
+    except KeyboardInterrupt:
+        complain_line("stopped; the same command again goes on from here")
+        return STOPPED
     except BrokenPipeError:
         # The reader of our output has left, as `head` does: it has what it wanted.
         leave_pipe(sys.stdout)
