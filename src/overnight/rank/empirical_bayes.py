@@ -21,7 +21,7 @@ WEAKEST_RIDGE: Final = 1e-2
 STRONGEST_RIDGE: Final = 1e5
 _STRIDE: Final = np.log(4.0)
 _PROBES: Final = 24
-_EXACT_TRACE_UP_TO: Final = 1_500
+_EXACT_TRACE_UP_TO: Final = 600
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from overnight.rank import problems
-from overnight.rank.arrays import Flags, Floats, Ints
+from overnight.rank.arrays import Flags, Floats, Ints, inner
 from overnight.rank.comparison_graph import ComparisonGraph
 from overnight.rank.empirical_bayes import STRONGEST_RIDGE, WEAKEST_RIDGE
 from overnight.rank.fit import BradleyTerryFit
@@ -158,7 +158,7 @@ def _goodness(design: Design, estimate: Estimate) -> tuple[float, int]:
         counts = [cells.wins + cells.ties / 2, cells.losses + cells.ties / 2]
     shares = [count / np.maximum(cells.total, np.finfo(float).tiny) for count in counts]
     perfect = sum(
-        float(count[count > 0] @ np.log(share[count > 0])) for count, share in zip(counts, shares, strict=True)
+        inner(count[count > 0], np.log(share[count > 0])) for count, share in zip(counts, shares, strict=True)
     )
     free = model.n_items - len(model.groups.size) + model.n_features + model.outcomes.has_tie
     return 2 * (perfect - estimate.optimum.evaluation.loglik), (len(counts) - 1) * len(design.cells.first) - free

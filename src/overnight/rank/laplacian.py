@@ -15,11 +15,11 @@ import numpy as np
 from scipy.linalg import cho_solve, lapack
 from scipy.sparse import coo_array, csr_array
 
-from overnight.rank.arrays import Floats, Ints, summed
+from overnight.rank.arrays import Floats, Ints, inner, summed
 from overnight.rank.outcomes import Curvature
 from overnight.rank.tally import Cells
 
-FACTORISE_UP_TO: Final = 1_500
+FACTORISE_UP_TO: Final = 300
 EXACT_ERRORS_UP_TO: Final = 20_000
 _CG_TOLERANCE: Final = 1e-11
 _CG_MOST_STEPS: Final = 3_000
@@ -105,11 +105,14 @@ class Information:
     @cached_property
     def corner(self) -> Floats:
         """The other parameters against one another."""
-        features, width = self.cells.features, self.cells.features.shape[1]
+        features, width = self.cells.features.T, self.cells.features.shape[1]
         corner = np.zeros((width + self.has_tie, width + self.has_tie))
-        corner[:width, :width] = features.T @ (self.curvature.lead[:, None] * features)
+        for at, feature in enumerate(features):
+            weighted = self.curvature.lead * feature
+            corner[at, :width] = [inner(weighted, other) for other in features]
+            if self.has_tie:
+                corner[at, width] = corner[width, at] = inner(feature, self.curvature.cross)
         if self.has_tie:
-            corner[:width, width] = corner[width, :width] = features.T @ self.curvature.cross
             corner[width, width] = self.curvature.tie.sum()
         return corner
 

@@ -9,7 +9,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from overnight.rank.arrays import Flags, Floats, summed
+from overnight.rank.arrays import Flags, Floats, inner, summed
 from overnight.rank.laplacian import Groups, Information, SingularInformationError
 from overnight.rank.outcomes import Evaluation, Outcomes
 from overnight.rank.tally import Cells
@@ -54,8 +54,8 @@ class Model:
         """By how much the first item of each cell is ahead, in log-odds."""
         cells = cells or self.cells
         lead: Floats = point[cells.first] - point[cells.second]
-        if self.n_features:
-            lead = lead + cells.features @ point[self.n_items : self.n_items + self.n_features]
+        for feature, weight in zip(cells.features.T, point[self.n_items :], strict=False):
+            lead += weight * feature
         return lead
 
     def tie(self, point: Floats) -> float:
@@ -72,7 +72,8 @@ class Model:
     def score(self, point: Floats, evaluation: Evaluation) -> Floats:
         cells, n = self.cells, self.n_items
         by_item = summed(cells.first, evaluation.lead_score, n) - np.bincount(cells.second, evaluation.lead_score, n)
-        parts = [by_item - self.ridge * point[:n], cells.features.T @ evaluation.lead_score]
+        by_feature = [inner(feature, evaluation.lead_score) for feature in cells.features.T]
+        parts = [by_item - self.ridge * point[:n], np.array(by_feature)]
         if self.outcomes.has_tie:
             parts.append(np.array([evaluation.tie_score.sum()]))
         return np.concatenate(parts)

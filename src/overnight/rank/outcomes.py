@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import numpy as np
 from scipy.special import expit
 
-from overnight.rank.arrays import Floats
+from overnight.rank.arrays import Floats, inner
 
 Tie = float | Floats  # one tie parameter for all cells, or one for each
 
@@ -76,7 +76,7 @@ class WinOrLose:
         favourite = 1 / (1 + odds_against)
         underdog = odds_against * favourite
         won = np.where(lead >= 0, favourite, underdog)
-        loglik = float(scored @ lead - total @ np.maximum(lead, 0.0) + total @ np.log(favourite))
+        loglik = inner(scored, lead) - inner(total, np.maximum(lead, 0.0) - np.log(favourite))
         zeros = np.zeros_like(lead)
         return Evaluation(loglik, scored - total * won, zeros, Curvature(total * favourite * underdog, zeros, zeros))
 
@@ -109,7 +109,7 @@ class Davidson:
         )
         # the scale by which the three odds were divided, relative to the favourite's
         scale = np.abs(lead) / 2 - np.log(np.maximum(won, lost))
-        loglik = float((wins - losses) @ lead / 2 + (tie * ties).sum() - total @ scale)
+        loglik = inner(wins - losses, lead) / 2 + float((tie * ties).sum()) - inner(total, scale)
         return Evaluation(loglik, (wins - losses - total * ahead) / 2, ties - total * tied, curvature)
 
 
@@ -146,7 +146,7 @@ class RaoKupper:
 
     @staticmethod
     def _loglik(lead: Floats, tie: Tie, above: Floats, below: Floats, ties: Floats) -> float:
-        decided = above @ np.logaddexp(0.0, tie - lead) + below @ np.logaddexp(0.0, tie + lead)
+        decided = inner(above, np.logaddexp(0.0, tie - lead)) + inner(below, np.logaddexp(0.0, tie + lead))
         return float((ties * np.log(np.expm1(2 * tie))).sum() - decided)
 
 
