@@ -1,6 +1,7 @@
 """One SQLite file, one writer thread. Everything handed in while a commit runs shares the next one."""
 
 import asyncio
+import contextlib
 import queue
 import sqlite3
 import threading
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LedgerError
-from overnight.ledger.schema import migrate
+from overnight.ledger.schema import migrate, version
 
 T = TypeVar("T")
 Work = tuple[str, Callable[[sqlite3.Connection], Any], "Future[Any]"]
@@ -31,6 +32,10 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=FULL")
             db.execute("PRAGMA cache_size=-65536")
+        with contextlib.ExitStack() as stack:
+            stack.callback(db.close)
+            version(db, str(path))
+            stack.pop_all()
     except sqlite3.Error as error:
         message = f"{path}: cannot open the ledger: {error}"
         raise LedgerError(message) from error

@@ -72,8 +72,8 @@ def _create(db: sqlite3.Connection) -> None:
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create,)
 
 
-def migrate(db: sqlite3.Connection, where: str) -> None:
-    """Bring the ledger to this version, in one transaction."""
+def version(db: sqlite3.Connection, where: str) -> int:
+    """The ledger's version; one that is newer than ours is refused."""
     found = int(db.execute("PRAGMA user_version").fetchone()[0])
     newest = len(MIGRATIONS)
     if found > newest:
@@ -82,6 +82,12 @@ def migrate(db: sqlite3.Connection, where: str) -> None:
             "Update Overnight, or go on with the version that made it"
         )
         raise LedgerTooNew(message)
+    return found
+
+
+def migrate(db: sqlite3.Connection, where: str) -> None:
+    """Bring the ledger to this version, in one transaction."""
+    found, newest = version(db, where), len(MIGRATIONS)
     if found == newest:
         return
     db.execute("BEGIN IMMEDIATE")
