@@ -46,6 +46,13 @@ def test_other_outcomes_are_refused():
         rate([1, 0], level=95)
 
 
+def test_clusters_must_match_their_rows():
+    with pytest.raises(ValueError, match="cluster has 1 labels for 2 rows"):
+        rate([1, 0], cluster=["a"])
+    with pytest.raises(ValueError, match="cluster has 1 rows without a label"):
+        rate([1, 0], cluster=["a", None])
+
+
 def test_clustered_error_is_millers():
     outcomes, cluster = np.array([1, 1, 1, 0, 0, 0, 1, 0]), list("aabbbccc")
     found = rate(outcomes, cluster=cluster)

@@ -126,6 +126,20 @@ def test_no_difference_at_all():
     assert any("No differences in ability can be told from chance" in sentence for sentence in fit.problems)
 
 
+def test_a_perfect_order_sets_no_limit():
+    fit = fit_bt_model(spelled("A>B A>C A>D B>C B>D C>D " * 30), penalty="eb")
+    assert fit.penalty == pytest.approx(empirical_bayes.WEAKEST_RIDGE)
+    assert np.isfinite(fit.theta).all()
+    assert any("set no limit" in sentence for sentence in fit.problems)
+
+
+def test_a_penalty_on_abilities_cannot_tame_the_position():
+    fit = fit_bt_model(spelled("A>B B>A A>C C>A B>C C>B"), position=True, penalty="eb")
+    assert fit.position == np.inf
+    assert not fit.converged
+    assert any("position would go on to infinity" in sentence for sentence in fit.problems)
+
+
 def test_shrinkage_beats_the_maximum_where_evidence_is_thin():
     rng = np.random.default_rng(6)
     gain = []

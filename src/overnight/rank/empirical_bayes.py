@@ -40,10 +40,11 @@ def choose_ridge(model: Model) -> Shrinkage:
     """
     search = _Search(model)
     low = high = 0.0
-    while search.slope(high) > 0 and high < np.log(STRONGEST_RIDGE):
-        low, high = high, high + _STRIDE
-    while search.slope(low) <= 0 and low > np.log(WEAKEST_RIDGE):
-        low, high = low - _STRIDE, low
+    weakest, strongest = float(np.log(WEAKEST_RIDGE)), float(np.log(STRONGEST_RIDGE))
+    while search.slope(high) > 0 and high < strongest:
+        low, high = high, min(high + _STRIDE, strongest)
+    while search.slope(low) <= 0 and low > weakest:
+        low, high = max(low - _STRIDE, weakest), low
     if search.slope(low) > 0 >= search.slope(high):
         best = float(brentq(search.slope, low, high, xtol=1e-5))
     else:

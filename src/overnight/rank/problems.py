@@ -12,6 +12,7 @@ from overnight.rank.tally import Cells
 _NAMES_SHOWN: Final = 5
 _POORLY_IDENTIFIED: Final = 0.5
 _FEW_CLUSTERS: Final = 20
+_ROUNDING: Final = 1e-6
 
 
 def left_out_problems(left_out: dict[str, int]) -> list[str]:
@@ -140,9 +141,9 @@ def cluster_problems(n_clusters: int) -> list[str]:
 
 
 def learnt_ridge_problems(ridge: float, *, weakest: float, strongest: float) -> list[str]:
-    if ridge >= strongest:
+    if ridge >= strongest * (1 - _ROUNDING):
         return ["No differences in ability can be told from chance: the learnt penalty shrinks every ability to zero."]
-    if ridge <= weakest:
+    if ridge <= weakest * (1 + _ROUNDING):
         return [
             f"The comparisons set no limit to how far apart the items are; the penalty is at its weakest, {weakest:g}."
         ]
