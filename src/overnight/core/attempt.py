@@ -153,6 +153,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     unsure_since: float | None = None
     looks: tuple[float, ...] = ()
     withdrawn_at: float | None = None
+    # A complete look without a candidate followed the withdrawal. Its order counts, not its time: clocks go back.
+    absent_since_withdrawal: bool = False
     candidates: tuple[str, ...] = ()
     submitted_at: float | None = None
     ended_at: float | None = None
@@ -210,8 +212,10 @@ def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa:
         case Unknown(message):
             return change(attempt, state="unsure", unsure_since=at, looks=(), message=message)
         case Looked(complete, candidates):
-            looks = (*attempt.looks, at) if complete and not candidates else attempt.looks
-            return change(attempt, looks=looks, candidates=candidates)
+            if not complete or candidates:
+                return change(attempt, candidates=candidates)
+            absent = attempt.withdrawn_at is not None
+            return change(attempt, looks=(*attempt.looks, at), candidates=(), absent_since_withdrawal=absent)
         case Withdrawn():
             return change(attempt, withdrawn_at=at)
         case Stuck(candidates):

@@ -71,7 +71,7 @@ def adjudicate(attempt: Attempt, now: float) -> Adjudication:
     if attempt.withdrawn_at is None:
         return Adjudication("withdraw")
     # One complete look after the input was deleted: a create that is still under way can only fail now.
-    return Adjudication("absent") if last > attempt.withdrawn_at else Adjudication("look", at=now)
+    return Adjudication("absent") if attempt.absent_since_withdrawal else Adjudication("look", at=now)
 
 
 def row_fate(result: Result, tries: int) -> Fate:
