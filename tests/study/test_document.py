@@ -166,3 +166,23 @@ def test_files_must_be_utf_8(tmp_path):
 def test_files_must_be_there(tmp_path):
     assert complaint(lambda: read_document(tmp_path / "s.yaml")) == f"{tmp_path / 's.yaml'}: no such file"
     assert complaint(lambda: read_document(tmp_path)) == f"{tmp_path}: this is a folder, not a file"
+
+
+def test_numbers_with_a_point_keep_their_digits():
+    text = "a: {b: [1, 0.10, '0.10', 1e3]}\nc: &c {d: 2.50}\ne: {<<: *c}\nf: 7"
+    origin = parse_document(text, "s.yaml", Path()).origin
+    assert origin.number_text(("a", "b", 1)) == "0.10"
+    assert origin.number_text(("a", "b", 3)) == "1e3"
+    assert origin.number_text(("e", "d")) == origin.number_text(("c", "d")) == "2.50"
+    for route in [("a", "b", 0), ("a", "b", 2), ("f",), ("nowhere",)]:
+        assert origin.number_text(route) is None
+    assert origin.inside(("a",)).number_text(("b", 1)) == "0.10"
+
+
+def test_a_part_of_a_study_speaks_of_the_whole():
+    part = parse_document("stages:\n  - name: a\n    seed: 1\n", "s.yaml", Path()).origin.inside(("stages", 0))
+    assert part.at(("seed",)) == "s.yaml:3:11: stages[0].seed"
+    assert part.at(()) == "s.yaml:2:5: stages[0]"
+    assert str(part.error((), "no")) == "s.yaml:2:5: stages[0]: no"
+    assert str(part.key_error((), "seed", "no")) == "s.yaml:3:5: stages[0]: no"
+    assert part.inside(("models", 1)).at(("key",)) == "s.yaml:2:5: stages[0].models[1].key"

@@ -2,13 +2,13 @@ import msgspec
 import pytest
 
 from overnight.study import definition, differences
-from study.writing import ITEMS, a_study
+from study.writing import ANSWERS, ITEMS, JUDGING, a_study, changed, staged
 
 MODELS = ["openai/gpt-4.1", {"model": "openai/gpt-4.1", "temperature": 0}]
 PLAIN = "prompt__openai__gpt-4.1__default__forward"
 
 
-def changed(**changes):
+def after(**changes):
     old = definition(a_study(models=MODELS))
     new = definition(a_study(**({"models": MODELS} | changes)))
     # What a run remembers has been through a file.
@@ -52,6 +52,17 @@ def test_a_definition_is_plain_and_without_paths(tmp_path):
     }
 
 
+def test_a_definition_says_which_rows_are_handed_on():
+    found = definition(staged(ANSWERS, changed(JUDGING, when="done", take=["refused", "answered"], turns=["Sure?"])))
+    assert list(found) == ["stages"]
+    assert list(found["stages"]) == ["answers", "judging"]
+    judging = found["stages"]["judging"]
+    assert (judging["task"], judging["of"], judging["when"]) == ("generate", "answers", "done")
+    assert (judging["take"], judging["turns"], judging["id"]) == (["answered", "refused"], ["Sure?"], None)
+    answers = found["stages"]["answers"]
+    assert [answers[field] for field in ("of", "when", "take", "turns", "id")] == [None, None, None, None, "ID"]
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -61,6 +72,8 @@ def test_a_definition_is_plain_and_without_paths(tmp_path):
         {"batch": {"segments": 2}},
         {"poll": {"interval_seconds": 1}},
         {"timeout": "1h"},
+        {"gather": "1h"},
+        {"budget": 5},
         {"name": "other"},
         {"replicates": 3},
         {"models": [*MODELS, "openai/gpt-4.1-nano"]},
@@ -69,7 +82,7 @@ def test_a_definition_is_plain_and_without_paths(tmp_path):
     ],
 )
 def test_what_may_change_or_grow(changes):
-    assert changed(**changes) == []
+    assert after(**changes) == []
 
 
 @pytest.mark.parametrize(
@@ -78,6 +91,7 @@ def test_what_may_change_or_grow(changes):
         ({"prompt": "Other: {text}"}, ["templates: the text of 'prompt' changed"]),
         ({"system": "Be kind"}, ['system: was not given, is now "Be kind"']),
         ({"seed": 1}, ["seed: was 0, is now 1"]),
+        ({"turns": ["Sure?"]}, ['turns: was not given, is now ["Sure?"]']),
         ({"dedupe": False}, ["dedupe: was true, is now false"]),
         ({"id": "text"}, ['id: was "ID", is now "text"']),
         ({"models": MODELS[:1]}, [f"models: the arm {PLAIN}__37b66ec2 is gone"]),
@@ -97,7 +111,7 @@ def test_what_may_change_or_grow(changes):
     ],
 )
 def test_what_may_not(changes, sentences):
-    assert changed(**changes) == sentences
+    assert after(**changes) == sentences
 
 
 def test_replicates_only_grow():
@@ -134,3 +148,96 @@ def test_messages_and_their_arms():
     ]
     gone = "models: the arm messages__openai__gpt-4.1-nano__default__forward is gone"
     assert differences(old, asking("chat", "openai/gpt-4.1")) == [gone]
+
+
+def between(old, new):
+    """Sentences about the change from one study to another."""
+    return differences(msgspec.json.decode(msgspec.json.encode(definition(old))), definition(new))
+
+
+LAST = changed(JUDGING, name="last")
+FLAT_STAGE = changed(ANSWERS, name="generate")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (staged(ANSWERS), staged(ANSWERS, JUDGING)),
+        (staged(ANSWERS, JUDGING), staged(ANSWERS, JUDGING, LAST)),
+        (staged(ANSWERS, JUDGING), staged(changed(ANSWERS, replicates=2), JUDGING)),
+        (staged(ANSWERS, JUDGING), staged(ANSWERS, changed(JUDGING, take=["answered"], when="landed"))),
+        (
+            staged(ANSWERS, JUDGING),
+            staged(ANSWERS, changed(JUDGING, gather="1m", batch={"segments": 2}), budget=5, timeout=5, poll={}),
+        ),
+        (a_study(prompt="{text}"), staged(FLAT_STAGE)),
+        (a_study(prompt="{text}"), staged(FLAT_STAGE, changed(JUDGING, of="generate"))),
+        (staged(FLAT_STAGE), a_study(prompt="{text}")),
+    ],
+)
+def test_how_stages_may_change_or_grow(old, new):
+    assert between(old, new) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentences"),
+    [
+        (staged(ANSWERS, JUDGING), staged(ANSWERS), ["stages: 'judging' is gone"]),
+        (staged(ANSWERS), staged(changed(ANSWERS, name="other")), ["stages: 'answers' is gone"]),
+        (a_study(prompt="{text}"), staged(ANSWERS), ["stages: 'generate' is gone"]),
+        (
+            staged(ANSWERS, LAST),
+            staged(ANSWERS, JUDGING, LAST),
+            ["stages: 'judging' is now listed before 'last'; list it after"],
+        ),
+        (
+            staged(ANSWERS, JUDGING, LAST),
+            staged(ANSWERS, LAST, JUDGING),
+            ["stages: 'last' is now listed before 'judging'; list it after"],
+        ),
+        (
+            staged(ANSWERS, JUDGING),
+            staged(ANSWERS, LAST),
+            ["stages: 'judging' is gone"],
+        ),
+        (
+            staged(ANSWERS, JUDGING),
+            staged(changed(ANSWERS, seed=1), changed(JUDGING, when="done", take=["refused"], turns=["Sure?"])),
+            [
+                "stage 'answers': seed: was 0, is now 1",
+                'stage \'judging\': when: was "landed", is now "done"',
+                'stage \'judging\': take: was ["answered"], is now ["refused"]',
+                "stage 'judging': turns: was not given, is now [\"Sure?\"]",
+            ],
+        ),
+        (
+            staged(ANSWERS, JUDGING, LAST),
+            staged(ANSWERS, JUDGING, changed(LAST, of="judging")),
+            ['stage \'last\': of: was "answers", is now "judging"'],
+        ),
+        (
+            staged(ANSWERS),
+            staged(changed(ANSWERS, prompt="Other {text}"), JUDGING),
+            ["stage 'answers': templates: the text of 'prompt' changed"],
+        ),
+        (staged(ANSWERS), staged(changed(ANSWERS, seed=1)), ["seed: was 0, is now 1"]),
+    ],
+)
+def test_how_stages_may_not(old, new, sentences):
+    assert between(old, new) == sentences
+
+
+def test_another_task_is_said_as_such():
+    old = definition(a_study())
+    (stage,) = old["stages"].values()
+    new = {"stages": {"compare": {**stage, "task": "compare"}}}
+    assert differences(old, new) == ['task: was "generate", is now "compare"']
+
+
+def test_runs_of_the_first_version_go_on():
+    """They remember a definition without a list of stages, and without the keys that came with it."""
+    now = definition(a_study())
+    (stage,) = now["stages"].values()
+    before = {field: value for field, value in stage.items() if field not in ("of", "when", "take", "turns")}
+    assert differences(before, now) == []
+    assert differences({**before, "seed": 1}, now) == ["seed: was 1, is now 0"]

@@ -138,3 +138,28 @@ def test_a_template_without_a_place_is_noted():
     note = "template 'prompt' names no column: every item is asked the same"
     assert note in resolve(a_study(prompt="Hello {{}}")).stages[0].notes
     assert note not in resolve(a_study()).stages[0].notes
+
+
+def test_turns_come_after_the_question():
+    (stage,) = resolve(a_study(turns=["Sure?", "Really, {text}?"])).stages
+    assert stage.task.multi_turn
+    assert stage.task.spec()["turns"] == ["Sure?", "Really, {text}?"]
+    assert not resolve(a_study()).stages[0].task.multi_turn
+
+
+@pytest.mark.parametrize(
+    ("turns", "message"),
+    [
+        ([], "turns: the list is empty"),
+        (["x", " "], "turns[1]: the text is empty"),
+        ("Sure?", "turns: wanted a list, found the text 'Sure?'"),
+        ([{"text": "x"}], "turns[0]: wanted text, found a mapping"),
+    ],
+)
+def test_what_is_wrong_with_turns_is_said(turns, message):
+    assert complaint(lambda: a_study(turns=turns)) == f"study: {message}"
+
+
+def test_a_file_name_is_not_sent_as_a_turn():
+    wanted = "study: turns[1]: 'again.txt' would be sent as it stands; turns are written in place"
+    assert complaint(lambda: resolve(a_study(turns=["Sure?", "again.txt"]))) == wanted

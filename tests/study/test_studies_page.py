@@ -5,7 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from overnight.study import BatchSettings, Grid, GridRule, ModelEntry, PollSettings, Study, TemplateEntry, resolve
+from overnight.study import (
+    HANDED_ON,
+    BatchSettings,
+    Budget,
+    Grid,
+    GridRule,
+    ModelEntry,
+    PollSettings,
+    Study,
+    TemplateEntry,
+    resolve,
+)
 from overnight.study.document import parse_document
 from overnight.study.stage import StageSettings
 from overnight.tasks.generate import Generate
@@ -33,10 +44,16 @@ def test_every_key_is_explained(struct):
         assert f"`{field}`" in PAGE, field
 
 
-@pytest.mark.parametrize(("prefix", "struct"), [("batch", BatchSettings), ("poll", PollSettings)])
+@pytest.mark.parametrize(("prefix", "struct"), [("batch", BatchSettings), ("poll", PollSettings), ("budget", Budget)])
 def test_every_inner_key_is_explained(prefix, struct):
     for field in struct.__struct_fields__:
         assert f"`{prefix}.{field}`" in PAGE, field
+
+
+@pytest.mark.parametrize("name", HANDED_ON)
+def test_all_that_is_handed_on_is_explained(name):
+    section = PAGE.partition("## Stages")[2].partition("## Budget")[0]
+    assert re.search(rf"^\| (`\w+`, )*`{name}`(, `\w+`)* \|", section, re.MULTILINE)
 
 
 def test_templates_and_columns_are_explained():
@@ -54,16 +71,17 @@ def test_every_example_is_a_study(folder, example):
         value = {key: one for key, one in BASE.items() if key not in without} | value
     if "system" in value:
         assert "{age}" in value["system"]
-    (stage,) = resolve(Study.from_mapping(value, origin)).stages
-    assert list(stage.task.start(stage.items.read(), 0))
+    first, *others = resolve(Study.from_mapping(value, origin)).stages
+    assert list(first.task.start(first.items.read(), 0))
+    assert all(stage.of == first.name for stage in others)
 
 
 @pytest.mark.parametrize("example", PYTHON)
 def test_every_program_runs(example):
     names = {}
     exec(example, names)
-    (stage,) = resolve(names["study"]).stages
-    assert len(list(stage.task.start(stage.items.read(), 0))) == 6
+    stage = resolve(names["study"]).stages[0]
+    assert len(list(stage.task.start(stage.items.read(), 0))) == len(stage.arms) * len(list(stage.items.read()))
 
 
 HEAD = "name: a\ntask: generate\nitems: essays.csv\nprompt: x\n"

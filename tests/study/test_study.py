@@ -38,6 +38,10 @@ def test_a_file_and_a_program_say_the_same(tmp_path):
         batch: {segments: 3}
         poll: {interval_seconds: 5}
         timeout: 2h
+        turns: ["Sure?"]
+        gather: 5m
+        budget: 0.5
+        prices: prices.yaml
         """,
     )
     loaded = Study.load(path)
@@ -56,6 +60,10 @@ def test_a_file_and_a_program_say_the_same(tmp_path):
         batch={"segments": 3},
         poll={"interval_seconds": 5},
         timeout="2h",
+        turns=["Sure?"],
+        gather="5m",
+        budget=0.5,
+        prices="prices.yaml",
     )
     for field in {*Study.__struct_fields__} - {"origin"}:
         assert getattr(loaded, field) == getattr(made, field), field
@@ -145,6 +153,11 @@ def test_every_field_has_one_right_type():
         ({"timeout": 0}, "timeout: 0 seconds is no time at all; write something like 90s, 10m, 24h"),
         ({"timeout": math.nan}, "timeout: nan is no number that can be sent"),
         ({"timeout": True}, "timeout: wanted a number or text, found true"),
+        ({"gather": -1}, "gather: -1 is less than 0 seconds"),
+        (
+            {"gather": "a while"},
+            "gather: 'a while' is not a duration; wanted seconds or something like 90s, 10m, 1h30m, 2d",
+        ),
         ({"batch": {"segments": object()}}, "batch: a value of type object cannot be written in a study"),
         ({"prompt": None}, "wanted one of `prompt`, `templates` and `messages`, found none of them"),
         ({"messages": "chat"}, "wanted one of `prompt`, `templates` and `messages`, found prompt and messages"),
@@ -211,6 +224,13 @@ HEAD = "name: essay\ntask: generate\nitems: essays.csv\nprompt: '{text}'\nmodels
 def test_a_file_is_answered_with_line_and_column(tmp_path, text, message):
     path = write(tmp_path, text)
     assert complaint(lambda: Study.load(path)) == f"{path}:{message}"
+
+
+@pytest.mark.parametrize("key", ["of", "when", "take"])
+def test_keys_of_listed_stages_are_shown_their_place(tmp_path, key):
+    path = write(tmp_path, HEAD + f"{key}: answers\n")
+    wanted = f"{path}:7:1: `{key}` is for a stage of a list; write it under `stages`"
+    assert complaint(lambda: Study.load(path)) == wanted
 
 
 @pytest.mark.parametrize("key", LATER_KEYS)

@@ -25,6 +25,19 @@ def a_study(**changes: Any) -> Study:
     return Study(**{name: value for name, value in fields.items() if value is not None})
 
 
+ANSWERS = {"name": "answers", "task": "generate", "items": ITEMS, "prompt": "{text}", "models": ["openai/gpt-4.1"]}
+JUDGING = {"name": "judging", "task": "generate", "of": "answers", "prompt": "{answer}", "models": ["openai/gpt-5.1"]}
+
+
+def changed(stage: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """The stage with other values; a change to None takes the key out."""
+    return {key: value for key, value in {**stage, **changes}.items() if value is not None}
+
+
+def staged(*stages: Any, **changes: Any) -> Study:
+    return Study(name="essay", stages=list(stages), **changes)
+
+
 def write(folder: Path, text: str, name: str = "essay.yaml") -> Path:
     path = folder / name
     path.write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")

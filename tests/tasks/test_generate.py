@@ -43,7 +43,7 @@ def test_an_ask_for_each_item_arm_and_replicate():
 
 def test_it_is_a_task():
     task: Task = Generate([arm()])
-    assert (task.name, task.version, task.reads_items) == ("generate", "1", False)
+    assert (task.name, task.version, task.reads_items, task.multi_turn) == ("generate", "1", False, False)
     assert task.columns == {"template": "text", "thinking": "text", "parsed": "boolean"}
     assert task.follow_up(Thread(arm=arm(), item=ITEMS[0], replicate=0, turns=())) == ()
 

@@ -74,9 +74,9 @@ def _tokens(written: Any, origin: Origin) -> int | None:
 def _nano_dollars(written: Any, origin: Origin, route: Route, wanted: str = "a number of US dollars") -> int:
     if isinstance(written, bool) or not isinstance(written, int | float | Decimal):
         raise origin.error(route, f"wanted {wanted}, found {found_text(written)}")
-    if not math.isfinite(written):
-        raise origin.error(route, f"wanted {wanted}, found the number {written}")
     amount = _exact(written, origin, route)
+    if not amount.is_finite():
+        raise origin.error(route, f"wanted {wanted}, found the number {written}")
     if amount <= 0:
         raise origin.error(route, f"{amount} is not more than 0 dollars")
     if amount > _MOST:
@@ -93,5 +93,7 @@ def _exact(written: float | Decimal, origin: Origin, route: Route) -> Decimal:
     """By the file's digits where these are what the number was read from, else by the shortest that mean it."""
     if not isinstance(written, float):
         return Decimal(written)
-    text = origin.number_text(route)
-    return Decimal(text) if text is not None and float(text) == written else Decimal(repr(written))
+    text = origin.number_text(route) if 0 < abs(written) < math.inf else None
+    if text is not None and float(text) == written:
+        return Decimal(text)
+    return Decimal(repr(float(written)))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, Protocol, cast
 
-from overnight.core.errors import UnknownName, nearest
+from overnight.core.errors import StudyError, UnknownName, nearest
 from overnight.study.origin import Origin, Route
 
 When = Literal["landed", "done"]
@@ -80,7 +80,7 @@ def check_order(stages: Sequence[Sourced], origins: Sequence[Origin]) -> None:
             raise _no_source(stage.of, index, names, origin)
 
 
-def _no_source(of: str, index: int, names: Sequence[str], origin: Origin) -> Exception:
+def _no_source(of: str, index: int, names: Sequence[str], origin: Origin) -> StudyError:
     earlier = names[:index]
     before = f" (before it: {', '.join(earlier)})" if earlier else "; the first stage needs `items`"
     if of == names[index]:

@@ -17,16 +17,12 @@ def open_sources(drafts: Sequence[Draft]) -> dict[str, ItemSource]:
     roots: dict[str, Draft] = {}
     for draft in drafts:
         roots[draft.settings.name] = draft if draft.settings.of is None else roots[draft.settings.of]
-    tables = {name: _opened(root, _heirs(root, roots, drafts)) for name, root in roots.items() if _begins(root, name)}
+    tables: dict[str, ItemSource] = {}
+    for root in drafts:
+        if root.settings.of is None:
+            heirs = [draft for draft in drafts if roots[draft.settings.name] is root]
+            tables[root.settings.name] = _opened(root, heirs)
     return {name: tables[root.settings.name] for name, root in roots.items()}
-
-
-def _begins(root: Draft, name: str) -> bool:
-    return root.settings.name == name
-
-
-def _heirs(root: Draft, roots: dict[str, Draft], drafts: Sequence[Draft]) -> list[Draft]:
-    return [draft for draft in drafts if roots[draft.settings.name] is root]
 
 
 def _opened(root: Draft, heirs: Sequence[Draft]) -> ItemSource:
@@ -47,13 +43,17 @@ def _check_columns(draft: Draft, columns: Collection[str]) -> None:
 
 
 def hidden_columns(draft: Draft, columns: Collection[str]) -> Iterator[str]:
-    """A word on names that mean something else than the items' column of that name."""
-    is_turn = {route: route[0] == "turns" for route in draft.needs}
-    asked = {name for route, need in draft.needs.items() if not is_turn[route] for name in need.asking.names}
-    if draft.settings.of is not None:
-        for name in HANDED_ON:
-            if name in asked and name in columns:
-                yield f"{{{name}}} is that of the row handed on, not the items' column of that name"
-    followed = {name for route, need in draft.needs.items() if is_turn[route] for name in need.asking.names}
-    if LAST_ANSWER in followed and (draft.settings.of is not None or LAST_ANSWER in columns):
-        yield f"{{{LAST_ANSWER}}} in `turns` is the model's last answer, not the column of that name"
+    """A word on names that stand for something else than the items' column of that name."""
+    later = draft.settings.of is not None
+    followed = _names(draft, turns=True)
+    asked = _names(draft, turns=False) | (followed - {LAST_ANSWER})
+    for name in HANDED_ON:
+        if later and name in asked and name in columns:
+            yield f"{{{name}}} is that of the row handed on, not the items' column of that name"
+    if LAST_ANSWER in followed and (later or LAST_ANSWER in columns):
+        yield f"{{{LAST_ANSWER}}} in `turns` is the model's last answer, not the items'"
+
+
+def _names(draft: Draft, *, turns: bool) -> set[str]:
+    asking = [need.asking for route, need in draft.needs.items() if (route[0] == "turns") == turns]
+    return {name for one in asking for name in one.names}

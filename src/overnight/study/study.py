@@ -120,6 +120,7 @@ def _check_keys(mapping: Mapping[Any, Any], origin: Origin) -> None:
             raise origin.unknown_key((), str(key), known)
     if "stages" in mapping:
         _refuse_flat((key for key in mapping if key in FLAT_KEYS), origin)
+        _check_listed(mapping["stages"], origin)
     for key in ("name",) if "stages" in mapping else _REQUIRED:
         if key not in mapping:
             raise origin.error((), f"`{key}` is missing")
@@ -130,11 +131,18 @@ def _refuse_flat(keys: Iterable[str], origin: Origin) -> None:
         raise origin.key_error((), key, f"`{key}` cannot stand beside `stages`; write it in the stage it is for")
 
 
+def _check_listed(stages: Any, origin: Origin) -> None:
+    if not isinstance(stages, list | tuple):
+        raise origin.error(("stages",), f"wanted a list, found {found_text(stages)}")
+    if not stages:
+        raise origin.error(("stages",), "the list is empty")
+
+
 def read_settings(study: Study) -> Settings:
     """Everything that can be known of a study without opening a file or asking a provider."""
     origin = study.origin
     header = _read_header(study, origin)
-    stages, origins = _flat(study) if study.stages is None else _listed(study)
+    stages, origins = _flat(study) if study.stages is None else _listed(study, study.stages)
     budget = read_budget(study.budget, [stage.name for stage in stages], origin)
     return Settings(header, stages, origins, budget)
 
@@ -164,13 +172,9 @@ def _flat(study: Study) -> tuple[tuple[StageSettings, ...], tuple[Origin, ...]]:
     return (shaped_stage({**written, "name": name}, study.origin),), (study.origin,)
 
 
-def _listed(study: Study) -> tuple[tuple[StageSettings, ...], tuple[Origin, ...]]:
+def _listed(study: Study, written: Sequence[Any]) -> tuple[tuple[StageSettings, ...], tuple[Origin, ...]]:
     origin = study.origin
-    written = study.stages
-    if not isinstance(written, list | tuple):
-        raise origin.error(("stages",), f"wanted a list, found {found_text(written)}")
-    if not written:
-        raise origin.error(("stages",), "the list is empty")
+    _check_listed(written, origin)
     _refuse_flat(_changed_fields(study), origin)
     origins = tuple(origin.inside(("stages", index)) for index in range(len(written)))
     stages = tuple(read_stage(stage, place) for stage, place in zip(written, origins, strict=True))
