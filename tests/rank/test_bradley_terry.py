@@ -241,6 +241,10 @@ def test_wrong_choices_are_refused_with_the_nearest():
         fit_bt_model(draws(), penalty="furth")
     with pytest.raises(ValueError, match="zero or more"):
         fit_bt_model(draws(), penalty=-1.0)
+    with pytest.raises(ValueError, match=r"a list of columns, such as \['longer'\]"):
+        fit_bt_model(draws(), covariates="longer")
+    with pytest.raises(ValueError, match="cannot be called 'tie'"):
+        fit_bt_model(draws(), covariates=["tie"])
     with pytest.raises(KeyError, match="'zebra' is not among the 6"):
         fit_bt_model(draws()).index("zebra")
 

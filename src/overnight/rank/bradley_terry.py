@@ -47,7 +47,7 @@ def fit_bt_model(
     multiplies that covariance by G / (G - 1). `covariates` names columns of differences (first minus second), such
     as the difference in length; abilities are then those at equal covariates.
     """
-    _check_choices(ties, penalty)
+    _check_choices(ties, penalty, covariates)
     rows = read_rows(bt_data, covariates, cluster)
     if ties == "drop":
         rows = without_ties(rows)
@@ -58,7 +58,7 @@ def fit_bt_model(
     return report(design, estimate)
 
 
-def _check_choices(ties: str, penalty: float | str) -> None:
+def _check_choices(ties: str, penalty: float | str, covariates: Sequence[str]) -> None:
     if ties not in TIES:
         raise ValueError(wrong_choice("ties", ties, TIES))
     if isinstance(penalty, str):
@@ -66,6 +66,11 @@ def _check_choices(ties: str, penalty: float | str) -> None:
             raise ValueError(wrong_choice("penalty", penalty, (*PENALTIES, "a number")))
     elif not (np.isfinite(penalty) and penalty >= 0):
         raise ValueError(f"penalty must be zero or more, 'firth' or 'eb'; found {penalty!r}")
+    if isinstance(covariates, str):
+        raise ValueError(f"covariates must be a list of columns, such as [{covariates!r}]")  # noqa: TRY004
+    taken = {"position", "tie"} & set(covariates)
+    if taken:
+        raise ValueError(f"a covariate cannot be called {taken.pop()!r}, which is a term of the model's own")
 
 
 def _design(rows: Rows, *, position: bool, covariates: tuple[str, ...], ties: str, penalty: float | str) -> Design:

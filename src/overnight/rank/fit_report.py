@@ -188,6 +188,9 @@ def _problems(design: Design, estimate: Estimate) -> list[str]:
     parameters += ["the tie parameter"] if model.outcomes.has_tie else []
     runaway = [parameters[at] for at in np.flatnonzero(optimum.is_runaway)]
     said += problems.convergence_problems(converged=optimum.converged, steps=optimum.steps, runaway=runaway)
+    said += problems.too_large_problems(model.n_items, EXACT_ERRORS_UP_TO)
+    if estimate.bread is None and optimum.steps and not said:
+        said += problems.singular_problems()
     has_position = design.terms[:1] == ("position",) and bool(design.identified[0])
     if has_position and estimate.bread is not None and not runaway:
         told = model.information(optimum.evaluation).corner[0, 0]
@@ -196,8 +199,6 @@ def _problems(design: Design, estimate: Estimate) -> list[str]:
         said += problems.half_tie_problems(float(design.cells.ties.sum()))
     if design.penalty == "eb":
         said += problems.learnt_ridge_problems(model.ridge, weakest=WEAKEST_RIDGE, strongest=STRONGEST_RIDGE)
-    if model.n_items > EXACT_ERRORS_UP_TO:
-        said += problems.too_large_problems(model.n_items, EXACT_ERRORS_UP_TO)
     if estimate.n_clusters is not None:
         said += problems.cluster_problems(estimate.n_clusters)
     return said

@@ -131,7 +131,13 @@ def half_tie_problems(n_ties: float) -> list[str]:
 
 
 def too_large_problems(n_items: int, limit: int) -> list[str]:
+    if n_items <= limit:
+        return []
     return [f"There are {n_items} items; exact errors are computed for up to {limit}, so they are given as NaN."]
+
+
+def singular_problems() -> list[str]:
+    return ["Some combination of the parameters is not determined, so that no errors can be given; they are NaN."]
 
 
 def cluster_problems(n_clusters: int) -> list[str]:
