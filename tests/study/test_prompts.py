@@ -163,3 +163,9 @@ def test_what_is_wrong_with_turns_is_said(turns, message):
 def test_a_file_name_is_not_sent_as_a_turn():
     wanted = "study: turns[1]: 'again.txt' would be sent as it stands; turns are written in place"
     assert complaint(lambda: resolve(a_study(turns=["Sure?", "again.txt"]))) == wanted
+
+
+def test_a_column_of_messages_may_be_in_a_table(tmp_path):
+    path = tmp_path / "chats.csv"
+    path.write_text('ID,chat\na,"[{""role"": ""user"", ""content"": ""hi""}]"\n')
+    assert contents(a_study(items=path, prompt=None, messages="chat")) == [("messages", ["hi"])]

@@ -106,7 +106,7 @@ def test_what_is_wrong_with_a_stage_is_said(stage, message):
     assert complaint(lambda: staged(changed(ANSWERS, name="first"), stage)) == f"study: stages[1]: {message}"
 
 
-LATER = "this is for a stage with `of`; one with `items` waits for nothing"
+OF_ROWS_ONLY = "this is for a stage with `of`, not for one with `items`"
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ LATER = "this is for a stage with `of`; one with `items` waits for nothing"
         (changed(ANSWERS, name="-a"), f"name: the text '-a' cannot name a stage; wanted {NAMES}"),
         (changed(ANSWERS, name=5), "name: wanted text, found the number 5; put it in quotes"),
         (changed(ANSWERS, name="First"), "name: two stages are called 'First'"),
-        (changed(ANSWERS, when="landed"), f"when: {LATER}"),
-        (changed(ANSWERS, take=["answered"]), f"take: {LATER}"),
+        (changed(ANSWERS, when="landed"), f"when: {OF_ROWS_ONLY}"),
+        (changed(ANSWERS, take=["answered"]), f"take: {OF_ROWS_ONLY}"),
         (changed(JUDGING, of="first", id="ID"), "id: this is for a stage with `items`; rows of another stage have ids already"),
         (changed(JUDGING, of=["first"]), "of: wanted text, found a list"),
         (changed(JUDGING, of="judging"), "of: a stage cannot take its own rows (before it: first)"),

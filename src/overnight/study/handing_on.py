@@ -10,13 +10,22 @@ When = Literal["landed", "done"]
 
 # What a template may name of a row that was handed on, besides the columns of its item. These win over columns.
 HANDED_ON: tuple[str, ...] = (
-    *("answer", "thoughts", "item_id", "arm", "provider", "model", "template", "thinking", "replicate", "turn"),
+    "answer",
+    "thoughts",
+    "item_id",
+    "arm",
+    "provider",
+    "model",
+    "template",
+    "thinking",
+    "replicate",
+    "turn",
 )
 # Rows that have something to hand on: a failed one has not.
 TAKEABLE: tuple[str, ...] = ("answered", "refused", "truncated")
 
 _WHENS = ("landed", "done")
-_LATER_ONLY = ("when", "take")
+_OF_ROWS_ONLY = ("when", "take")
 
 
 class Sourced(Protocol):
@@ -41,9 +50,9 @@ def check_source(stage: Sourced, origin: Origin) -> None:
     if (stage.items is None) == (stage.of is None):
         found = "neither" if stage.of is None else "both"
         raise origin.error((), f"wanted one of `items` and `of`, found {found}")
-    for field in _LATER_ONLY:
+    for field in _OF_ROWS_ONLY:
         if stage.of is None and getattr(stage, field) is not None:
-            raise origin.error((field,), "this is for a stage with `of`; one with `items` waits for nothing")
+            raise origin.error((field,), "this is for a stage with `of`, not for one with `items`")
     if stage.of is not None and stage.id is not None:
         raise origin.error(("id",), "this is for a stage with `items`; rows of another stage have ids already")
     _check_when(stage, origin)
