@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -122,7 +122,8 @@ def _when_stdin_closes(then: Callable[[], object]) -> None:
     def watch() -> None:
         while os.read(0, 1 << 16):
             pass
-        then()
+        with suppress(RuntimeError):  # it was stopped otherwise in the meantime, and its loop is closed
+            then()
 
     threading.Thread(target=watch, daemon=True).start()
 

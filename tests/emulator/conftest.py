@@ -31,8 +31,10 @@ def emulate() -> Iterator[Callable[..., EmulatorProcess]]:
     yield start
     for emulator in started:
         emulator.stop()
-        assert emulator.complaints() == ""
+    complaints = [emulator.complaints() for emulator in started]
+    for emulator in started:
         emulator.close()
+    assert not any(complaints), complaints
 
 
 @pytest.fixture(scope="session")

@@ -224,10 +224,19 @@ def test_the_first_matching_fault_wins_and_skip_lets_events_pass(emulator, clien
     assert fired(emulator) == [1, 1]
 
 
-def test_a_list_of_faults_that_makes_no_sense_is_refused(emulator):
+@pytest.mark.parametrize(
+    ("what", "body", "complaint"),
+    [
+        ("faults", b'[{"on": "uplaod", "do": "status"}]', "did you mean upload?"),
+        ("faults", b"nonsense", ""),
+        ("advance", b'{"seconds": -1}', "seconds: found -1, wanted a number of at least 0"),
+        ("advance", b"[]", "wanted a JSON object"),
+    ],
+)
+def test_a_command_that_makes_no_sense_is_refused(emulator, what, body, complaint):
     connection = http.client.HTTPConnection(emulator.url.removeprefix("http://"))
-    connection.request("POST", "/_emulator/faults", b'[{"on": "uplaod", "do": "status"}]')
+    connection.request("POST", f"/_emulator/{what}", body)
     answer = connection.getresponse()
     assert answer.status == 400
-    assert "did you mean upload?" in answer.read().decode()
+    assert complaint in answer.read().decode()
     connection.close()

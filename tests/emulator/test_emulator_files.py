@@ -54,6 +54,8 @@ def test_listings_are_paged_ordered_and_chosen_by_purpose(emulate, connect):
     assert [file.id for file in client.files.list(limit=2, purpose="batch")] == made[::-1]
     assert [file.id for file in client.files.list(limit=2, order="asc")] == [*made, other]
     assert [file.id for file in client.files.list(purpose="user_data")] == [other]
+    with pytest.raises(openai.NotFoundError):
+        client.files.list(after="file-nowhere")
     first = client.files.list(limit=2, order="asc")
     assert first.has_more
     assert [file.id for file in first.data] == made[:2]

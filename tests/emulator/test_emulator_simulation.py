@@ -268,6 +268,25 @@ def test_fixed_places_of_a_list_are_kept():
     assert document == [1, "two"]
 
 
+@pytest.mark.parametrize(
+    ("schema", "holds"),
+    [
+        ({"type": "array", "items": {"enum": ["x"]}, "uniqueItems": True}, lambda value: len(value) <= 1),
+        ({"type": "object", "minProperties": 2}, lambda value: len(value) == 2),
+        ({"type": "object", "required": ["free"]}, lambda value: isinstance(value["free"], str)),
+        ({"type": "number", "minimum": 1, "maximum": 2, "multipleOf": 0.25}, lambda value: value % 0.25 == 0),
+        ({"items": {"type": "null"}, "minItems": 1}, lambda value: set(value) == {None}),
+        ({"enum": ["red", "green", "blue"]}, lambda value: value in {"red", "green", "blue"}),
+        ({"oneOf": [{"type": "boolean"}, {"type": "string"}]}, lambda value: isinstance(value, bool)),
+        ({"type": "integer", "exclusiveMinimum": 3, "exclusiveMaximum": 5}, lambda value: value == 4),
+        ({"type": "integer", "maximum": 3}, lambda value: value <= 3),
+    ],
+)
+def test_rarer_words_of_a_schema_are_understood(schema, holds):
+    for seed in range(10):
+        assert holds(structured(schema, seed))
+
+
 def test_a_schema_that_leads_nowhere_is_refused():
     truth = Truth()
     body = chat_body(
