@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LedgerError
+from overnight.ledger.folder import sync_directory
 from overnight.ledger.schema import migrate, version
 
 T = TypeVar("T")
@@ -46,6 +47,20 @@ def _quoted(path: Path) -> str:
     return str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
+def _found(path: Path) -> None:
+    """A ledger appears under its name with its tables in it, or not at all: a run that is there can be read."""
+    part = path.with_name(path.name + ".part")
+    for leftover in path.parent.glob(part.name + "*"):
+        leftover.unlink()
+    db = connect(part)
+    try:
+        migrate(db, str(path))
+    finally:
+        db.close()
+    part.replace(path)
+    sync_directory(path.parent)
+
+
 class Database:
     """Durable writes through `write`; reads through `reader`, each thread its own."""
 
@@ -54,6 +69,8 @@ class Database:
         self._readers = threading.local()
         self._open_readers: list[sqlite3.Connection] = []
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        if not path.exists():
+            _found(path)
         self._db = connect(path)
         try:
             migrate(self._db, str(path))
