@@ -12,7 +12,7 @@ from overnight.core.shard import Shard
 from overnight.engine.courier import Courier
 from overnight.engine.decisions import group
 from overnight.engine.desk import Desk
-from overnight.engine.outbox import line_overhead, write_input
+from overnight.engine.outbox import line_overhead, sweep, write_input
 from overnight.engine.patience import NotNow, Stopped
 from overnight.engine.scene import Scene
 from overnight.ledger.answers import queued
@@ -60,11 +60,12 @@ class Conductor:
 
     async def conduct(self) -> None:
         """Until nothing is left that this pass can do. The first trouble that stops an account is raised at the end."""
-        for attempt in attempts(self._scene.db.reader()):
-            if attempt.state != "closed":
-                self._scene.keep(attempt)
-                if not self._cancel or await self._call_off(attempt):
-                    self._start(attempt)
+        carried = [attempt for attempt in attempts(self._scene.db.reader()) if attempt.state != "closed"]
+        sweep(self._scene.folder, {attempt.token for attempt in carried})
+        for attempt in carried:
+            self._scene.keep(attempt)
+            if not self._cancel or await self._call_off(attempt):
+                self._start(attempt)
         try:
             while True:
                 await self._pack()

@@ -1,6 +1,7 @@
 """A shard's input file: the bodies on record, each in its envelope, written whole before anything is sent."""
 
 import os
+from collections.abc import Container
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,6 +16,13 @@ from overnight.providers._contract import BatchProvider
 
 def input_path(folder: RunFolder, token: str) -> Path:
     return folder.file(f"outbox/{token}.jsonl")
+
+
+def sweep(folder: RunFolder, carried: Container[str]) -> None:
+    """Remove what a killed process left: halves, and the files of attempts that are over."""
+    for path in folder.file("outbox").iterdir():
+        if path.suffix == ".part" or path.stem not in carried:
+            path.unlink()
 
 
 def line_overhead(provider: BatchProvider, model: Model) -> int:
