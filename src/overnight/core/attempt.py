@@ -166,8 +166,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def holds_queue_room(self) -> bool:
-        """Whether its tokens wait in the provider's queue, or are about to."""
-        return self.state not in ("ended", "fetched", "closed")
+        """Whether its tokens wait in the provider's queue, or are about to. What waits for the user holds up nobody."""
+        return self.state not in ("stuck", "ended", "fetched", "closed")
 
 
 # From which states an event may come. Anything else is a ledger that was tampered with, or a bug.
