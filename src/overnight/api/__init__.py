@@ -2,6 +2,7 @@
 
 from overnight.api.adopting import adopt
 from overnight.api.cancelling import cancel, resolve_shard
+from overnight.api.costs import costs
 from overnight.api.keys import KeyStatus, keys
 from overnight.api.planning import ArmPlan, Plan, plan
 from overnight.api.running import resume, run, submit
@@ -19,6 +20,7 @@ __all__ = [
     "adopt",
     "audit_log",
     "cancel",
+    "costs",
     "keys",
     "plan",
     "rebuild",

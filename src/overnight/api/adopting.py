@@ -15,8 +15,9 @@ from overnight.core.ask import Arm, Item, Model
 from overnight.core.attempt import Accepted, Creating, Ended, Fetched, Uploaded
 from overnight.core.errors import ProviderError, StudyError, UnknownName
 from overnight.core.shard import token_of
-from overnight.engine.intake import StageInput, take_stage
-from overnight.engine.session import Connect, Session, Work
+from overnight.engine.intake import StageInput, StageSettings, take_stage
+from overnight.engine.session import Connect, Session
+from overnight.engine.work import Work
 from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.identity import Account, account_id, arm_id, fingerprint, set_fact, stage_id
 from overnight.ledger.questions import register_pending, settle_pending
@@ -201,7 +202,9 @@ class _Adoption:
 
 def _stage(arm: Arm, items: Sequence[Item]) -> StageInput:
     named = [Item(item.id, {**item.fields, ARM: arm.name}) for item in items]
-    return StageInput(name=STAGE, task=Ready((arm,)), arms=(arm,), items=lambda: iter(named), dedupe=False)
+    return StageInput(
+        name=STAGE, task=Ready((arm,)), arms=(arm,), items=lambda: iter(named), settings=StageSettings(dedupe=False)
+    )
 
 
 def _custom_ids(provider: BatchProvider, path: Path) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """`plan`: what a study would send, counted from the very bytes, and nothing sent."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -9,20 +9,24 @@ from typing import Any, TextIO
 
 import msgspec
 
+from overnight.api.pricing import prices_of
 from overnight.api.work import reader_of
 from overnight.core.ask import Arm, Ask, KeyMaker
 from overnight.core.errors import StudyError
+from overnight.core.money import Budget
 from overnight.core.pack import Packer, Room, even
 from overnight.core.shard import custom_id, token_of
 from overnight.engine.memory import DEFAULT_TOKENS_PER_BYTE
 from overnight.engine.outbox import line_overhead
+from overnight.engine.pricing import Pricing
 from overnight.engine.sampling import Address, address, stratified
 from overnight.ledger.database import connect
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.questions import known_addresses
+from overnight.prices import Price
 from overnight.providers import BatchProvider
 from overnight.settings import settings
-from overnight.study import ResolvedStage, Study, resolve
+from overnight.study import ItemSource, ResolvedStage, Study, resolve
 
 
 class ArmPlan(msgspec.Struct, kw_only=True):
@@ -40,6 +44,11 @@ class ArmPlan(msgspec.Struct, kw_only=True):
     bytes: int = 0
     input_tokens: int = 0
     max_output_tokens: int | None = None
+    # The most that these requests can cost, in nano-dollars; None when nobody can say.
+    ceiling: int | None = None
+    price_note: str = ""
+    # The stage whose answers these requests will be about: how many there are shows when they have landed.
+    of: str | None = None
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +65,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     shown: tuple[Shown, ...]
     written: tuple[str, ...]
+    budget: Budget | None = None
+
+    @property
+    def ceiling(self) -> int | None:
+        """What everything that is known so far can cost at most; None as soon as one arm is unknown."""
+        known = [arm.ceiling for arm in self.arms if arm.of is None]
+        return None if any(amount is None for amount in known) else sum(amount or 0 for amount in known)
 
     def total(self, field: str) -> int:
         return sum(int(getattr(arm, field) or 0) for arm in self.arms)
@@ -80,13 +96,26 @@ def plan(
     arms: list[ArmPlan] = []
     shown: list[Shown] = []
     files: list[str] = []
+    prices = prices_of(resolved)
+    output_tokens = resolved.budget.output_tokens if resolved.budget else None
     for stage in resolved.stages:
-        counting = _Counting(stage, folder, target, limit)
+        lanes = [_Lane(arm, stage, prices.get(f"{arm.stage}/{arm.name}"), output_tokens) for arm in stage.arms]
+        if stage.items is None:
+            arms.extend(lane.plan for lane in lanes)
+            continue
+        counting = _Counting(stage, stage.items, lanes, folder, target, limit)
         arms.extend(counting.count())
         files.extend(counting.files)
-        shown.extend(_first(stage, show))
+        shown.extend(_first(stage, stage.items, show))
     notes = tuple(text for stage in resolved.stages for text in (*stage.notes, *clamped(stage)))
-    return Plan(study=resolved.name, arms=tuple(arms), notes=notes, shown=tuple(shown), written=tuple(files))
+    return Plan(
+        study=resolved.name,
+        arms=tuple(arms),
+        notes=notes,
+        shown=tuple(shown),
+        written=tuple(files),
+        budget=resolved.budget,
+    )
 
 
 def clamped(stage: ResolvedStage) -> Iterator[str]:
@@ -109,13 +138,13 @@ def _target(write: str | Path | None) -> Path | None:
     return target
 
 
-def _first(stage: ResolvedStage, show: int) -> Iterator[Shown]:
+def _first(stage: ResolvedStage, items: ItemSource, show: int) -> Iterator[Shown]:
     """The first requests, one of each arm before the second of any."""
     if show < 1:
         return
     taken: dict[str, list[Ask]] = {arm.name: [] for arm in stage.arms}
     wanted = -(-show // len(taken))
-    for ask in islice(stage.task.start(stage.items.read(), stage.seed), 10_000):
+    for ask in islice(stage.task.start(items.read(), stage.seed), 10_000):
         if len(taken[ask.arm.name]) < wanted:
             taken[ask.arm.name].append(ask)
         if all(len(asks) == wanted for asks in taken.values()):
@@ -130,47 +159,74 @@ def _first(stage: ResolvedStage, show: int) -> Iterator[Shown]:
 class _Lane:
     """One arm while its requests are counted."""
 
-    def __init__(self, arm: Arm, stage: ResolvedStage, total: int | None) -> None:
+    def __init__(self, arm: Arm, stage: ResolvedStage, price: Price | None, output_tokens: int | None) -> None:
         self.arm = arm
         self.provider: BatchProvider = reader_of(arm.model)
         self.keys = KeyMaker(arm)
         self.overhead = line_overhead(self.provider, arm.model)
-        limits = self.provider.limits(arm.model)
-        requests = min(limits.requests, stage.batch.max_requests or limits.requests)
-        segments = even(total, stage.batch.segments) if stage.batch.segments and total else None
-        self.packer = Packer(Room(requests=requests, bytes=limits.bytes), segments)
+        self._stage = stage
+        self._pricing = Pricing({0: arm}, {} if price is None else {0: price}, output_tokens)
+        self._packer = self._packer_for(None)
+        bounded = arm.model.options.max_tokens or output_tokens
         self.plan = ArmPlan(
             stage=arm.stage,
             arm=arm.name,
             provider=arm.model.provider,
             model=arm.model.name,
-            max_output_tokens=0 if arm.model.options.max_tokens is not None else None,
+            max_output_tokens=0 if bounded else None,
+            ceiling=0 if bounded and price is not None and stage.of is None else None,
+            price_note="unknown: no price" if price is None else price.note,
+            of=stage.of,
         )
+
+    def expect(self, total: int) -> None:
+        """Segments are cut evenly, so the number of rows must be known first."""
+        self._packer = self._packer_for(total)
+
+    def _packer_for(self, total: int | None) -> Packer:
+        limits = self.provider.limits(self.arm.model)
+        requests = min(limits.requests, self._stage.batch.max_requests or limits.requests)
+        segments = even(total, self._stage.batch.segments) if self._stage.batch.segments and total else None
+        return Packer(Room(requests=requests, bytes=limits.bytes), segments)
 
     def add(self, body: bytes) -> bool:
         """Count one request in; True when it begins a new batch."""
         size = len(body) + self.overhead
-        begins = self.packer.starts_new(size) or self.plan.requests == 0
+        begins = self._packer.starts_new(size) or self.plan.requests == 0
         self.plan.requests += 1
         self.plan.batches += int(begins)
         self.plan.bytes += size
         self.plan.input_tokens += int(size * DEFAULT_TOKENS_PER_BYTE)
         if self.plan.max_output_tokens is not None:
             self.plan.max_output_tokens += self.arm.model.options.max_tokens or 0
+        if self.plan.ceiling is not None:
+            self.plan.ceiling += self._pricing.row_ceiling(0, size, DEFAULT_TOKENS_PER_BYTE) or 0
         return begins
 
 
 class _Counting:
-    def __init__(self, stage: ResolvedStage, folder: RunFolder, target: Path | None, limit: int | None) -> None:
+    def __init__(
+        self,
+        stage: ResolvedStage,
+        items: ItemSource,
+        lanes: Sequence[_Lane],
+        folder: RunFolder,
+        target: Path | None,
+        limit: int | None,
+    ) -> None:
         self._stage = stage
+        self._items = items
+        self._lanes = {lane.arm.name: lane for lane in lanes}
         self._folder = folder
         self._target = target
         self._limit = limit
         self.files: list[str] = []
 
     def count(self) -> list[ArmPlan]:
-        totals = self._totals() if self._stage.batch.segments else {}
-        lanes = {arm.name: _Lane(arm, self._stage, totals.get(arm.name)) for arm in self._stage.arms}
+        lanes = self._lanes
+        if self._stage.batch.segments:
+            for name, total in self._totals().items():
+                lanes[name].expect(total)
         known = self._known()
         seen: set[bytes] = set()
         with ExitStack() as stack:
@@ -196,13 +252,13 @@ class _Counting:
     def _asks(self) -> Iterator[Ask]:
         start = self._stage.task.start
         if self._limit is None:
-            yield from start(self._stage.items.read(), self._stage.seed)
+            yield from start(self._items.read(), self._stage.seed)
             return
-        chosen = stratified(start(self._stage.items.read(), self._stage.seed), self._limit, self._stage.seed)
-        yield from (ask for ask in start(self._stage.items.read(), self._stage.seed) if address(ask) in chosen)
+        chosen = stratified(start(self._items.read(), self._stage.seed), self._limit, self._stage.seed)
+        yield from (ask for ask in start(self._items.read(), self._stage.seed) if address(ask) in chosen)
 
     def _totals(self) -> dict[str, int]:
-        """Rows of each arm: segments are cut evenly, so their number must be known first."""
+        """Rows of each arm."""
         totals: dict[str, int] = {}
         for ask in self._asks():
             totals[ask.arm.name] = totals.get(ask.arm.name, 0) + 1

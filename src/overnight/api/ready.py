@@ -7,7 +7,7 @@ import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, Model
 from overnight.core.errors import StudyError
-from overnight.engine.intake import StageInput
+from overnight.engine.intake import StageInput, StageSettings
 from overnight.providers import BatchProvider, Endpoint, ReadyLine, vendor
 from overnight.tasks._ready import ARM, BODY, Ready, body_of
 
@@ -35,7 +35,7 @@ def ready_stages(file: Path, provider: str) -> tuple[StageInput, Callable[[Ask],
             yield Item(line.custom_id, {BODY: line.body.decode(), ARM: arm_of(line.model, STAGE).name})
 
     arms = tuple(found.values())
-    stage = StageInput(name=STAGE, task=Ready(arms), arms=arms, items=items, dedupe=False)
+    stage = StageInput(name=STAGE, task=Ready(arms), arms=arms, items=items, settings=StageSettings(dedupe=False))
     return stage, body_of
 
 

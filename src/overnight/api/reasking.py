@@ -8,6 +8,7 @@ from overnight.core.ask import KEY_PREFIX
 from overnight.core.errors import StudyError, nearest
 from overnight.engine.session import Session
 from overnight.ledger.answers import asks_by_key, settle_again, unsettle
+from overnight.ledger.threads import handed_on
 
 Reask = Literal["failed", "unparsed", "refused", "truncated"]
 KINDS: tuple[Reask, ...] = ("failed", "unparsed", "refused", "truncated")
@@ -19,6 +20,7 @@ def reask_rows(session: Session, kind: str) -> int:
         message = f"--reask: '{kind}' is not one of {', '.join(KINDS)}{nearest(kind, KINDS)}"
         raise StudyError(message)
     if kind != "unparsed":
+        _refuse_handed_on(session, kind)
         return session.db.write("reask", lambda db: unsettle(db, (kind,))).result()
     table = session.folder.tables / "results.parquet"
     if not table.exists():
@@ -29,3 +31,13 @@ def reask_rows(session: Session, kind: str) -> int:
     keys = frame.filter(pl.col("parsed").not_()).select("request_key").unique().collect()["request_key"].to_list()
     raw = [bytes.fromhex(key.removeprefix(KEY_PREFIX)) for key in keys]
     return session.db.write("reask", lambda db: settle_again(db, asks_by_key(db, raw))).result()
+
+
+def _refuse_handed_on(session: Session, kind: str) -> None:
+    """A later stage has already asked about these answers: asking for others would leave it judging the old ones."""
+    given = handed_on(session.db.reader(), (kind,))
+    if given:
+        message = (
+            f"--reask {kind}: {given:,} of these rows were handed on to a later stage; start a copy with --as NAME"
+        )
+        raise StudyError(message)

@@ -10,6 +10,7 @@ import msgspec
 
 from overnight.api.places import chosen_runs, run_folder
 from overnight.api.planning import clamped
+from overnight.api.pricing import check_prices, keep_prices
 from overnight.api.ready import ready_stages
 from overnight.api.reasking import Reask, reask_rows
 from overnight.api.reuse import reuse_answers
@@ -19,8 +20,9 @@ from overnight.core.ask import Ask
 from overnight.core.clock import seconds_of
 from overnight.core.errors import StudyChanged, StudyError
 from overnight.emulation import endpoint_of
-from overnight.engine.intake import StageInput, take_stage
-from overnight.engine.session import Connect, Session, Work
+from overnight.engine.intake import StageInput, StageSettings, take_stage
+from overnight.engine.session import Connect, Session
+from overnight.engine.work import StageWork, Work
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import get_fact, set_fact
 from overnight.ledger.shards import note
@@ -146,10 +148,16 @@ def _send(
     for stage in resolved.stages:
         for text in (*stage.notes, *clamped(stage)):
             say(text)
+    check_prices(resolved)
     first = resolved.stages[0]
     work = Work(
-        max_requests=first.batch.max_requests,
-        segments=first.batch.segments,
+        stages={
+            stage.name: StageWork(
+                max_requests=stage.batch.max_requests, segments=stage.batch.segments, gather=stage.gather_seconds
+            )
+            for stage in resolved.stages
+        },
+        budget=resolved.budget,
         poll_interval=first.poll.interval_seconds,
         per_job_delay=first.poll.per_job_delay,
         timeout=seconds_of(timeout, "--timeout") if timeout is not None else first.timeout_seconds,
@@ -191,6 +199,7 @@ def _prepare(
         set_fact(db, "work", msgspec.json.encode(work).decode())
         for stage in resolved.stages:
             taken = take_stage(db, session.folder, stage_input(stage), encode, limit)
+            keep_prices(db, resolved, stage)
             if taken.slots:
                 shared = f", {taken.shared:,} shared" if taken.shared else ""
                 say(f"{stage.name}: {taken.slots:,} rows on record{shared}")
@@ -217,14 +226,9 @@ def _check_definition(db: sqlite3.Connection, resolved: Resolved, name: str) -> 
 
 
 def stage_input(stage: ResolvedStage) -> StageInput:
-    return StageInput(
-        name=stage.name,
-        task=stage.task,
-        arms=stage.arms,
-        items=stage.items.read,
-        seed=stage.seed,
-        dedupe=stage.dedupe,
-    )
+    settings = StageSettings(of=stage.of, when=stage.when, take=stage.take, seed=stage.seed, dedupe=stage.dedupe)
+    items = stage.items.read if stage.items is not None else None
+    return StageInput(name=stage.name, task=stage.task, arms=stage.arms, items=items, settings=settings)
 
 
 def _send_file(

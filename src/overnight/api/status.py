@@ -12,11 +12,12 @@ import polars as pl
 from overnight.api.places import chosen_runs, run_folder, run_with_batch
 from overnight.api.work import undecided_text
 from overnight.core.clock import time_text
-from overnight.engine.progress import BatchLine, batch_line
-from overnight.ledger.answers import outcome_counts, token_sums
+from overnight.engine.progress import BatchLine, Priced, batch_line, how_priced
+from overnight.ledger.answers import asked_again, outcome_counts, token_sums
 from overnight.ledger.database import connect
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms, get_fact
+from overnight.ledger.money import balances, prices
 from overnight.ledger.shards import attempts, waiting_shards
 from overnight.settings import settings
 
@@ -43,9 +44,15 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     batches: tuple[BatchLine, ...]
     waiting_shards: int
     causes: dict[str, int]
-    input_tokens: int
-    output_tokens: int
-    to_do: tuple[str, ...]
+    # Tries that failed and were made again, by cause.
+    asked_again: dict[str, int] = {}
+    input_tokens: int = 0
+    output_tokens: int = 0
+    # In nano-dollars: what the rows have cost, what is set aside for those on the way, and whether all have prices.
+    spent: int = 0
+    reserved: int = 0
+    priced: Priced = "none"
+    to_do: tuple[str, ...] = ()
 
     def total(self, field: str) -> int:
         return sum(int(getattr(arm, field)) for arm in self.arms)
@@ -83,7 +90,7 @@ def status_of(folder: RunFolder) -> RunStatus:
         for (_, _, cause), count in counts.items():
             if cause is not None:
                 causes[cause] = causes.get(cause, 0) + count
-        sums = token_sums(db)
+        sums, money = token_sums(db), balances(db)
         return RunStatus(
             run=folder.name,
             path=str(folder.path),
@@ -93,6 +100,10 @@ def status_of(folder: RunFolder) -> RunStatus:
             batches=tuple(batch_line(attempt, names[attempt.arm]) for attempt in everything),
             waiting_shards=len(waiting_shards(db, carried)),
             causes=dict(sorted(causes.items())),
+            asked_again=asked_again(db),
+            spent=sum(balance.settled for balance in money.values()),
+            reserved=sum(balance.reserved for balance in money.values()),
+            priced=how_priced(len(known), len(prices(db))),
             input_tokens=sums[0],
             output_tokens=sums[1],
             to_do=tuple(

@@ -1,22 +1,19 @@
 """A run's tables, made from its ledger and raw files: at the end of every pass, and by `rebuild`."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from overnight.core.ask import Arm
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms, stages
 from overnight.providers import Endpoint, vendor
 from overnight.tables.attempts import write_attempts
+from overnight.tables.costs import write_costs
 from overnight.tables.results import Decode, ResultsTable
-from overnight.tasks._contract import Task
-from overnight.tasks._ready import Ready
-from overnight.tasks.generate import Generate
-
-
-def task_for_reading(name: str, its_arms: Sequence[Arm]) -> Task:
-    """The task as far as reading answers needs it: without its study."""
-    return Ready(its_arms) if name == Ready.name else Generate(its_arms)
+from overnight.tasks import open_task
+from overnight.tasks._contract import Rounds, Task
 
 
 def decoders(its_arms: Sequence[Arm]) -> dict[str, Decode]:
@@ -26,12 +23,16 @@ def decoders(its_arms: Sequence[Arm]) -> dict[str, Decode]:
     return {name: vendor(name).connect(nowhere).decode for name in sorted(names)}
 
 
-def write_tables(db: sqlite3.Connection, folder: RunFolder) -> int:
-    """`results.parquet` and `attempts.parquet`; returns the number of rows."""
+def write_tables(db: sqlite3.Connection, folder: RunFolder, tasks: Mapping[str, Task | Rounds] | None = None) -> int:
+    """Every table of a run; returns the number of rows. Tasks are opened from the ledger unless handed in."""
     known = list(arms(db).values())
-    tasks = {
-        name: task_for_reading(task, [arm for arm in known if arm.stage == name]) for _, name, task, _ in stages(db)
+    given = tasks or {}
+    opened = {
+        row.name: given.get(row.name)
+        or open_task(row.task, [arm for arm in known if arm.stage == row.name], msgspec.json.decode(row.spec))
+        for row in stages(db)
     }
-    rows = ResultsTable(db, folder, tasks, decoders(known)).write(folder.tables / "results.parquet")
+    rows = ResultsTable(db, folder, opened, decoders(known)).write(folder.tables / "results.parquet")
     write_attempts(db, folder.tables / "attempts.parquet")
+    write_costs(db, folder.tables / "costs.parquet")
     return rows

@@ -16,15 +16,19 @@ from overnight.core.clock import WallClock
 from overnight.core.errors import ProviderError
 from overnight.emulation import emulator, endpoint_of
 from overnight.engine.progress import Snapshot
-from overnight.engine.session import Connect, Session, Work, Worked, opened
+from overnight.engine.session import Connect, Session, Worked, opened
+from overnight.engine.work import Work
 from overnight.ledger.database import connect as open_ledger
 from overnight.ledger.folder import RunFolder
+from overnight.prices import dollars
 from overnight.providers import BatchProvider, Endpoint, vendor
 from overnight.settings import Settings
 
 Say = Callable[[str], None]
 Tell = Callable[[Snapshot], None]
-State = Literal["done", "rows failed", "submitted", "running", "stopped", "undecided", "held up", "cancelled"]
+State = Literal[
+    "done", "rows failed", "submitted", "running", "stopped", "undecided", "held up", "over budget", "cancelled"
+]
 
 EXIT_CODES: dict[State, int] = {
     "done": 0,
@@ -34,6 +38,7 @@ EXIT_CODES: dict[State, int] = {
     "running": 4,
     "undecided": 4,
     "held up": 4,
+    "over budget": 5,
     "stopped": 130,
 }
 
@@ -135,6 +140,8 @@ def _verdict(folder: RunFolder, worked: Worked, work: Work) -> tuple[State, str]
         return "cancelled", f"cancelled; {snapshot.settled:,} rows were kept. To ask the rest after all: overnight run"
     if worked.halted:
         return "held up", f"{worked.halted[0]}. To go on: {go_on}"
+    if worked.held.rows:
+        return "over budget", over_budget_text(worked)
     if snapshot.pending == 0:
         if snapshot.failed:
             return "rows failed", f"{snapshot.failed:,} rows failed for good: overnight results {name} --failed"
@@ -142,6 +149,15 @@ def _verdict(folder: RunFolder, worked: Worked, work: Work) -> tuple[State, str]
     if work.until_sent and not worked.timed_out:
         return "submitted", f"{_batches(on_the_way)} at the provider. To collect: {go_on}"
     return "running", f"{snapshot.pending:,} rows are open; {_batches(on_the_way)} at the provider. To go on: {go_on}"
+
+
+def over_budget_text(worked: Worked) -> str:
+    """What was not sent, and what it would take."""
+    spent, held = worked.snapshot.spent, worked.held
+    return (
+        f"{held.rows:,} rows were not sent: they might cost up to {dollars(held.amount)}, more than is left of the "
+        f"budget ({dollars(spent)} spent so far). Raise it by that much and run the same command again"
+    )
 
 
 def _batches(count: int) -> str:

@@ -15,10 +15,12 @@ from overnight.core.result import Cause, Line, Result, failed
 from overnight.core.shard import line_of
 from overnight.engine.decisions import Download, backoff, complete, row_fate
 from overnight.engine.desk import Desk
+from overnight.engine.outbox import line_overhead
 from overnight.engine.scene import Scene
 from overnight.ledger.answers import (
     Fate,
     Landed,
+    ShardRow,
     addresses_of,
     paths,
     read_offset,
@@ -28,6 +30,7 @@ from overnight.ledger.answers import (
     unanswered_lines,
 )
 from overnight.ledger.folder import DurableFile
+from overnight.ledger.money import Charge, book, density_of
 from overnight.ledger.shards import finish_shard, foreign_lines, record
 from overnight.providers._contract import BatchProvider, Counts
 
@@ -72,7 +75,8 @@ class Arrivals:
         self._scene = scene
         self._desk = desk
         self._attempt = attempt
-        self._rows: list[tuple[int, int]] = []
+        self._rows: list[ShardRow] = []
+        self._density = 0.0
         self._foreign: dict[str, int] | None = None
         self._strange: Counter[str] = Counter()
         self._counted_rows = 0
@@ -82,6 +86,7 @@ class Arrivals:
         """Download, read, and close; ask the provider a second time about rows that did not come."""
         db, shard = self._scene.db, self._attempt.shard
         self._rows = await asyncio.to_thread(lambda: rows_of(db.reader(), shard))
+        self._density = await asyncio.to_thread(lambda: density_of(db.reader(), shard))
         if self._attempt.adopted:
             self._foreign = await asyncio.to_thread(lambda: foreign_lines(db.reader(), shard))
         if self._attempt.state == "ended":
@@ -204,11 +209,12 @@ class Arrivals:
         if row is None or row >= len(self._rows):
             self._strange["lines with a foreign custom id"] += 1
             return None
-        landed = Landed(line=row, result=decoded.result, file=number, offset=offset, length=length)
+        cost = self._scene.pricing.row_cost(self._attempt.arm, decoded.result.usage)
+        landed = Landed(line=row, result=decoded.result, file=number, offset=offset, length=length, cost=cost)
         return landed, self._fate(decoded.result, row)
 
     def _fate(self, result: Result, row: int) -> Fate:
-        tries = self._rows[row][1]
+        tries = self._rows[row].tries
         return row_fate(result, tries) if self._scene.can_ask_again else Fate(final=True, tries=tries + 1)
 
     async def _take_in(self, file: int, end: int, landed: list[Settling]) -> None:
@@ -216,11 +222,26 @@ class Arrivals:
 
         def fact(db: sqlite3.Connection) -> tuple[list[Settling], dict[int, int]]:
             fresh = take_in(db, attempt.id, self._rows, landed, at)
+            self._book(db, fresh)
             set_read_offset(db, attempt.id, file, end)
-            return fresh, addresses_of(db, [self._rows[one.line][0] for one, fate in fresh if fate.final])
+            return fresh, addresses_of(db, [self._rows[one.line].ask for one, fate in fresh if fate.final])
 
         fresh, addresses = await scene.db.commit("results", fact)
         self._count(fresh, addresses)
+
+    def _book(self, db: sqlite3.Connection, fresh: Sequence[Settling]) -> None:
+        """Settle what the rows cost and let go of what was set aside for them.
+
+        Rows whose answers are gone were run and billed, as far as anybody can tell: their ceiling is presumed spent.
+        """
+        arm, pricing = self._attempt.arm, self._scene.pricing
+        overhead = line_overhead(self._desk.provider, self._scene.arms[arm].model)
+
+        def charge(one: Landed) -> Charge:
+            size = self._rows[one.line].length + overhead
+            return Charge(one.cost, pricing.row_ceiling(arm, size, self._density) or 0, one.result.cause == "gone")
+
+        book(db, self._attempt.shard, arm, (charge(one) for one, _ in fresh))
 
     def _count(self, fresh: Sequence[Settling], addresses: dict[int, int]) -> None:
         outcomes: Counter[str] = Counter()
@@ -233,8 +254,9 @@ class Arrivals:
             tokens_in += usage.input or 0
             tokens_out += usage.output or 0
             if fate.final:
-                outcomes[one.result.outcome] += addresses.get(self._rows[one.line][0], 1)
-        self._scene.tally.landed(outcomes, tokens_in, tokens_out)
+                outcomes[one.result.outcome] += addresses.get(self._rows[one.line].ask, 1)
+        spent = sum(one.cost or 0 for one, _ in fresh)
+        self._scene.tally.landed(outcomes, tokens_in, tokens_out, spent)
 
     async def _unanswered(self) -> list[int]:
         attempt = self._attempt
@@ -255,9 +277,10 @@ class Arrivals:
 
         def fact(db: sqlite3.Connection) -> tuple[Attempt, list[Settling], dict[int, int]]:
             fresh = take_in(db, attempt.id, self._rows, landed, at)
+            self._book(db, fresh)
             closed = record(db, attempt, Closed("ingested"), at)
             finish_shard(db, attempt.shard, at)
-            return closed, fresh, addresses_of(db, [self._rows[one.line][0] for one, fate in fresh if fate.final])
+            return closed, fresh, addresses_of(db, [self._rows[one.line].ask for one, fate in fresh if fate.final])
 
         self._attempt, fresh, addresses = await scene.db.commit("closed", fact)
         self._count(fresh, addresses)

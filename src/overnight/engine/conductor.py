@@ -5,18 +5,24 @@ import sqlite3
 from collections.abc import Iterable
 from functools import partial
 
+import msgspec
+
 from overnight.core.attempt import Attempt, Intended
 from overnight.core.errors import OvernightError, ProviderError
+from overnight.core.money import Purse
 from overnight.core.pack import Room
 from overnight.core.shard import Shard
 from overnight.engine.courier import Courier
-from overnight.engine.decisions import group
+from overnight.engine.decisions import Waiting, group
 from overnight.engine.desk import Desk
+from overnight.engine.flow import Flow
 from overnight.engine.outbox import line_overhead, sweep, write_input
 from overnight.engine.patience import NotNow, Stopped
 from overnight.engine.scene import Scene
-from overnight.ledger.answers import queued
+from overnight.engine.work import StageWork, Work
+from overnight.ledger.answers import waiting_rows
 from overnight.ledger.identity import get_fact
+from overnight.ledger.money import balances
 from overnight.ledger.shards import (
     ArmPacking,
     abandon,
@@ -32,31 +38,33 @@ from overnight.ledger.shards import (
 _LOOK_AGAIN = 60.0
 
 
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows that the budget keeps back, and what they might cost, in nano-dollars."""
+
+    rows: int = 0
+    amount: int = 0
+
+
 class Conductor:
-    def __init__(
-        self,
-        scene: Scene,
-        *,
-        max_requests: int | None = None,
-        segments: int | None = None,
-        send: bool = True,
-        cancel: bool = False,
-        until_sent: bool = False,
-        deadline: float | None = None,
-    ) -> None:
+    def __init__(self, scene: Scene, flow: Flow, work: Work, deadline: float) -> None:
         self._scene = scene
-        self._max_requests = max_requests
-        self._segments = segments
-        self._send = send
-        self._cancel = cancel
-        self._until_sent = until_sent
+        self._flow = flow
+        self._work = work
         self._deadline = deadline
         self._tasks: dict[asyncio.Task[Attempt], Attempt] = {}
         self._failure: OvernightError | None = None
-        self._queued_since: float | None = None
+        self._queued_since: dict[int, float] = {}
         self._pack_at = 0.0
+        self._held = Held()
+        self._held_arms: set[int] = set()
+        self._landed: list[int] = []
         self.timed_out = False
         self.interrupted = False
+
+    @property
+    def held(self) -> Held:
+        """What was not sent because of the budget, when there was nothing else left to do."""
+        return self._held if self._held_arms and not self._tasks else Held()
 
     async def conduct(self) -> None:
         """Until nothing is left that this pass can do. The first trouble that stops an account is raised at the end."""
@@ -64,9 +72,10 @@ class Conductor:
         sweep(self._scene.folder, {attempt.token for attempt in carried})
         for attempt in carried:
             self._scene.keep(attempt)
-            if not self._cancel or await self._call_off(attempt):
+            if not self._work.cancel or await self._call_off(attempt):
                 self._start(attempt)
         try:
+            await self._advance(None)
             while True:
                 await self._pack()
                 await self._dispatch()
@@ -90,23 +99,58 @@ class Conductor:
             scene.say(f"shard {attempt.shard}: asked the provider to cancel {attempt.batch_id}")
         return True
 
+    async def _advance(self, attempt: int | None) -> None:
+        """Ask what follows from answers that have landed."""
+        if not self._flow.needed or not self._may_send():
+            return
+        now = self._scene.now()
+        added = await self._scene.db.commit("flow", lambda db: self._flow.advance(db, attempt, now))
+        if added:
+            self._scene.tally.grew(added)
+
+    async def _pass_on(self) -> None:
+        landed, self._landed = self._landed, []
+        for attempt in landed:
+            await self._advance(attempt)
+        if not landed and self._round_is_due():
+            await self._advance(None)
+
+    def _round_is_due(self) -> bool:
+        due = self._flow.next_deadline(self._scene.db.reader()) if self._flow.needed else None
+        return due is not None and due <= self._scene.now()
+
     # --- from the queue to the provider
 
     async def _pack(self) -> None:
-        """Cut what waits in the queue into shards, when its time has come."""
+        """Cut what waits in the queue into shards, arm by arm, when its time has come and the budget allows."""
         scene, now = self._scene, self._scene.now()
-        tries = await asyncio.to_thread(lambda: _waiting_tries(scene.db.reader()))
-        tries = {arm: fewest for arm, fewest in tries.items() if self._open(arm)}
-        if not tries or not self._may_send():
-            self._queued_since = None
+        found = await asyncio.to_thread(lambda: waiting_rows(scene.db.reader())) if self._may_send() else {}
+        waiting = {arm: Waiting(*rows) for arm, rows in found.items() if self._open(arm)}
+        self._queued_since = {arm: self._queued_since.get(arm, now) for arm in waiting}
+        waits = {arm: self._wait_of(arm, rows, now) for arm, rows in waiting.items()}
+        # A pass that does not wait has waited since the last one.
+        due = {arm for arm, wait in waits.items() if wait <= 0 or scene.patience.once}
+        self._pack_at = now + min((wait for arm, wait in waits.items() if arm not in due), default=0.0)
+        if not due:
             return
-        self._queued_since = self._queued_since or now
-        wait = group(tries, len(self._tasks), now - self._queued_since)
-        self._pack_at = now + wait
-        if wait and not scene.patience.once:  # a pass that does not wait has waited since the last one
-            return
-        await scene.db.commit("packed", lambda db: pack_queue(db, self._packing(db), now, tries.__contains__))
-        self._queued_since = None
+        purse = await scene.db.commit("packed", lambda db: self._cut(db, due, now))
+        self._held = Held(rows=purse.held_rows + purse.unpriced_rows, amount=purse.held_amount)
+        self._held_arms = due & set(await asyncio.to_thread(lambda: waiting_rows(scene.db.reader())))
+
+    def _cut(self, db: sqlite3.Connection, due: set[int], now: float) -> Purse:
+        purse = Purse(self._work.budget, balances(db))
+        pack_queue(db, self._packing(db), now, due, purse)
+        return purse
+
+    def _wait_of(self, arm: int, rows: Waiting, now: float) -> float:
+        if arm in self._held_arms and self._tasks:
+            return _LOOK_AGAIN  # what is under way may cost less than was set aside for it
+        usual = max((attempt.rows for attempt in self._tasks.values()), default=0)
+        gather = self._stage_work(arm).gather
+        return group(rows, len(self._tasks), usual, now - self._queued_since[arm], gather)
+
+    def _stage_work(self, arm: int) -> StageWork:
+        return self._work.stages.get(self._scene.arms[arm].stage, StageWork())
 
     def _open(self, arm: int) -> bool:
         """Whether anything may still be sent for this arm in this process."""
@@ -123,16 +167,20 @@ class Conductor:
             desk = self._scene.desk_of(number)
             limits = desk.provider.limits(arm.model)
             bytes_cap, tokens_cap = (get_fact(db, f"cap_{unit}:{number}") for unit in ("bytes", "tokens"))
+            stage = self._stage_work(number)
             room = Room(
-                requests=min(limits.requests, self._max_requests or limits.requests),
+                requests=min(limits.requests, stage.max_requests or limits.requests),
                 bytes=min(limits.bytes, int(bytes_cap or limits.bytes)),
                 tokens=int(tokens_cap) if tokens_cap else None,
             )
+            density = desk.tokens_per_byte(arm.model.name)
             packing[number] = ArmPacking(
+                stage=arm.stage,
                 room=room,
                 overhead=line_overhead(desk.provider, arm.model),
-                tokens_per_byte=desk.tokens_per_byte(arm.model.name),
-                segments=self._segments,
+                tokens_per_byte=density,
+                segments=stage.segments,
+                ceiling=self._scene.pricing.ceilings(number, density),
             )
         return packing
 
@@ -171,13 +219,14 @@ class Conductor:
         return attempt
 
     def _may_send(self) -> bool:
-        return self._send and not self._scene.patience.stopped and not self._scene.cancelled()
+        sends = self._work.send and self._work.can_ask_again
+        return sends and not self._scene.patience.stopped and not self._scene.cancelled()
 
     # --- attempts under way
 
     def _start(self, attempt: Attempt) -> None:
         if self._scene.desk_of(attempt.arm).halted is None and attempt.state != "stuck":
-            courier = Courier(self._scene, attempt, until_sent=self._until_sent)
+            courier = Courier(self._scene, attempt, until_sent=self._work.until_sent)
             self._tasks[asyncio.create_task(courier.carry())] = attempt
 
     async def _wait(self) -> bool:
@@ -185,21 +234,22 @@ class Conductor:
         if self._scene.patience.stopped:
             self.interrupted = True
             return False
-        if self._deadline is not None and self._scene.now() >= self._deadline:
+        if self._scene.now() >= self._deadline:
             self.timed_out = True
             return False
         if self._tasks:
             await self._first_landing()
+            await self._pass_on()
             return True
         return await self._wait_for_room()
 
     async def _first_landing(self) -> None:
         """Any attempt's end, or a while: time may open what a limit had closed."""
         horizon = self._scene.now() + _LOOK_AGAIN
-        wakes = [self._pack_at] if self._queued_since is not None else []
+        wakes = [self._pack_at] if self._pack_at > self._scene.now() else []
         wakes += [at for at in self._scene.not_before.values() if at > self._scene.now()]
-        if self._deadline is not None:
-            wakes.append(self._deadline)
+        round_ends = self._flow.next_deadline(self._scene.db.reader()) if self._flow.needed else None
+        wakes += [self._deadline, round_ends or self._deadline]
         timer = asyncio.create_task(self._sleep_until(min([horizon, *wakes])))
         done, _ = await asyncio.wait({*self._tasks, timer}, return_when=asyncio.FIRST_COMPLETED)
         timer.cancel()
@@ -212,7 +262,10 @@ class Conductor:
         for task in tasks:
             attempt = self._tasks.pop(task)
             error = task.exception()
-            if error is None or isinstance(error, NotNow | Stopped):
+            if error is None:
+                self._landed.append(attempt.id)
+                continue
+            if isinstance(error, NotNow | Stopped):
                 continue
             if isinstance(error, ProviderError):
                 self._scene.desk_of(attempt.arm).halt(error)
@@ -227,13 +280,12 @@ class Conductor:
         if not self._may_send():
             return False
         waiting = await self._waiting_shards()
-        if not waiting and self._queued_since is None:
+        queued = set(self._queued_since) - self._held_arms
+        if self._work.until_sent or (not waiting and not queued):
             return False
         times = [scene.not_before.get(shard.id, scene.now() + _LOOK_AGAIN) for shard in waiting]
-        if self._queued_since is not None:
-            times.append(self._pack_at)
-        if self._deadline is not None:
-            times.append(self._deadline)
+        times += [self._pack_at] if queued else []
+        times.append(self._deadline)
         try:
             await scene.patience.until(min(times))
         except (NotNow, Stopped):
@@ -253,10 +305,3 @@ class Conductor:
                     self._failure = self._failure or (error if isinstance(error, OvernightError) else None)
                     if not isinstance(error, OvernightError):
                         raise error
-
-
-def _waiting_tries(db: sqlite3.Connection) -> dict[int, int]:
-    """Arms with rows in the queue, and the fewest tries that any of them has behind it."""
-    if not queued(db):
-        return {}
-    return dict(db.execute("SELECT ask.arm, min(tries) FROM queue JOIN ask ON ask.id=queue.ask GROUP BY ask.arm"))

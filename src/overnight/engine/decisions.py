@@ -1,6 +1,5 @@
 """What to do next, decided from facts alone. Nothing here waits, writes or calls anybody."""
 
-from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -172,15 +171,25 @@ def poll_how(running: int, page: int = 100) -> Literal["list", "each"]:
     return "list" if running >= 3 and page > 1 else "each"
 
 
-def group(tries: Mapping[int, int], in_flight: int, waited: float, gather: float = GATHER) -> float:
-    """How much longer the rows in the queue wait before they are packed; `tries` are the fewest of each arm.
+class Waiting(msgspec.Struct, frozen=True):
+    """An arm's rows in the queue: how many, the fewest tries of any, and whether all follow from answers."""
 
-    First askings go at once. Rows asked again give passing trouble time to pass, and wait for siblings that
-    are still under way, so that few large batches are made and not many small ones.
+    rows: int
+    tries: int
+    follow: bool
+
+
+def group(waiting: Waiting, in_flight: int, usual: int, waited: float, gather: float = GATHER) -> float:
+    """How much longer an arm's rows wait before they are packed.
+
+    First askings go at once. Rows that follow from answers go when there are enough of them (half of a usual
+    shard), and a few wait for siblings that are still under way, up to the gathering time. Rows asked again also
+    give passing trouble time to pass. So few large batches are made, and not many small ones.
     """
-    if not tries or min(tries.values()) == 0:
-        return 0.0
-    wanted = gather if in_flight else retry_delay(max(tries.values()))
+    if waiting.tries == 0:
+        enough = not waiting.follow or in_flight == 0 or waiting.rows * 2 >= usual
+        return 0.0 if enough else max(0.0, gather - waited)
+    wanted = gather if in_flight else retry_delay(waiting.tries)
     return max(0.0, wanted - waited)
 
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 import msgspec
 
@@ -9,20 +10,33 @@ from overnight.core.ask import Arm, Ask, Item
 from overnight.core.errors import StudyChanged
 from overnight.engine.sampling import address, stratified
 from overnight.ledger.folder import RunFolder
-from overnight.ledger.identity import get_fact, set_fact
+from overnight.ledger.identity import describe_stage
 from overnight.ledger.questions import Intake, Taken, removed_items
-from overnight.tasks._contract import Task
+from overnight.tasks._contract import Rounds, Task
+
+
+class StageSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a stage's items come from, and how its questions are drawn: kept with the run."""
+
+    of: str | None = None
+    when: Literal["landed", "done"] = "landed"
+    take: tuple[str, ...] = ("answered",)
+    seed: int = 0
+    dedupe: bool = True
+    round_deadline: float | None = None
 
 
 class StageInput(msgspec.Struct, frozen=True, kw_only=True):
-    """What a stage brings: its task and arms, and its items as often as they are asked for."""
+    """What a stage brings: its task and arms, and its items as often as they are asked for.
+
+    No items: they come from an earlier stage, or the task asks in rounds.
+    """
 
     name: str
-    task: Task
+    task: Task | Rounds
     arms: tuple[Arm, ...]
-    items: Callable[[], Iterable[Item]]
-    seed: int = 0
-    dedupe: bool = True
+    items: Callable[[], Iterable[Item]] | None = None
+    settings: StageSettings = StageSettings()
 
 
 def take_stage(
@@ -32,14 +46,19 @@ def take_stage(
     encode: Callable[[Ask], bytes],
     limit: int | None = None,
 ) -> Taken:
-    """Put the stage's questions on record; those already there are passed over."""
-    intake = Intake(db, folder, (stage.name, stage.task.name, stage.task.version), stage.arms)
+    """Put the stage and its first questions on record; those already there are passed over."""
+    task, settings = stage.task, stage.settings
+    intake = Intake(db, folder, (stage.name, task.name, task.version), stage.arms)
+    spec, kept = (msgspec.json.encode(part).decode() for part in (task.spec(), settings))
+    describe_stage(db, intake.stage, spec, kept)
+    if stage.items is None or isinstance(task, Rounds):
+        return Taken(items=0, slots=0, asks=0, shared=0)
     counted = _Counted(stage.items)
-    asks: Iterable[Ask] = stage.task.start(intake.items(counted.items()), stage.seed)
+    asks: Iterable[Ask] = task.start(intake.items(counted.items()), settings.seed)
     if limit is not None:
-        chosen = stratified(stage.task.start(stage.items(), stage.seed), limit, stage.seed)
+        chosen = stratified(task.start(stage.items(), settings.seed), limit, settings.seed)
         asks = (ask for ask in asks if address(ask) in chosen)
-    taken = intake.asks(asks, encode, shared=stage.dedupe)
+    taken = intake.asks(asks, encode, shared=settings.dedupe)
     gone = removed_items(db, stage.name, counted.count)
     if gone:
         message = (
@@ -47,7 +66,6 @@ def take_stage(
             "or start a copy with --as NAME"
         )
         raise StudyChanged(message)
-    set_fact(db, "shared", str(int(get_fact(db, "shared") or "0") + taken.shared))
     return taken
 
 

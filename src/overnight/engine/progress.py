@@ -2,10 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
 
 import msgspec
 
 from overnight.core.attempt import Attempt
+
+Priced = Literal["all", "some", "none"]
 
 
 class BatchLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +42,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     batches: tuple[BatchLine, ...]
     input_tokens: int
     output_tokens: int
-    seconds_left: float | None
+    # What the rows so far have cost, in nano-dollars, and whether all arms have prices.
+    spent: int = 0
+    priced: Priced = "none"
+    seconds_left: float | None = None
     trouble: str | None = None
 
     @property
@@ -57,23 +63,33 @@ class Tally:
         self._tokens: Counter[str] = Counter()
         self._began = now()
         self._settled_at_start = 0
+        self._spent = 0
         self._listener: Callable[[], None] | None = None
         self.total = 0
+        self.priced: Priced = "none"
 
-    def begin(self, counts: Mapping[tuple[int, str, str | None], int], tokens: tuple[int, int]) -> None:
+    def begin(self, counts: Mapping[tuple[int, str, str | None], int], tokens: tuple[int, int], spent: int = 0) -> None:
         self._outcomes = Counter()
         for (_, outcome, _), count in counts.items():
             self._outcomes[outcome] += count
         self.total = sum(self._outcomes.values())
         self._tokens = Counter(input=tokens[0], output=tokens[1])
+        self._spent = spent
         self._settled_at_start = self.total - self._outcomes["pending"]
         self.changed()
 
-    def landed(self, outcomes: Mapping[str, int], input_tokens: int, output_tokens: int) -> None:
+    def grew(self, addresses: int) -> None:
+        """More was asked: a next turn, a later stage, another round."""
+        self.total += addresses
+        self._outcomes["pending"] += addresses
+        self.changed()
+
+    def landed(self, outcomes: Mapping[str, int], input_tokens: int, output_tokens: int, spent: int = 0) -> None:
         """So many addresses were settled with these outcomes."""
         self._outcomes.update(outcomes)
         self._outcomes["pending"] -= sum(outcomes.values())
         self._tokens.update(input=input_tokens, output=output_tokens)
+        self._spent += spent
         self.changed()
 
     def listen(self, listener: Callable[[], None]) -> None:
@@ -101,6 +117,8 @@ class Tally:
             batches=lines,
             input_tokens=self._tokens["input"],
             output_tokens=self._tokens["output"],
+            spent=self._spent,
+            priced=self.priced,
             seconds_left=self._seconds_left(pending, ahead),
             trouble=trouble,
         )
@@ -112,6 +130,11 @@ class Tally:
         if done <= 0 or elapsed <= 0 or pending <= 0:
             return None
         return elapsed * max(0, pending - ahead) / done
+
+
+def how_priced(arms: int, with_price: int) -> Priced:
+    """Whether a sum of costs is the whole bill."""
+    return "none" if with_price == 0 else "all" if with_price == arms else "some"
 
 
 def batch_line(attempt: Attempt, arm: str) -> BatchLine:

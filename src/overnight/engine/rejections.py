@@ -91,7 +91,7 @@ class Rejections:
             rows = rows_of(db, attempt.shard)
             if 0 <= line < len(rows):
                 one = Landed(line=line, result=failed(_CAUSES.get(refusal.kind, "invalid_request"), refusal.message))
-                take_in(db, attempt.id, rows, [(one, Fate(final=True, tries=rows[line][1] + 1))], at)
+                take_in(db, attempt.id, rows, [(one, Fate(final=True, tries=rows[line].tries + 1))], at)
             count = int(get_fact(db, counter) or "0") + 1
             set_fact(db, counter, str(count))
             closed = record(db, attempt, Closed(how, refusal.message), at)  # type: ignore[arg-type]
@@ -111,8 +111,8 @@ class Rejections:
         def fact(db: sqlite3.Connection) -> tuple[Attempt, int]:
             rows = rows_of(db, attempt.shard)
             landed = [
-                (Landed(line=line, result=result), Fate(final=True, tries=tries + 1))
-                for line, (_, tries) in enumerate(rows)
+                (Landed(line=line, result=result), Fate(final=True, tries=row.tries + 1))
+                for line, row in enumerate(rows)
             ]
             fresh = take_in(db, attempt.id, rows, landed, at)
             closed = record(db, attempt, Closed(how, refusal.message), at)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from overnight.core.attempt import Attempt, AttemptEvent
 from overnight.engine.desk import Desk
 from overnight.engine.memory import Memory
 from overnight.engine.patience import Patience
+from overnight.engine.pricing import Pricing
 from overnight.engine.progress import Tally
 from overnight.ledger.database import Database
 from overnight.ledger.folder import RunFolder
@@ -29,6 +30,7 @@ class Scene:
         patience: Patience,
         tally: Tally,
         memory: Memory,
+        pricing: Pricing,
         say: Callable[[str], None],
         description: str | None = None,
     ) -> None:
@@ -40,6 +42,7 @@ class Scene:
         self.patience = patience
         self.tally = tally
         self.memory = memory
+        self.pricing = pricing
         self.say = say
         self.description = description
         # The newest view of every attempt that is not closed.

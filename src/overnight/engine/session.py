@@ -2,48 +2,39 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import msgspec
 
-from overnight.core.ask import Arm, Model
+from overnight.core.ask import Arm, Ask, Model
 from overnight.core.attempt import Attempt
 from overnight.core.clock import Clock
 from overnight.engine.accounts import check_accounts
-from overnight.engine.conductor import Conductor
+from overnight.engine.conductor import Conductor, Held
 from overnight.engine.desk import Desk, Poller
+from overnight.engine.flow import Flow, FlowStage
+from overnight.engine.intake import StageSettings
 from overnight.engine.memory import Memory
 from overnight.engine.patience import Patience
-from overnight.engine.progress import Snapshot, Tally
+from overnight.engine.pricing import Pricing
+from overnight.engine.progress import Snapshot, Tally, how_priced
 from overnight.engine.scene import Scene
+from overnight.engine.work import Work
 from overnight.ledger.answers import outcome_counts, token_sums
 from overnight.ledger.database import Database
 from overnight.ledger.folder import RunFolder
-from overnight.ledger.identity import Account, account_id, arms, begin_run, fingerprint
+from overnight.ledger.identity import Account, account_id, arms, begin_run, fingerprint, stages
+from overnight.ledger.money import balances, prices
+from overnight.prices import Price
 from overnight.providers._contract import BatchProvider
+from overnight.tasks import open_task
+from overnight.tasks._contract import Rounds, Task
 
 # Progress is told at most this often, in real seconds.
 _TELL_EVERY = 0.2
 
 Connect = Callable[[Model], BatchProvider]
-
-
-class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run is to be worked on this time. None of it changes what is asked."""
-
-    max_requests: int | None = None
-    segments: int | None = None
-    poll_interval: float = 60.0
-    per_job_delay: float = 2.0
-    timeout: float = 86400.0
-    send: bool = True
-    until_sent: bool = False
-    once: bool = False
-    accept_account: bool = False
-    cancel: bool = False
-    can_ask_again: bool = True
-    description: str | None = None
 
 
 class Worked(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +45,7 @@ class Worked(msgspec.Struct, frozen=True, kw_only=True):
     stopped: bool
     stuck: tuple[Attempt, ...]
     halted: tuple[str, ...]
+    held: Held = Held()
 
 
 class Session:
@@ -75,7 +67,12 @@ class Session:
                 self._loop.call_soon_threadsafe(self._patience.stop)
 
     async def work(
-        self, work: Work, connect: Connect, say: Callable[[str], None], tell: Callable[[Snapshot], None]
+        self,
+        work: Work,
+        connect: Connect,
+        say: Callable[[str], None],
+        tell: Callable[[Snapshot], None],
+        tasks: Mapping[str, Task | Rounds] | None = None,
     ) -> Worked:
         """Send, watch and collect until nothing is left that this pass can do."""
         self._loop = asyncio.get_running_loop()
@@ -87,15 +84,7 @@ class Session:
         started = self.clock.now()
         try:
             await check_accounts(scene, accept=work.accept_account)
-            conductor = Conductor(
-                scene,
-                max_requests=work.max_requests,
-                segments=work.segments,
-                send=work.send and work.can_ask_again,
-                cancel=work.cancel,
-                until_sent=work.until_sent,
-                deadline=started + work.timeout,
-            )
+            conductor = Conductor(scene, self._flow(scene, tasks), work, started + work.timeout)
             with _telling(scene, tell):
                 await conductor.conduct()
             return Worked(
@@ -104,6 +93,7 @@ class Session:
                 stopped=conductor.interrupted,
                 stuck=tuple(a for a in scene.carried.values() if a.state == "stuck"),
                 halted=tuple(scene.halted_arms.values()),
+                held=conductor.held,
             )
         finally:
             patience.stop()
@@ -128,8 +118,12 @@ class Session:
                 desks[place] = await self._desk(providers[place], work, self._patience)
             by_arm[number] = desks[place]
         tally = Tally(self.folder.name, self.clock.now)
-        counts, tokens = await asyncio.to_thread(lambda: _counted(self.db))
-        tally.begin(counts, tokens)
+        counts, tokens, spent = await asyncio.to_thread(lambda: _counted(self.db))
+        tally.begin(counts, tokens, spent)
+        kept = await asyncio.to_thread(lambda: prices(self.db.reader()))
+        priced = {number: msgspec.json.decode(text, type=Price) for number, text in kept.items()}
+        tally.priced = how_priced(len(known), len(priced))
+        pricing = Pricing(known, priced, work.budget.output_tokens if work.budget else None)
         return Scene(
             folder=self.folder,
             db=self.db,
@@ -139,9 +133,45 @@ class Session:
             patience=self._patience,
             tally=tally,
             memory=self.memory,
+            pricing=pricing,
             say=say,
             description=work.description,
         )
+
+    def _flow(self, scene: Scene, tasks: Mapping[str, Task | Rounds] | None) -> Flow:
+        """The stages as they are on record; tasks are opened from there unless they are handed in."""
+        rows = stages(self.db.reader())
+        numbers = {row.name: row.id for row in rows}
+        by_stage: dict[str, tuple[Arm, ...]] = {
+            row.name: tuple(arm for arm in scene.arms.values() if arm.stage == row.name) for row in rows
+        }
+        flow_stages = []
+        for row in rows:
+            settings = msgspec.json.decode(row.settings, type=StageSettings)
+            opened_task = (tasks or {}).get(row.name) or open_task(
+                row.task, by_stage[row.name], msgspec.json.decode(row.spec)
+            )
+            flow_stages.append(
+                FlowStage(
+                    id=row.id,
+                    name=row.name,
+                    task=opened_task,
+                    arms=by_stage[row.name],
+                    of=numbers[settings.of] if settings.of is not None else None,
+                    when=settings.when,
+                    take=settings.take,
+                    seed=settings.seed,
+                    dedupe=settings.dedupe,
+                    round_deadline=settings.round_deadline,
+                )
+            )
+        providers = {desk.provider.name: desk.provider for desk in scene.desks.values()}
+        decoders = {name: provider.decode for name, provider in providers.items()}
+
+        def encode(ask: Ask) -> bytes:
+            return providers[ask.arm.model.provider].encode(ask)
+
+        return Flow(self.folder, flow_stages, scene.arms, decoders, encode)
 
     async def _desk(self, provider: BatchProvider, work: Work, patience: Patience) -> Desk:
         endpoint = provider.endpoint
@@ -163,8 +193,9 @@ class Session:
         )
 
 
-def _counted(db: Database) -> tuple[dict[tuple[int, str, str | None], int], tuple[int, int]]:
-    return outcome_counts(db.reader()), token_sums(db.reader())
+def _counted(db: Database) -> tuple[dict[tuple[int, str, str | None], int], tuple[int, int], int]:
+    spent = sum(balance.settled for balance in balances(db.reader()).values())
+    return outcome_counts(db.reader()), token_sums(db.reader()), spent
 
 
 def snapshot_of(scene: Scene) -> Snapshot:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,6 +17,16 @@ class Landed(msgspec.Struct, frozen=True, kw_only=True):
     file: int | None = None
     offset: int | None = None
     length: int | None = None
+    # What the row cost, in nano-dollars; None where nobody can say.
+    cost: int | None = None
+
+
+class ShardRow(NamedTuple):
+    """One question of a shard: how often it was asked before, and the length of its body."""
+
+    ask: int
+    tries: int
+    length: int
 
 
 class Fate(msgspec.Struct, frozen=True):
@@ -40,27 +50,32 @@ class TableRow(msgspec.Struct, frozen=True, kw_only=True):
     file: int | None
     offset: int | None
     length: int | None
+    cost: int | None
     usage: tuple[int | None, ...]
 
 
 _RESULT = (
     "INSERT OR IGNORE INTO result(attempt, line, ask, outcome, cause, detail, file, offset, length, "
-    "input, cached, cache_write, output, reasoning, received_at) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    "input, cached, cache_write, output, reasoning, cost, received_at) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
 
 
-def rows_of(db: sqlite3.Connection, shard: int) -> list[tuple[int, int]]:
-    """(ask, tries) of a shard, by line."""
+def rows_of(db: sqlite3.Connection, shard: int) -> list[ShardRow]:
+    """A shard's rows, by line."""
     return [
-        (int(ask), int(tries))
-        for ask, tries in db.execute("SELECT ask, tries FROM shard_row WHERE shard=? ORDER BY line", (shard,))
+        ShardRow(ask, tries, length)
+        for ask, tries, length in db.execute(
+            "SELECT shard_row.ask, tries, length FROM shard_row JOIN ask ON ask.id=shard_row.ask "
+            "WHERE shard=? ORDER BY line",
+            (shard,),
+        )
     ]
 
 
 def take_in(
     db: sqlite3.Connection,
     attempt: int,
-    rows: Sequence[tuple[int, int]],
+    rows: Sequence[ShardRow],
     landed: Sequence[tuple[Landed, Fate]],
     at: float,
 ) -> list[tuple[Landed, Fate]]:
@@ -70,14 +85,14 @@ def take_in(
     for one, fate in landed:
         if one.line not in known:
             fresh.setdefault(one.line, (one, fate))
-    db.executemany(_RESULT, (_result_row(attempt, rows[one.line][0], one, at) for one, _ in fresh.values()))
+    db.executemany(_RESULT, (_result_row(attempt, rows[one.line].ask, one, at) for one, _ in fresh.values()))
     db.executemany(
         "INSERT OR IGNORE INTO settled VALUES(?,?,?)",
-        ((rows[line][0], attempt, line) for line, (_, fate) in fresh.items() if fate.final),
+        ((rows[line].ask, attempt, line) for line, (_, fate) in fresh.items() if fate.final),
     )
     db.executemany(
-        "INSERT OR REPLACE INTO queue SELECT ?1, ?2 WHERE ?1 NOT IN (SELECT ask FROM settled WHERE ask=?1)",
-        ((rows[line][0], fate.tries) for line, (_, fate) in fresh.items() if not fate.final),
+        "INSERT OR REPLACE INTO queue SELECT ?1, ?2, 0 WHERE ?1 NOT IN (SELECT ask FROM settled WHERE ask=?1)",
+        ((rows[line].ask, fate.tries) for line, (_, fate) in fresh.items() if not fate.final),
     )
     return list(fresh.values())
 
@@ -107,7 +122,7 @@ def _counted(usage: Usage) -> tuple[int | None, ...]:
 def _result_row(attempt: int, ask: int, one: Landed, at: float) -> tuple[object, ...]:
     result, where = one.result, (one.file, one.offset, one.length)
     said = (result.outcome, result.cause, result.detail)
-    return (attempt, one.line, ask, *said, *where, *_counted(result.usage), at)
+    return (attempt, one.line, ask, *said, *where, *_counted(result.usage), one.cost, at)
 
 
 def unanswered_lines(db: sqlite3.Connection, attempt: int, rows: int) -> list[int]:
@@ -132,7 +147,7 @@ def unsettle(db: sqlite3.Connection, outcomes: Sequence[str]) -> int:
         "SELECT settled.ask FROM settled JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
         f"WHERE result.outcome IN ({marks})"
     )
-    count = db.execute(f"INSERT OR IGNORE INTO queue SELECT ask, 0 FROM ({chosen})", tuple(outcomes)).rowcount
+    count = db.execute(f"INSERT OR IGNORE INTO queue SELECT ask, 0, 0 FROM ({chosen})", tuple(outcomes)).rowcount
     db.execute("DELETE FROM settled WHERE ask IN (SELECT ask FROM queue)")
     return int(count)
 
@@ -144,7 +159,7 @@ def asks_by_key(db: sqlite3.Connection, keys: Sequence[bytes]) -> list[int]:
 
 def settle_again(db: sqlite3.Connection, asks: Sequence[int]) -> int:
     """Put chosen questions back in the queue (their answers could not be read by the task)."""
-    db.executemany("INSERT OR IGNORE INTO queue VALUES(?, 0)", ((ask,) for ask in asks))
+    db.executemany("INSERT OR IGNORE INTO queue VALUES(?, 0, 0)", ((ask,) for ask in asks))
     db.executemany("DELETE FROM settled WHERE ask=?", ((ask,) for ask in asks))
     return len(asks)
 
@@ -159,24 +174,29 @@ def outcome_counts(db: sqlite3.Connection) -> dict[tuple[int, str, str | None], 
     return {(int(arm), str(outcome), cause): int(count) for arm, outcome, cause, count in rows}
 
 
-def queued(db: sqlite3.Connection) -> int:
-    return int(db.execute("SELECT count(*) FROM queue").fetchone()[0])
+def waiting_rows(db: sqlite3.Connection) -> dict[int, tuple[int, int, bool]]:
+    """The queue by arm: how many rows, the fewest tries of any, and whether all of them follow from answers."""
+    rows = db.execute(
+        "SELECT ask.arm, count(*), min(tries), min(follow) FROM queue JOIN ask ON ask.id=queue.ask GROUP BY ask.arm"
+    )
+    return {int(arm): (int(count), int(tries), bool(follow)) for arm, count, tries, follow in rows}
 
 
 def table_rows(db: sqlite3.Connection) -> Iterator[TableRow]:
     """Every address in the order of the tables: never the order of arrival."""
     rows = db.execute(
         "SELECT arm.stage, slot.arm, slot.item, slot.replicate, slot.turn, ask.key, result.outcome, result.cause, "
-        "result.file, result.offset, result.length, result.input, result.cached, result.output, result.reasoning "
+        "result.file, result.offset, result.length, result.cost, result.input, result.cached, result.output, "
+        "result.reasoning "
         "FROM slot JOIN arm ON arm.id=slot.arm JOIN ask ON ask.id=slot.ask "
         "LEFT JOIN settled ON settled.ask=slot.ask "
         "LEFT JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
         "ORDER BY arm.stage, arm.name, slot.item, slot.replicate, slot.turn"
     )
-    for stage, arm, item, replicate, turn, key, outcome, cause, file, offset, length, *usage in rows:
+    for stage, arm, item, replicate, turn, key, outcome, cause, file, offset, length, cost, *usage in rows:
         yield TableRow(
             stage=stage, arm=arm, item=item, replicate=replicate, turn=turn, key=key, outcome=outcome, cause=cause,
-            file=file, offset=offset, length=length, usage=tuple(usage),
+            file=file, offset=offset, length=length, cost=cost, usage=tuple(usage),
         )  # fmt: skip
 
 
@@ -201,6 +221,16 @@ def item_fields(
     """An item's fields as they were when the run began; nothing for an address that is not an item."""
     row = db.execute("SELECT file, offset, length FROM item WHERE stage=? AND item_id=?", (stage, item)).fetchone()
     return {} if row is None else msgspec.json.decode(read(*row))
+
+
+def asked_again(db: sqlite3.Connection) -> dict[str, int]:
+    """Failed tries that were not the last word on their question, by cause."""
+    rows = db.execute(
+        "SELECT cause, count(*) FROM result WHERE outcome='failed' AND NOT EXISTS (SELECT 1 FROM settled "
+        "WHERE settled.ask=result.ask AND settled.attempt=result.attempt AND settled.line=result.line) "
+        "GROUP BY cause ORDER BY cause"
+    )
+    return {str(cause): int(count) for cause, count in rows}
 
 
 def token_sums(db: sqlite3.Connection) -> tuple[int, int]:
@@ -243,3 +273,12 @@ def correct_results(db: sqlite3.Connection, corrections: Sequence[tuple[int, int
             for attempt, line, result in corrections
         ),
     )
+
+
+def arm_usage(db: sqlite3.Connection) -> dict[int, tuple[int, int, int, int]]:
+    """By arm: rows answered or tried, and their input, cached and output tokens."""
+    rows = db.execute(
+        "SELECT ask.arm, count(*), coalesce(sum(input), 0), coalesce(sum(cached), 0), coalesce(sum(output), 0) "
+        "FROM result JOIN ask ON ask.id=result.ask GROUP BY ask.arm"
+    )
+    return {int(arm): (count, tokens_in, cached, tokens_out) for arm, count, tokens_in, cached, tokens_out in rows}

@@ -61,7 +61,7 @@ def take_over(
     for arm, answers in by_arm.items():
         shard, attempt = adopted_attempt(db, arm, [one.ask for one, _ in answers], f"reused-{source}-{arm}", at)
         db.executemany(
-            "INSERT INTO result VALUES(?,?,?,?,?,NULL,?,?,?,?,?,?,?,?,?)",
+            "INSERT INTO result VALUES(?,?,?,?,?,NULL,?,?,?,?,?,?,?,?,0,?)",
             (
                 (attempt, line, one.ask, one.outcome, one.cause, number, offset, one.length, *one.usage, at)
                 for line, (one, offset) in enumerate(answers)

@@ -55,9 +55,24 @@ def fingerprint(run_id: str, key: str) -> str:
     return hmac.new(run_id.encode(), b"key:" + key.encode(), hashlib.sha256).hexdigest()[:12]
 
 
+class StageRow(msgspec.Struct, frozen=True):
+    """A stage on record. `spec` opens its task again; `settings` say where its items come from."""
+
+    id: int
+    name: str
+    task: str
+    version: str
+    spec: str
+    settings: str
+
+
 def stage_id(db: sqlite3.Connection, name: str, task: str, version: str) -> int:
     db.execute("INSERT OR IGNORE INTO stage(name, task, version) VALUES(?,?,?)", (name, task, version))
     return int(db.execute("SELECT id FROM stage WHERE name=?", (name,)).fetchone()[0])
+
+
+def describe_stage(db: sqlite3.Connection, number: int, spec: str, settings: str) -> None:
+    db.execute("UPDATE stage SET spec=?, settings=? WHERE id=?", (spec, settings, number))
 
 
 def arm_id(db: sqlite3.Connection, stage: int, arm: Arm) -> int:
@@ -76,9 +91,10 @@ def arms(db: sqlite3.Connection) -> dict[int, Arm]:
     return {int(number): msgspec.json.decode(definition, type=Arm) for number, definition in rows}
 
 
-def stages(db: sqlite3.Connection) -> list[tuple[int, str, str, str]]:
-    """(number, name, task, version), in the study's order."""
-    return [tuple(row) for row in db.execute("SELECT id, name, task, version FROM stage ORDER BY id")]
+def stages(db: sqlite3.Connection) -> list[StageRow]:
+    """In the study's order."""
+    rows = db.execute("SELECT id, name, task, version, spec, settings FROM stage ORDER BY id")
+    return [StageRow(*row) for row in rows]
 
 
 def account_id(db: sqlite3.Connection, account: Account) -> int:

@@ -9,7 +9,7 @@ import msgspec
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.errors import StudyChanged
 from overnight.ledger.folder import DurableFile, RunFolder
-from overnight.ledger.identity import arm_id, stage_id
+from overnight.ledger.identity import arm_id, get_fact, set_fact, stage_id
 
 _CHUNK = 5_000
 _canonical = msgspec.json.Encoder(order="deterministic")
@@ -41,8 +41,8 @@ class Intake:
     ) -> None:
         self._db = db
         self._folder = folder
-        self._stage = stage_id(db, *stage)
-        self._arms = {arm.name: (arm_id(db, self._stage, arm), KeyMaker(arm)) for arm in arms}
+        self.stage = stage_id(db, *stage)
+        self._arms = {arm.name: (arm_id(db, self.stage, arm), KeyMaker(arm)) for arm in arms}
         self._fresh = db.execute("SELECT 1 FROM ask LIMIT 1").fetchone() is None
         self._floor = int(db.execute("SELECT coalesce(max(id), 0) FROM ask").fetchone()[0])
         self._items = 0
@@ -57,7 +57,7 @@ class Intake:
                 text = _canonical.encode(item.fields)
                 digest = hashlib.blake2b(text, digest_size=16).digest()
                 if not self._known_item(item, digest):
-                    pending.append((self._stage, item.id, digest, number, segment.bytes, len(text)))
+                    pending.append((self.stage, item.id, digest, number, segment.bytes, len(text)))
                     segment.write(text + b"\n")
                     self._items += 1
                 if len(pending) >= _CHUNK:
@@ -69,7 +69,7 @@ class Intake:
     def _known_item(self, item: Item, digest: bytes) -> bool:
         if self._fresh:
             return False
-        row = self._db.execute("SELECT digest FROM item WHERE stage=? AND item_id=?", (self._stage, item.id)).fetchone()
+        row = self._db.execute("SELECT digest FROM item WHERE stage=? AND item_id=?", (self.stage, item.id)).fetchone()
         if row is None:
             return False
         if bytes(row[0]) != digest:
@@ -84,17 +84,32 @@ class Intake:
         self._db.executemany("INSERT INTO item VALUES(?,?,?,?,?,?)", pending)
         pending.clear()
 
-    def asks(self, asks: Iterable[Ask], encode: Callable[[Ask], bytes], *, shared: bool) -> Taken:
-        """Write bodies and addresses, share what is the same question, and queue the rest."""
+    def asks(
+        self,
+        asks: Iterable[Ask],
+        encode: Callable[[Ask], bytes],
+        *,
+        shared: bool,
+        follow: bool = False,
+        round_n: int = 0,
+    ) -> Taken:
+        """Write bodies and addresses, share what is the same question, and queue the rest.
+
+        `follow`: they follow from answers, so a few of them may wait for siblings.
+        """
         with next_segment(self._db, self._folder, "requests") as segment:
             number = register_pending(self._db, segment, self._folder)
-            self._write_asks(asks, encode, segment, number, shared=shared)
+            self._write_asks(asks, encode, segment, number, shared=shared, round_n=round_n)
         settle_pending(self._db, number, segment)
         self._db.execute("CREATE INDEX IF NOT EXISTS ask_key ON ask(key)")
         self._db.execute("CREATE UNIQUE INDEX IF NOT EXISTS slot_address ON slot(item, arm, replicate, turn)")
         self._db.execute("CREATE INDEX IF NOT EXISTS slot_ask ON slot(ask)")
         twins = self._share_twins()
-        new = self._db.execute("INSERT INTO queue SELECT id, 0 FROM ask WHERE id > ?", (self._floor,)).rowcount
+        new = self._db.execute(
+            "INSERT INTO queue SELECT id, 0, ? FROM ask WHERE id > ?", (int(follow), self._floor)
+        ).rowcount
+        if twins:
+            set_fact(self._db, "shared", str(int(get_fact(self._db, "shared") or "0") + twins))
         return Taken(items=self._items, slots=self._slots, asks=new, shared=twins)
 
     def _write_asks(
@@ -105,6 +120,7 @@ class Intake:
         number: int,
         *,
         shared: bool,
+        round_n: int,
     ) -> None:
         new_asks: list[tuple[object, ...]] = []
         new_slots: list[tuple[object, ...]] = []
@@ -117,7 +133,7 @@ class Intake:
             ask_id += 1
             body = encode(ask)
             new_asks.append((ask_id, arm, key, number, segment.bytes, len(body)))
-            new_slots.append((arm, ask.item, ask.replicate, ask.turn, ask_id))
+            new_slots.append((arm, ask.item, ask.replicate, ask.turn, ask_id, round_n))
             segment.write(body + b"\n")
             if len(new_asks) >= _CHUNK:
                 self._keep_asks(new_asks, new_slots)
@@ -125,7 +141,7 @@ class Intake:
 
     def _keep_asks(self, asks: list[tuple[object, ...]], slots: list[tuple[object, ...]]) -> None:
         self._db.executemany("INSERT INTO ask VALUES(?,?,?,?,?,?)", asks)
-        self._db.executemany("INSERT INTO slot(arm, item, replicate, turn, ask) VALUES(?,?,?,?,?)", slots)
+        self._db.executemany("INSERT INTO slot(arm, item, replicate, turn, ask, round) VALUES(?,?,?,?,?,?)", slots)
         self._slots += len(slots)
         asks.clear()
         slots.clear()

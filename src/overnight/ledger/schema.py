@@ -1,7 +1,8 @@
 """The ledger's tables and how older ledgers are brought up to date.
 
-Facts are inserted, not changed; two small tables are the exception because they are work in hand, not
-history: `queue` (questions waiting for a shard) and `ingest` (how far a raw file has been read).
+Facts are inserted, not changed; a few small tables are the exception because they are work in hand, not
+history: `queue` (questions waiting for a shard), `ingest` (how far a raw file has been read), and the
+running sums of money in `reservation` and `spent`.
 """
 
 import sqlite3
@@ -12,7 +13,8 @@ from overnight.core.errors import LedgerTooNew
 _FIRST = """
 CREATE TABLE fact(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE stage(
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, task TEXT NOT NULL, version TEXT NOT NULL);
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, task TEXT NOT NULL, version TEXT NOT NULL,
+    spec TEXT NOT NULL DEFAULT '{}', settings TEXT NOT NULL DEFAULT '{}');
 CREATE TABLE arm(
     id INTEGER PRIMARY KEY, stage INTEGER NOT NULL, name TEXT NOT NULL, definition TEXT NOT NULL,
     UNIQUE(stage, name));
@@ -32,7 +34,20 @@ CREATE TABLE ask(
 CREATE TABLE slot(
     id INTEGER PRIMARY KEY, arm INTEGER NOT NULL, item TEXT NOT NULL, replicate INTEGER NOT NULL,
     turn INTEGER NOT NULL, ask INTEGER NOT NULL, round INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE queue(ask INTEGER PRIMARY KEY, tries INTEGER NOT NULL);
+CREATE TABLE passed_on(
+    stage INTEGER NOT NULL, slot INTEGER NOT NULL, asks INTEGER NOT NULL,
+    PRIMARY KEY(stage, slot)) WITHOUT ROWID;
+CREATE TABLE round(
+    stage INTEGER NOT NULL, n INTEGER NOT NULL, asks INTEGER NOT NULL, opened_at REAL NOT NULL,
+    PRIMARY KEY(stage, n)) WITHOUT ROWID;
+CREATE TABLE round_closed(
+    stage INTEGER NOT NULL, n INTEGER NOT NULL, digest TEXT NOT NULL, left_out TEXT NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY(stage, n)) WITHOUT ROWID;
+CREATE TABLE queue(ask INTEGER PRIMARY KEY, tries INTEGER NOT NULL, follow INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE price(arm INTEGER PRIMARY KEY, price TEXT NOT NULL);
+CREATE TABLE reservation(
+    shard INTEGER PRIMARY KEY, amount INTEGER, released INTEGER NOT NULL, density REAL NOT NULL);
+CREATE TABLE spent(arm INTEGER PRIMARY KEY, settled INTEGER NOT NULL, presumed INTEGER NOT NULL);
 CREATE TABLE shard(
     id INTEGER PRIMARY KEY, arm INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL,
     made_at REAL NOT NULL);
@@ -56,7 +71,7 @@ CREATE TABLE result(
     outcome TEXT NOT NULL, cause TEXT, detail TEXT,
     file INTEGER, offset INTEGER, length INTEGER,
     input INTEGER, cached INTEGER, cache_write INTEGER, output INTEGER, reasoning INTEGER,
-    received_at REAL NOT NULL,
+    cost INTEGER, received_at REAL NOT NULL,
     PRIMARY KEY(attempt, line)) WITHOUT ROWID;
 CREATE TABLE settled(ask INTEGER PRIMARY KEY, attempt INTEGER NOT NULL, line INTEGER NOT NULL);
 """

@@ -6,8 +6,10 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 import msgspec
 
 from overnight.core.attempt import Attempt, AttemptEvent, Closed, apply
+from overnight.core.money import Purse
 from overnight.core.pack import Packer, Room, even
 from overnight.core.shard import Shard, token_of
+from overnight.ledger.money import release_all, reserve
 
 _decode_event = msgspec.json.Decoder(AttemptEvent).decode
 _encode = msgspec.json.encode
@@ -24,21 +26,21 @@ class Body(msgspec.Struct, frozen=True):
 
 
 class ArmPacking(msgspec.Struct, frozen=True, kw_only=True):
-    """How one arm is cut: the room in a shard, what a line adds to its body, tokens for each byte."""
+    """How one arm is cut: the room in a shard, what a line adds to its body, tokens for each byte, and the money."""
 
+    stage: str
     room: Room
     overhead: int
     tokens_per_byte: float = 0.0
     segments: int | None = None
+    # The most that a line of so many bytes can cost, in nano-dollars; None when nobody can say.
+    ceiling: Callable[[int], int | None] = lambda _: None
 
 
 def pack_queue(
-    db: sqlite3.Connection,
-    packing: Mapping[int, ArmPacking],
-    at: float,
-    ready: Callable[[int], bool] | None = None,
+    db: sqlite3.Connection, packing: Mapping[int, ArmPacking], at: float, ready: Container[int], purse: Purse
 ) -> int:
-    """Empty the queue into shards; returns how many were made. `ready` says which arms may go."""
+    """Empty the queue of the ready arms into shards, as far as the purse allows; returns how many were made."""
     waiting = {
         arm: (count, tries)
         for arm, count, tries in db.execute(
@@ -47,18 +49,19 @@ def pack_queue(
     }
     open_shards: dict[int, _OpenShard] = {}
     made = 0
+    db.execute("CREATE TEMP TABLE IF NOT EXISTS packed(ask INTEGER PRIMARY KEY)")
     rows = db.execute(
         "SELECT queue.ask, ask.arm, ask.length, queue.tries FROM queue JOIN ask ON ask.id=queue.ask ORDER BY queue.ask"
     )
     for ask, arm, length, tries in rows:
-        if ready is not None and not ready(arm):
+        if arm not in ready:
             continue
         if arm not in open_shards:
             count, tries_before = waiting[arm]
             # The user's segments are for the first sending: a few rows asked again travel together.
             segments = even(count, packing[arm].segments or 1) if packing[arm].segments and not tries_before else None
             open_shards[arm] = _OpenShard(db, arm, packing[arm], segments, at)
-        made += open_shards[arm].add(ask, length, tries)
+        made += open_shards[arm].add(ask, length, tries, purse)
     made += sum(shard.close() for shard in open_shards.values())
     if made:
         db.execute("DELETE FROM queue WHERE ask IN (SELECT ask FROM temp.packed)")
@@ -79,29 +82,35 @@ class _OpenShard:
         self._packer = Packer(packing.room, segments)
         self._rows: list[tuple[int, int]] = []
         self._bytes = 0
-        db.execute("CREATE TEMP TABLE IF NOT EXISTS packed(ask INTEGER PRIMARY KEY)")
+        self._ceiling: int | None = 0
 
-    def add(self, ask: int, length: int, tries: int) -> int:
+    def add(self, ask: int, length: int, tries: int, purse: Purse) -> int:
+        """Take a row in, unless the purse is too light; returns how many shards that completed."""
         size = length + self._packing.overhead
+        amount = self._packing.ceiling(size)
+        if not purse.take(self._packing.stage, amount):
+            return 0
         tokens = int(size * self._packing.tokens_per_byte)
         made = self.close() if self._packer.starts_new(size, tokens) else 0
         self._rows.append((ask, tries))
         self._bytes += size
+        self._ceiling = None if amount is None or self._ceiling is None else self._ceiling + amount
         return made
 
     def close(self) -> int:
         if not self._rows:
             return 0
         row = (self._arm, len(self._rows), self._bytes, self._at)
-        shard = self._db.execute(
+        number = self._db.execute(
             "INSERT INTO shard(arm, rows, bytes, made_at) VALUES(?,?,?,?) RETURNING id", row
         ).fetchone()[0]
         self._db.executemany(
             "INSERT INTO shard_row VALUES(?,?,?,?)",
-            ((shard, line, ask, tries) for line, (ask, tries) in enumerate(self._rows)),
+            ((number, line, ask, tries) for line, (ask, tries) in enumerate(self._rows)),
         )
         self._db.executemany("INSERT INTO temp.packed VALUES(?)", ((ask,) for ask, _ in self._rows))
-        self._rows, self._bytes = [], 0
+        reserve(self._db, number, self._ceiling, self._packing.tokens_per_byte)
+        self._rows, self._bytes, self._ceiling = [], 0, 0
         return 1
 
 
@@ -205,12 +214,13 @@ def note(db: sqlite3.Connection, at: float, kind: str, data: str = "{}", attempt
 def finish_shard(db: sqlite3.Connection, shard_number: int, at: float) -> None:
     """The shard's rows are settled or back in the queue: it is not sent again."""
     db.execute("INSERT OR IGNORE INTO shard_done VALUES(?,?)", (shard_number, at))
+    release_all(db, shard_number)
 
 
 def requeue_shard(db: sqlite3.Connection, shard_number: int, at: float) -> None:
     """Give every row back to the queue, to be packed anew."""
     db.execute(
-        "INSERT OR IGNORE INTO queue SELECT ask, tries FROM shard_row WHERE shard=? "
+        "INSERT OR IGNORE INTO queue SELECT ask, tries, 0 FROM shard_row WHERE shard=? "
         "AND ask NOT IN (SELECT ask FROM settled)",
         (shard_number,),
     )

@@ -1,7 +1,7 @@
 """Studies: what a researcher writes, and what it comes to."""
 
+from overnight.core.money import Budget
 from overnight.study.arms import Grid, GridRule
-from overnight.study.budget import Budget
 from overnight.study.handing_on import HANDED_ON
 from overnight.study.identity import differences
 from overnight.study.items import ItemSource

@@ -5,9 +5,8 @@ from collections.abc import Collection, Mapping
 from decimal import Decimal, Inexact, localcontext
 from typing import Any
 
-import msgspec
-
 from overnight.core.errors import UnknownName, nearest
+from overnight.core.money import Budget
 from overnight.study.origin import Origin, Route
 from overnight.study.shape import found_text
 
@@ -16,17 +15,6 @@ NANO = 9
 _MOST = 9_000_000_000
 # Digits enough for the largest amount and its smallest part: what needs more is finer than that.
 _DIGITS = 28
-
-
-class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """Caps in nano-dollars, of the whole study and of single stages; and how long an answer may be expected to get.
-
-    `output_tokens` is a high guess for models that have no `max_tokens`: what is reserved for one of their answers.
-    """
-
-    total: int | None = None
-    stages: dict[str, int] = {}
-    output_tokens: int | None = None
 
 
 def read_budget(written: Any, stages: Collection[str], origin: Origin) -> Budget | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from overnight.core.ask import Arm
-from overnight.study.budget import Budget
+from overnight.core.money import Budget
 from overnight.study.drafts import Draft, draft_stage
 from overnight.study.handing_on import When, taken_by, when_of
 from overnight.study.identity import Definition, define

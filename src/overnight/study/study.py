@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from overnight.core.errors import nearest
+from overnight.core.money import Budget
 from overnight.study.arms import Grid
-from overnight.study.budget import Budget, read_budget
+from overnight.study.budget import read_budget
 from overnight.study.document import read_document
 from overnight.study.handing_on import check_order
 from overnight.study.items import check_items

@@ -8,7 +8,7 @@ from overnight.ledger.answers import correct_results, paths, raw_results
 from overnight.ledger.database import Database
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
-from overnight.tables.raw import RawFiles
+from overnight.ledger.raw import RawFiles
 from overnight.tables.results import Decode
 
 _CHUNK = 5_000

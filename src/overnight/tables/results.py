@@ -9,13 +9,14 @@ from typing import Any
 import polars as pl
 
 from overnight.core.ask import Arm, Item, key_text
+from overnight.core.money import DOLLAR
 from overnight.core.result import Line, Result
 from overnight.ledger.answers import TableRow, item_fields, paths, table_rows
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms, stages
+from overnight.ledger.raw import RawFiles
 from overnight.tables.parquet import write_parquet
-from overnight.tables.raw import RawFiles
-from overnight.tasks._contract import ColumnKind, Task, Thread
+from overnight.tasks._contract import ColumnKind, Rounds, Task, Thread
 
 COLUMNS: dict[str, type[pl.DataType]] = {
     "stage": pl.String,
@@ -50,12 +51,16 @@ class ResultsTable:
     """Reads addresses from the ledger and answers from the raw files."""
 
     def __init__(
-        self, db: sqlite3.Connection, folder: RunFolder, tasks: Mapping[str, Task], decoders: Mapping[str, Decode]
+        self,
+        db: sqlite3.Connection,
+        folder: RunFolder,
+        tasks: Mapping[str, Task | Rounds],
+        decoders: Mapping[str, Decode],
     ) -> None:
         self._db = db
         self._folder = folder
         self._arms = arms(db)
-        self._stages = {number: name for number, name, _, _ in stages(db)}
+        self._stages = {row.id: row.name for row in stages(db)}
         self._tasks = {number: tasks[name] for number, name in self._stages.items()}
         self._decoders = decoders
         self._own: dict[str, ColumnKind] = {}
@@ -94,7 +99,8 @@ class ResultsTable:
         usage = result.usage
         return (
             *head, result.outcome, result.cause, result.answer, result.thoughts,
-            usage.input, usage.cached, usage.output, usage.reasoning, None, key,
+            usage.input, usage.cached, usage.output, usage.reasoning,
+            None if row.cost is None else row.cost / DOLLAR, key,
         )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Requests that were made elsewhere: a provider's own file, or somebody else's batch. Nothing is rendered."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from overnight.core.ask import Arm, Ask, Item, Message
 from overnight.tasks._contract import ColumnKind, Row, Thread
@@ -17,6 +18,7 @@ class Ready:
     version = "1"
     columns: Mapping[str, ColumnKind] = {}
     reads_items = False
+    multi_turn = False
 
     def __init__(self, arms: Sequence[Arm]) -> None:
         self._arms = {arm.name: arm for arm in arms}
@@ -25,6 +27,9 @@ class Ready:
         for item in items:
             body = Message("user", item.fields[BODY])
             yield Ask(arm=self._arms[item.fields[ARM]], item=item.id, messages=(body,))
+
+    def spec(self) -> dict[str, Any]:
+        return {}
 
     def follow_up(self, thread: Thread) -> Sequence[Ask]:  # noqa: ARG002 - one line, one answer
         return ()

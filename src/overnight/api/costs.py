@@ -1,0 +1,17 @@
+"""`costs`: what a run was expected to cost, what is set aside for it, and what it has cost."""
+
+from pathlib import Path
+
+import polars as pl
+
+from overnight.api.places import run_folder
+from overnight.api.status import looking_at
+from overnight.settings import settings
+from overnight.tables.costs import COLUMNS, cost_rows
+
+
+def costs(run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> pl.DataFrame:
+    """The bill by arm, in US dollars; empty where no price is known."""
+    folder = run_folder(run, settings(runs=runs, emulate=emulate))
+    with looking_at(folder) as db:
+        return pl.DataFrame(list(cost_rows(db)), schema=COLUMNS, orient="row")

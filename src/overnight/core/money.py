@@ -1,0 +1,61 @@
+"""Money in integer nano-dollars, and the purse that says what may still be reserved."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+DOLLAR = 1_000_000_000
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """Caps in nano-dollars: for the study, and for stages by name. None is no cap.
+
+    `output_tokens` stands in for the longest answer where a model has no `max_tokens`.
+    """
+
+    total: int | None = None
+    stages: dict[str, int] = {}
+    output_tokens: int | None = None
+
+
+class Balance(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stage has cost, may still cost, and has probably cost without our seeing the bill."""
+
+    settled: int = 0
+    reserved: int = 0
+    presumed: int = 0
+
+    @property
+    def committed(self) -> int:
+        return self.settled + self.reserved + self.presumed
+
+
+class Purse:
+    """What is left of a budget. Taking from it never passes a cap."""
+
+    def __init__(self, budget: Budget | None, balances: Mapping[str, Balance]) -> None:
+        budget = budget or Budget()
+        used = sum(balance.committed for balance in balances.values())
+        self._left = None if budget.total is None else budget.total - used
+        self._stages = {name: cap - balances.get(name, Balance()).committed for name, cap in budget.stages.items()}
+        self.held_rows = 0
+        self.held_amount = 0
+        self.unpriced_rows = 0
+
+    def take(self, stage: str, amount: int | None) -> bool:
+        """Set `amount` aside; False when a cap would be passed (or, under a cap, when the price is unknown)."""
+        capped = self._left is not None or stage in self._stages
+        if not capped:
+            return True
+        if amount is None:
+            self.unpriced_rows += 1
+            return False
+        if (self._left is not None and amount > self._left) or amount > self._stages.get(stage, amount):
+            self.held_rows += 1
+            self.held_amount += amount
+            return False
+        if self._left is not None:
+            self._left -= amount
+        if stage in self._stages:
+            self._stages[stage] -= amount
+        return True

@@ -1,0 +1,283 @@
+"""What follows from landed answers: the next turn of a thread, the items of a later stage, the next round.
+
+Everything here happens inside one ledger transaction: the new questions, and the mark that these answers have been
+passed on, become durable together. So nothing is asked twice and nothing is forgotten, whenever the process dies.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from overnight.core.ask import Arm, Ask, Item
+from overnight.core.result import Line, Result
+from overnight.ledger.answers import item_fields, paths
+from overnight.ledger.folder import RunFolder
+from overnight.ledger.questions import Intake
+from overnight.ledger.raw import RawFiles
+from overnight.ledger.shards import note
+from overnight.ledger.threads import (
+    LandedSlot,
+    close_round,
+    landed_slots,
+    last_round,
+    open_round,
+    pass_on,
+    round_slots,
+    settled_turns,
+    stage_is_quiet,
+    unsettled_in_round,
+)
+from overnight.tasks._contract import Rounds, Row, Task, Thread
+
+# Answers passed on in one transaction.
+_CHUNK = 5_000
+
+Decode = Callable[[bytes], Line]
+
+
+class FlowStage(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage as the flow sees it: its task, where its items come from, and which of them it takes."""
+
+    id: int
+    name: str
+    task: Task | Rounds
+    arms: tuple[Arm, ...]
+    of: int | None = None
+    when: Literal["landed", "done"] = "landed"
+    take: tuple[str, ...] = ("answered",)
+    seed: int = 0
+    dedupe: bool = True
+    round_deadline: float | None = None
+
+    @property
+    def multi_turn(self) -> bool:
+        return not isinstance(self.task, Rounds) and self.task.multi_turn
+
+
+class Flow:
+    def __init__(
+        self,
+        folder: RunFolder,
+        stages: Sequence[FlowStage],
+        arms: Mapping[int, Arm],
+        decoders: Mapping[str, Decode],
+        encode: Callable[[Ask], bytes],
+    ) -> None:
+        self._folder = folder
+        self._stages = {stage.id: stage for stage in stages}
+        self._arms = arms
+        self._decoders = decoders
+        self._encode = encode
+
+    @property
+    def needed(self) -> bool:
+        """Whether anything can follow from an answer in this run at all."""
+        return any(
+            stage.multi_turn or stage.of is not None or isinstance(stage.task, Rounds)
+            for stage in self._stages.values()
+        )
+
+    def advance(self, db: sqlite3.Connection, attempt: int | None, at: float) -> int:
+        """Pass on what has landed (with `attempt`, or at all); returns how many addresses were added."""
+        added = 0
+        with RawFiles(self._folder, paths(db)) as raw:
+            for stage in self._stages.values():
+                if isinstance(stage.task, Rounds):
+                    added += self._rounds(db, raw, stage, stage.task, at)
+                elif stage.multi_turn:
+                    added += self._follow_up(db, raw, stage, attempt)
+            for stage in self._stages.values():
+                if stage.of is not None:
+                    added += self._hand_over(db, raw, stage, self._stages[stage.of], attempt)
+        return added
+
+    # --- the next turn
+
+    def _follow_up(self, db: sqlite3.Connection, raw: RawFiles, stage: FlowStage, attempt: int | None) -> int:
+        task = stage.task
+        assert not isinstance(task, Rounds)
+        added = 0
+        while landed := landed_slots(db, stage.id, stage.id, over=False, attempt=attempt, limit=_CHUNK):
+            asks: list[Ask] = []
+            marks: list[tuple[int, int]] = []
+            for slot in landed:
+                # A thread whose turn failed stops here.
+                follow = task.follow_up(self._thread(db, raw, stage, slot)) if slot.outcome == "answered" else ()
+                asks.extend(follow)
+                marks.append((slot.slot, len(follow)))
+            added += self._take(db, stage, asks)
+            pass_on(db, stage.id, marks)
+        return added
+
+    def _thread(self, db: sqlite3.Connection, raw: RawFiles, stage: FlowStage, slot: LandedSlot) -> Thread:
+        arm = self._arms[slot.arm]
+        decode = self._decoders[arm.model.provider]
+        turns = tuple(_result(settled, raw, decode) for settled in settled_turns(db, slot))
+        fields = item_fields(db, raw.read, stage.id, slot.item) if stage.task.reads_items else {}
+        return Thread(arm=arm, item=Item(slot.item, fields), replicate=slot.replicate, turns=turns)
+
+    def _take(
+        self, db: sqlite3.Connection, stage: FlowStage, asks: Iterable[Ask], items: Sequence[Item] = (), n: int = 0
+    ) -> int:
+        task = stage.task
+        intake = Intake(db, self._folder, (stage.name, task.name, task.version), stage.arms)
+        for _ in intake.items(items):
+            pass
+        return intake.asks(asks, self._encode, shared=stage.dedupe, follow=True, round_n=n).slots
+
+    # --- the next stage
+
+    def _hand_over(
+        self, db: sqlite3.Connection, raw: RawFiles, stage: FlowStage, source: FlowStage, attempt: int | None
+    ) -> int:
+        task = stage.task
+        assert not isinstance(task, Rounds)
+        if stage.when == "done":
+            if not self._is_over(db, source):
+                return 0
+            attempt = None
+        added = 0
+        while landed := self._ready(db, stage, source, attempt):
+            items = [self._handed_on(db, raw, source, slot) for slot in landed]
+            asks = list(task.start(items, stage.seed))
+            added += self._take(db, stage, asks, items)
+            pass_on(db, stage.id, ((slot.slot, 1) for slot in landed))
+        return added
+
+    def _ready(
+        self, db: sqlite3.Connection, stage: FlowStage, source: FlowStage, attempt: int | None
+    ) -> list[LandedSlot]:
+        """Answers that may be handed on; failed ones never are, and stay unmarked in case they are asked again."""
+        landed = landed_slots(db, source.id, stage.id, over=source.multi_turn, attempt=attempt, limit=1_000_000_000)
+        return [slot for slot in landed if slot.outcome in stage.take][:_CHUNK]
+
+    def _is_over(self, db: sqlite3.Connection, stage: FlowStage) -> bool:
+        """Nothing of the stage is open, and nothing more can be added to it."""
+        if stage.of is not None and not self._is_over(db, self._stages[stage.of]):
+            return False
+        if isinstance(stage.task, Rounds):
+            last = last_round(db, stage.id)
+            if last is None or last.asks > 0:
+                return False
+        return stage_is_quiet(db, stage.id)
+
+    def _handed_on(self, db: sqlite3.Connection, raw: RawFiles, source: FlowStage, slot: LandedSlot) -> Item:
+        """A landed row as an item: the original fields, the answer, and where it came from."""
+        arm = self._arms[slot.arm]
+        decode = self._decoders[arm.model.provider]
+        turns = [_result(settled, raw, decode) for settled in settled_turns(db, slot)]
+        fields = item_fields(db, raw.read, source.id, slot.item)
+        thinking = arm.model.options.thinking
+        return Item(
+            handed_on_id(slot.item, arm.name, slot.replicate),
+            {
+                **fields,
+                "item_id": slot.item,
+                "arm": arm.name,
+                "provider": arm.model.provider,
+                "model": arm.model.name,
+                "template": arm.template,
+                "thinking": "default" if thinking is None else str(thinking),
+                "replicate": slot.replicate,
+                "turn": slot.turn,
+                "answer": turns[-1].answer,
+                "thoughts": turns[-1].thoughts,
+                "answers": [turn.answer for turn in turns],
+            },
+        )
+
+    # --- the next round
+
+    def _rounds(self, db: sqlite3.Connection, raw: RawFiles, stage: FlowStage, task: Rounds, at: float) -> int:
+        last = last_round(db, stage.id)
+        if last is None:
+            return self._open(db, stage, task, 0, (), at)
+        if last.asks == 0:
+            return 0  # the task had nothing more to ask
+        if not last.closed:
+            late = unsettled_in_round(db, stage.id, last.n)
+            overdue = stage.round_deadline is not None and at >= last.opened_at + stage.round_deadline
+            if late and not overdue:
+                return 0
+            self._close(db, raw, stage, task, last.n, late, at)
+        rows = self._round_rows(db, raw, stage, task, last.n)
+        return self._open(db, stage, task, last.n + 1, rows, at)
+
+    def _open(
+        self, db: sqlite3.Connection, stage: FlowStage, task: Rounds, n: int, rows: Iterable[Row], at: float
+    ) -> int:
+        asks = list(task.next_round(n, rows, round_seed(stage.seed, stage.name, n)))
+        slots = self._take(db, stage, asks, n=n) if asks else 0
+        open_round(db, stage.id, n, len(asks), at)
+        note(db, at, "round", msgspec.json.encode({"stage": stage.name, "round": n, "asks": len(asks)}).decode())
+        return slots
+
+    def _close(
+        self,
+        db: sqlite3.Connection,
+        raw: RawFiles,
+        stage: FlowStage,
+        task: Rounds,
+        n: int,
+        late: Sequence[int],
+        at: float,
+    ) -> None:
+        """What the round is judged by is fixed here: answers that come later are kept, but not used."""
+        digest = hashlib.blake2b(digest_size=16)
+        close_round(db, stage.id, n, "", late, at)
+        for row in self._round_rows(db, raw, stage, task, n):
+            digest.update(msgspec.json.encode(row, order="deterministic"))
+        db.execute("UPDATE round_closed SET digest=? WHERE stage=? AND n=?", (digest.hexdigest(), stage.id, n))
+        if late:
+            data = {"stage": stage.name, "round": n, "left_out": len(late)}
+            note(db, at, "deadline", msgspec.json.encode(data).decode())
+
+    def _round_rows(
+        self, db: sqlite3.Connection, raw: RawFiles, stage: FlowStage, task: Rounds, upto: int
+    ) -> Iterator[Row]:
+        for slot in round_slots(db, stage.id, upto):
+            arm = self._arms[slot.arm]
+            decode = self._decoders[arm.model.provider]
+            (result,) = (_result(settled, raw, decode) for settled in settled_turns(db, slot)[-1:])
+            fields = item_fields(db, raw.read, stage.id, slot.item) if task.reads_items else {}
+            thread = Thread(arm=arm, item=Item(slot.item, fields), replicate=slot.replicate, turns=(result,))
+            common: dict[str, Any] = {
+                "arm": arm.name,
+                "item_id": slot.item,
+                "replicate": slot.replicate,
+                "status": result.outcome,
+                "answer": result.answer,
+            }
+            for own in task.read(thread):
+                yield common | own
+
+    def next_deadline(self, db: sqlite3.Connection) -> float | None:
+        """When the next round must close, where rounds have deadlines."""
+        times = []
+        for stage in self._stages.values():
+            last = last_round(db, stage.id) if isinstance(stage.task, Rounds) else None
+            if last is not None and not last.closed and last.asks and stage.round_deadline is not None:
+                times.append(last.opened_at + stage.round_deadline)
+        return min(times, default=None)
+
+
+def handed_on_id(item: str, arm: str, replicate: int) -> str:
+    """The id of a landed row as an item of a later stage."""
+    return f"{item}@{arm}" + (f"#{replicate}" if replicate else "")
+
+
+def round_seed(seed: int, stage: str, n: int) -> int:
+    """A seed of its own for every round, the same on every resume."""
+    digest = hashlib.blake2b(f"{seed}\x1f{stage}\x1f{n}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest) >> 1
+
+
+def _result(settled: Any, raw: RawFiles, decode: Decode) -> Result:
+    if settled.file is not None:
+        result = decode(raw.read(settled.file, settled.offset, settled.length).strip()).result
+        if result is not None:
+            return result
+    return Result(outcome=settled.outcome, cause=settled.cause)

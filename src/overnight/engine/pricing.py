@@ -1,0 +1,37 @@
+"""What rows of each arm may cost and did cost: the kept prices, applied."""
+
+import math
+from collections.abc import Callable, Mapping
+
+from overnight.core.ask import Arm
+from overnight.core.result import Usage
+from overnight.prices import Price, ceiling, cost
+
+# Input is measured in bytes and turned into tokens by what the provider counted before; single rows vary.
+INPUT_MARGIN = 1.25
+INPUT_FLOOR = 16
+
+
+class Pricing:
+    """Prices by arm; an arm without one has unknown costs, never zero ones."""
+
+    def __init__(self, arms: Mapping[int, Arm], prices: Mapping[int, Price], output_tokens: int | None = None) -> None:
+        self._arms = arms
+        self._prices = prices
+        self._output_tokens = output_tokens
+
+    def row_ceiling(self, arm: int, size: int, density: float) -> int | None:
+        """The most that a request of so many bytes can cost; None when nobody can say."""
+        price = self._prices.get(arm)
+        longest = self._arms[arm].model.options.max_tokens or self._output_tokens
+        if price is None or longest is None:
+            return None
+        tokens = math.ceil(size * density * INPUT_MARGIN) + INPUT_FLOOR
+        return ceiling(price, tokens, longest)
+
+    def ceilings(self, arm: int, density: float) -> Callable[[int], int | None]:
+        return lambda size: self.row_ceiling(arm, size, density)
+
+    def row_cost(self, arm: int, usage: Usage) -> int | None:
+        price = self._prices.get(arm)
+        return None if price is None else cost(price, usage)

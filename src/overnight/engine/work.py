@@ -1,0 +1,29 @@
+"""How a run is to be worked on this time. None of it changes what is asked."""
+
+import msgspec
+
+from overnight.core.money import Budget
+from overnight.engine.decisions import GATHER
+
+
+class StageWork(msgspec.Struct, frozen=True, kw_only=True):
+    """How one stage's rows are cut and gathered."""
+
+    max_requests: int | None = None
+    segments: int | None = None
+    gather: float = GATHER
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    stages: dict[str, StageWork] = {}
+    budget: Budget | None = None
+    poll_interval: float = 60.0
+    per_job_delay: float = 2.0
+    timeout: float = 86400.0
+    send: bool = True
+    until_sent: bool = False
+    once: bool = False
+    accept_account: bool = False
+    cancel: bool = False
+    can_ask_again: bool = True
+    description: str | None = None

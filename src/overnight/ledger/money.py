@@ -1,0 +1,111 @@
+"""Reservations and spending on record: what was set aside when a shard was made, and what it came to."""
+
+import sqlite3
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from overnight.core.money import Balance
+
+
+def reserve(db: sqlite3.Connection, shard: int, amount: int | None, density: float) -> None:
+    """Set the shard's ceiling aside. `density` is how its input was measured, so that rows can be released alike."""
+    db.execute("INSERT INTO reservation VALUES(?,?,0,?)", (shard, amount, density))
+
+
+def density_of(db: sqlite3.Connection, shard: int) -> float:
+    row = db.execute("SELECT density FROM reservation WHERE shard=?", (shard,)).fetchone()
+    return 0.0 if row is None else float(row[0])
+
+
+class Charge(NamedTuple):
+    """A landed row: what it cost (None: nobody can say), what was set aside for it, whether it was billed unseen."""
+
+    cost: int | None
+    ceiling: int
+    presumed: bool = False
+
+
+def book(db: sqlite3.Connection, shard: int, arm: int, charges: Iterable[Charge]) -> None:
+    """Settle what landed rows cost, and let go of what was set aside for them, in one step."""
+    settled = released = presumed = 0
+    for charge in charges:
+        released += charge.ceiling
+        settled += charge.cost or 0
+        presumed += charge.ceiling if charge.presumed else 0
+    db.execute("UPDATE reservation SET released=min(coalesce(amount, 0), released+?) WHERE shard=?", (released, shard))
+    settle(db, arm, settled, presumed)
+
+
+def release_all(db: sqlite3.Connection, shard: int) -> None:
+    db.execute("UPDATE reservation SET released=coalesce(amount, 0) WHERE shard=?", (shard,))
+
+
+def settle(db: sqlite3.Connection, arm: int, cost: int, presumed: int = 0) -> None:
+    """What rows of an arm really cost."""
+    if cost or presumed:
+        db.execute(
+            "INSERT INTO spent VALUES(?,?,?) ON CONFLICT DO UPDATE SET settled=settled+excluded.settled, "
+            "presumed=presumed+excluded.presumed",
+            (arm, cost, presumed),
+        )
+
+
+def arm_balances(db: sqlite3.Connection) -> dict[int, Balance]:
+    """By arm."""
+    rows = db.execute("SELECT arm, settled, presumed FROM spent")
+    spent = {arm: (settled, presumed) for arm, settled, presumed in rows}
+    held = dict(
+        db.execute(
+            "SELECT shard.arm, sum(coalesce(amount, 0) - released) FROM reservation "
+            "JOIN shard ON shard.id=reservation.shard GROUP BY shard.arm"
+        )
+    )
+    return {
+        arm: Balance(settled=spent.get(arm, (0, 0))[0], presumed=spent.get(arm, (0, 0))[1], reserved=held.get(arm, 0))
+        for arm in {*spent, *held}
+    }
+
+
+def balances(db: sqlite3.Connection) -> dict[str, Balance]:
+    """By stage name."""
+    stages = dict(db.execute("SELECT arm.id, stage.name FROM arm JOIN stage ON stage.id=arm.stage"))
+    found: dict[str, Balance] = {}
+    for arm, balance in arm_balances(db).items():
+        before = found.get(stages[arm], Balance())
+        found[stages[arm]] = Balance(
+            settled=before.settled + balance.settled,
+            reserved=before.reserved + balance.reserved,
+            presumed=before.presumed + balance.presumed,
+        )
+    return found
+
+
+def keep_price(db: sqlite3.Connection, arm: int, price: str) -> None:
+    """The price an arm's rows are settled with, as it was when they were first planned."""
+    db.execute("INSERT OR IGNORE INTO price VALUES(?,?)", (arm, price))
+
+
+def replace_price(db: sqlite3.Connection, arm: int, price: str) -> None:
+    db.execute("INSERT OR REPLACE INTO price VALUES(?,?)", (arm, price))
+
+
+def prices(db: sqlite3.Connection) -> dict[int, str]:
+    return {int(arm): str(price) for arm, price in db.execute("SELECT arm, price FROM price")}
+
+
+def set_spent(db: sqlite3.Connection) -> None:
+    """Count the bill again from the rows: after they were read or priced anew."""
+    db.execute("UPDATE spent SET settled=0")
+    db.execute(
+        "INSERT INTO spent SELECT ask.arm, coalesce(sum(result.cost), 0), 0 FROM result JOIN ask ON ask.id=result.ask "
+        "GROUP BY ask.arm ON CONFLICT DO UPDATE SET settled=excluded.settled"
+    )
+
+
+def first_ceilings(db: sqlite3.Connection) -> dict[int, int | None]:
+    """By arm: what all its shards together might have cost, as it was set aside; None where nobody could say."""
+    rows = db.execute(
+        "SELECT shard.arm, CASE WHEN count(*) = count(amount) THEN sum(amount) END FROM reservation "
+        "JOIN shard ON shard.id=reservation.shard GROUP BY shard.arm"
+    )
+    return dict(rows)
