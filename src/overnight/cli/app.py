@@ -47,7 +47,7 @@ Verb = Callable[..., int]
 
 _VERBS: tuple[tuple[Group, tuple[Verb, ...]], ...] = (
     (RUN, (sending.run, planning.plan, sending.submit, sending.resume, generating.generate)),
-    (LOOK, (looking.status, looking.watch, looking.results)),
+    (LOOK, (looking.status, looking.watch, looking.results, looking.costs)),
     (MEND, (deciding.cancel, deciding.adopt, deciding.resolve, deciding.rebuild)),
     (TOOLS, (looking.keys,)),
 )

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from overnight.api import Run
 from overnight.cli.plain_text import one_line
-from overnight.cli.words import OUTCOMES, causes_text, outcomes_text, tokens_text
+from overnight.cli.words import OUTCOMES, causes_text, money_text, outcomes_text, tokens_text
+from overnight.core.money import DOLLAR
 
 _STYLES = {
     "done": "green",
@@ -20,6 +21,7 @@ _STYLES = {
     "rows failed": "red",
     "undecided": "red",
     "held up": "red",
+    "over budget": "red",
 }
 
 
@@ -38,6 +40,7 @@ def details(run: Run, causes: Mapping[str, int], next_command: str) -> Table:
     grid.add_column(overflow="fold")
     grid.add_row("  rows", outcomes_text(snapshot) + why)
     grid.add_row("  tokens", tokens_text(snapshot.input_tokens, snapshot.output_tokens))
+    grid.add_row("  cost", money_text(snapshot.spent, snapshot.priced))
     grid.add_row("  table", str(run.path / "tables" / "results.parquet"))
     if run.state == "done":
         grid.add_row("  next", next_command)
@@ -57,6 +60,7 @@ def document(run: Run, message: str, causes: Mapping[str, int]) -> dict[str, Any
         "causes": dict(causes),
         "input_tokens": snapshot.input_tokens,
         "output_tokens": snapshot.output_tokens,
+        "cost": None if snapshot.priced == "none" else snapshot.spent / DOLLAR,
         "batches": msgspec.to_builtins(snapshot.batches),
         "results": str(run.path / "tables" / "results.parquet"),
     }

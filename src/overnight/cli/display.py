@@ -10,7 +10,7 @@ import polars as pl
 from rich.console import RenderableType
 
 from overnight.api import KeyStatus, Plan, Run, RunStatus, status
-from overnight.cli import closing, plan_pictures, row_pictures, status_pictures
+from overnight.cli import bill_pictures, closing, plan_pictures, row_pictures, status_pictures
 from overnight.cli.ending import STOPPED, complain_line
 from overnight.cli.flags import Flags, Voice
 from overnight.cli.following import Look, follow
@@ -146,6 +146,12 @@ class Display:
             return 0
         last = row_pictures.rows_line(frame, run, failed=failed)
         return self.show(None, last, row_pictures.rows(frame, self.paper.width, failed=failed))
+
+    def show_costs(self, frame: pl.DataFrame, run: str) -> int:
+        if self._voice.json:
+            self.paper.write_bytes(frame.write_json().encode() + b"\n")
+            return 0
+        return self.show(None, bill_pictures.last_line(frame, run), bill_pictures.bill(frame))
 
     def show_keys(self, found: Sequence[KeyStatus], *, rehearsal: bool) -> int:
         """The exit code says whether a key that is here is refused."""

@@ -25,6 +25,7 @@ from overnight.cli.words import (
 )
 from overnight.core.clock import duration_text
 from overnight.engine.progress import BatchLine, Snapshot
+from overnight.prices import dollars
 
 _MOST_BATCHES = 8
 _FRAMES_PER_SECOND = 4
@@ -128,7 +129,8 @@ class LivePicture:
 
 def _counts(snapshot: Snapshot) -> str:
     spent = tokens_text(snapshot.input_tokens, snapshot.output_tokens)
-    return f"{outcomes_text(snapshot, always=('answered', 'failed'))}; tokens {spent}"
+    cost = f"; {dollars(snapshot.spent)} spent" if snapshot.spent else ""
+    return f"{outcomes_text(snapshot, always=('answered', 'failed'))}; tokens {spent}{cost}"
 
 
 def bar(snapshot: Snapshot, width: int) -> Text:

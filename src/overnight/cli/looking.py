@@ -1,4 +1,4 @@
-"""`status`, `watch`, `results`, `keys`: the verbs that change nothing."""
+"""`status`, `watch`, `results`, `costs`, `keys`: the verbs that change nothing."""
 
 from pathlib import Path
 from typing import Annotated
@@ -84,6 +84,20 @@ def results(
     display = flags.display()
     frame = overnight.results(run, output=output, failed=failed, stage=stage, emulate=flags.emulate, runs=flags.runs)
     return display.show_results(frame, run, output, failed=failed)
+
+
+def costs(run: OneRun, /, *, flags: Flags = Flags()) -> int:  # noqa: B008 - frozen
+    """Show a run's bill by stage and arm.
+
+    In US dollars: the most it could have cost, what is set aside, what it has cost. Where no price is known the
+    cost is unknown; `prices:` in the study names a file with prices of your own.
+
+    Examples:
+      overnight costs essay-quality
+      overnight costs essay-quality --json
+    """
+    display = flags.display()
+    return display.show_costs(overnight.costs(run, emulate=flags.emulate, runs=flags.runs), run)
 
 
 def keys(

@@ -11,13 +11,14 @@ from overnight.api import ArmPlan, Plan
 from overnight.cli.plain_text import one_line
 from overnight.cli.status_pictures import columns
 from overnight.cli.words import batches, number_of, short_names
+from overnight.prices import dollars
 
-_NUMBERS = ("rows", "shared", "on record", "requests", "batches", "MB", "est. tokens")
+_NUMBERS = ("rows", "shared", "on record", "requests", "batches", "MB", "est. tokens", "at most")
 
 
 def pictures(plan: Plan) -> Iterator[RenderableType]:
     yield _arms(plan)
-    for note in plan.notes:
+    for note in (*plan.notes, *_money_notes(plan)):
         yield Text(f"note: {one_line(note)}", style="yellow")
     for shown in plan.shown:
         yield Text(f"\n{shown.arm}, item {one_line(shown.item)}:", style="bold")
@@ -26,13 +27,26 @@ def pictures(plan: Plan) -> Iterator[RenderableType]:
         yield f"wrote {file}"
 
 
+def _money_notes(plan: Plan) -> Iterator[str]:
+    """What to know about the cost before paying it."""
+    for note in sorted({arm.price_note for arm in plan.arms if arm.price_note}):
+        models = sorted({arm.model for arm in plan.arms if arm.price_note == note})
+        yield f"price of {', '.join(models)}: {note}"
+    cap = plan.budget.total if plan.budget else None
+    if cap is not None and plan.ceiling is not None and plan.ceiling > cap:
+        yield f"the budget of {dollars(cap)} may not be enough for everything at its longest"
+
+
 def _arms(plan: Plan) -> Table:
     names = short_names([arm.arm for arm in plan.arms])
     known = plan.total("on_record") > 0
     headings = [name for name in _NUMBERS if name != "on record" or known]
     table = columns("arm", *headings, numbers=_NUMBERS)
+    several = len({arm.stage for arm in plan.arms}) > 1
     for arm in plan.arms:
-        table.add_row(names[arm.arm], *_cells(arm, known=known))
+        name = f"{arm.stage}: {names[arm.arm]}" if several else names[arm.arm]
+        cells = _cells(arm, known=known) if arm.of is None else ["", *[""] * (len(headings) - 2), f"as {arm.of} lands"]
+        table.add_row(name, *cells)
     if len(plan.arms) > 1:
         table.add_row(Text("all", style="dim"), *_cells(_sum(plan), known=known))
     return table
@@ -48,6 +62,7 @@ def _cells(arm: ArmPlan, *, known: bool) -> list[str]:
         f"{arm.batches:,}",
         _megabytes(arm.bytes),
         f"{arm.input_tokens:,}",
+        "unknown" if arm.ceiling is None else dollars(arm.ceiling),
     ]
 
 
@@ -57,7 +72,10 @@ def _megabytes(size: int) -> str:
 
 def _sum(plan: Plan) -> ArmPlan:
     fields = ("rows", "shared", "on_record", "requests", "batches", "bytes", "input_tokens")
-    return ArmPlan(stage="", arm="", provider="", model="", **{field: plan.total(field) for field in fields})
+    total = ArmPlan(stage="", arm="", provider="", model="", ceiling=plan.ceiling)
+    for field in fields:
+        setattr(total, field, plan.total(field))
+    return total
 
 
 def last_line(plan: Plan) -> str:
@@ -66,4 +84,6 @@ def last_line(plan: Plan) -> str:
     limited = [arm.max_output_tokens for arm in plan.arms]
     output = sum(tokens for tokens in limited if tokens is not None)
     most = f", at most {output:,} tokens out" if None not in limited else ""
+    if plan.ceiling is not None:
+        most += f" and {dollars(plan.ceiling)}"
     return f"{plan.study}: {requests} in {batches(plan.total('batches'))}{most}; nothing was sent"

@@ -14,12 +14,14 @@ from overnight.cli.words import (
     batch_words,
     causes_text,
     is_open,
+    money_text,
     open_batches,
     short_names,
     state_words,
     tokens_text,
 )
 from overnight.core.clock import time_text
+from overnight.prices import dollars
 
 _STYLES = {"answered": "green", "refused": "yellow", "truncated": "yellow", "failed": "red", "pending": "cyan"}
 # Batches of one run that are listed before the rest is only counted.
@@ -109,7 +111,11 @@ def _facts(run: RunStatus, advice: Sequence[str]) -> Table:
         grid.add_row("waiting", f"{run.waiting_shards:,} shards are still to be sent")
     if run.causes:
         grid.add_row("causes", causes_text(run.causes))
+    if run.asked_again:
+        grid.add_row("asked again", causes_text(run.asked_again))
     grid.add_row("tokens", tokens_text(run.input_tokens, run.output_tokens))
+    aside = f", {dollars(run.reserved)} set aside" if run.reserved else ""
+    grid.add_row("cost", money_text(run.spent, run.priced) + aside)
     grid.add_row("folder", run.path)
     for number, line in enumerate(advice):
         grid.add_row("next" if number == 0 else "", one_line(line))

@@ -6,7 +6,8 @@ from typing import Protocol
 from overnight.api import RunStatus
 from overnight.cli.plain_text import one_line
 from overnight.core.clock import duration_text
-from overnight.engine.progress import BatchLine, Snapshot
+from overnight.engine.progress import BatchLine, Priced, Snapshot
+from overnight.prices import dollars
 
 OUTCOMES = ("answered", "refused", "truncated", "failed", "pending")
 
@@ -84,6 +85,13 @@ def tokens_text(input_tokens: int, output_tokens: int) -> str:
     return f"{input_tokens:,} in, {output_tokens:,} out"
 
 
+def money_text(spent: int, priced: Priced) -> str:
+    """`$0.0123`; an unknown price is unknown, never zero."""
+    if priced == "none":
+        return "unknown: no prices"
+    return dollars(spent) if priced == "all" else f"{dollars(spent)}, and what has no price"
+
+
 def time_left(snapshot: Snapshot, time_scale: float) -> str:
     """In the time of the people who wait: a rehearsal's clock runs faster than theirs."""
     if snapshot.seconds_left is None:
@@ -107,6 +115,7 @@ def progress_text(snapshot: Snapshot, time_scale: float) -> str:
         f"{snapshot.settled:,}/{snapshot.total:,} settled",
         f"{snapshot.failed:,} failed" if snapshot.failed else "",
         at_provider(snapshot),
+        f"{dollars(snapshot.spent)} spent" if snapshot.spent else "",
         time_left(snapshot, time_scale),
         trouble,
     )

@@ -1,0 +1,43 @@
+"""A run's bill as a table, and its last line."""
+
+import polars as pl
+from rich.table import Table
+from rich.text import Text
+
+from overnight.cli.status_pictures import columns
+from overnight.cli.words import short_names
+from overnight.core.money import DOLLAR
+from overnight.prices import dollars
+
+_NUMBERS = ("tries", "tokens in", "cached", "tokens out", "at most", "set aside", "cost")
+
+
+def bill(frame: pl.DataFrame) -> Table:
+    names = short_names(frame["arm"].to_list())
+    several = frame["stage"].n_unique() > 1
+    noted = any(frame["price_note"])
+    headings = (*(("stage",) if several else ()), "arm", *_NUMBERS, *(("note",) if noted else ()))
+    table = columns(*headings, numbers=_NUMBERS)
+    for row in frame.iter_rows(named=True):
+        counts = (row["rows"], row["input_tokens"], row["cached_tokens"], row["output_tokens"])
+        table.add_row(
+            *((row["stage"],) if several else ()),
+            names[row["arm"]],
+            *(f"{count:,}" for count in counts),
+            *(_money(row[field]) for field in ("estimated", "reserved", "settled")),
+            *((Text(row["price_note"], style="yellow"),) if noted else ()),
+        )
+    return table
+
+
+def _money(amount: float | None) -> str:
+    return "unknown" if amount is None else dollars(round(amount * DOLLAR))
+
+
+def last_line(frame: pl.DataFrame, run: str) -> str:
+    """`fruit: $0.0123`, and whether that is all of it."""
+    unknown = frame["settled"].null_count()
+    if unknown == frame.height:
+        return f"{run}: the cost is unknown, because no price is"
+    total = dollars(round(frame["settled"].sum() * DOLLAR))
+    return f"{run}: {total}" + (f", without {unknown} arms that have no price" if unknown else "")
