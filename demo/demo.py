@@ -21,8 +21,9 @@ def main() -> int:
     study, truth = str(HERE / "study.yaml"), str(HERE / "truth.yaml")
     overnight("plan", study, "--emulate", "--show", "1")
     code = overnight("run", study, "--emulate", "--truth", truth)
-    overnight("status", "demo", "--emulate")
     overnight("results", "demo", "--emulate")
+    overnight("status", "demo", "--emulate")
+    overnight("costs", "demo", "--emulate")
     return code
 
 
