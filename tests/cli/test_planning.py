@@ -14,7 +14,7 @@ def test_the_table(study: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["plan", "fruit.yaml"]) == 0
     seen = capsys.readouterr()
     lines = seen.out.splitlines()
-    assert lines[0].split() == ["arm", "rows", "shared", "requests", "batches", "MB", "est.", "tokens"]
+    assert lines[0].split() == ["arm", "rows", "shared", "requests", "batches", "MB", "est.", "tokens", "at", "most"]
     assert [line.split()[:5] for line in lines[1:4]] == [
         ["gpt-4.1-mini", "3", "0", "3", "1"],
         ["gpt-4.1", "3", "0", "3", "1"],

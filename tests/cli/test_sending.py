@@ -24,6 +24,7 @@ def test_a_run_in_a_pipe(study: Path):
         "fruit: all rows are settled",
         "  rows    3 answered",
         re.search(r"  tokens  \d+ in, \d+ out", done.stdout)[0],
+        re.search(r"  cost    \$0\.\d+", done.stdout)[0],
         "  table   runs/.rehearsal/fruit/tables/results.parquet",
         "  next    overnight results --emulate fruit",
     ]

@@ -28,7 +28,7 @@ def test_durations(text: str | int, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "10 parsecs", "-5m", "5m later"])
 def test_what_is_no_duration_is_said(text: str) -> None:
-    with pytest.raises(StudyError, match="deadline: '.*' is not a duration; wanted seconds or something like"):
+    with pytest.raises(StudyError, match=r"deadline: '.*' is not a duration; wanted seconds or something like"):
         seconds_of(text, "deadline")
 
 

@@ -9,7 +9,7 @@ from typing import get_args
 from overnight.core.result import PASSING, UNASKED, Cause
 from overnight.engine.decisions import TRIES
 from overnight.settings import VARIABLES
-from overnight.tables import attempts, results
+from overnight.tables import attempts, costs, results
 from overnight.tasks.generate import Generate
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -35,7 +35,7 @@ def test_every_setting_is_documented() -> None:
 
 def test_every_column_is_documented() -> None:
     page = (DOCS / "results.md").read_text()
-    for name in (*results.COLUMNS, *attempts.COLUMNS, *Generate.columns):
+    for name in (*results.COLUMNS, *attempts.COLUMNS, *costs.COLUMNS, *Generate.columns):
         assert f"`{name}`" in page, name
 
 

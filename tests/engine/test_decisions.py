@@ -15,6 +15,7 @@ from overnight.engine.decisions import (
     Download,
     Learned,
     Load,
+    Waiting,
     adjudicate,
     backoff,
     complete,
@@ -272,14 +273,28 @@ def test_backing_off_is_bounded_and_heeds_advice(times: int, advised: float | No
     assert advised is None or wait >= advised
 
 
-def test_first_askings_go_at_once_and_repeats_gather() -> None:
-    assert group({1: 0}, in_flight=5, waited=0.0) == 0.0
-    assert group({1: 0, 2: 3}, in_flight=5, waited=0.0) == 0.0
-    assert group({1: 1}, in_flight=5, waited=0.0) == 600.0
-    assert group({1: 1}, in_flight=5, waited=700.0) == 0.0
-    assert group({1: 1}, in_flight=0, waited=0.0) == 30.0
-    assert group({1: 2}, in_flight=0, waited=10.0) == 50.0
-    assert group({}, in_flight=0, waited=0.0) == 0.0
+@pytest.mark.parametrize(
+    ("waiting", "in_flight", "waited", "wait"),
+    [
+        (Waiting(5, 0, follow=False), 5, 0.0, 0.0),
+        (Waiting(5, 1, follow=False), 5, 0.0, 600.0),
+        (Waiting(5, 1, follow=False), 5, 700.0, 0.0),
+        (Waiting(5, 1, follow=False), 0, 0.0, 30.0),
+        (Waiting(5, 2, follow=False), 0, 10.0, 50.0),
+        (Waiting(5, 0, follow=True), 3, 0.0, 600.0),  # few, and siblings are under way
+        (Waiting(50, 0, follow=True), 3, 0.0, 0.0),  # half of a usual shard is enough
+        (Waiting(5, 0, follow=True), 0, 0.0, 0.0),  # nobody to wait for
+        (Waiting(5, 0, follow=True), 3, 600.0, 0.0),
+    ],
+)
+def test_rows_gather_unless_they_are_first_askings(
+    waiting: Waiting, in_flight: int, waited: float, wait: float
+) -> None:
+    assert group(waiting, in_flight, 100, waited) == wait
+
+
+def test_trouble_gets_longer_to_pass_each_time() -> None:
+    assert [retry_delay(tries) for tries in (0, 1, 2, 3)] == [0.0, 30.0, 60.0, 120.0]
     assert retry_delay(50) == 600.0
 
 

@@ -40,8 +40,8 @@ class Listing:
         return Batch(id=name, phase="completed", status="completed")
 
 
-def look(provider: Listing, names: list[str], *, once: bool = False) -> list[Batch | None | BaseException]:
-    async def all_of_them() -> list[Batch | None | BaseException]:
+def look(provider: Listing, names: list[str], *, once: bool = False) -> list[Batch | BaseException | None]:
+    async def all_of_them() -> list[Batch | BaseException | None]:
         patience = Patience(WallClock(100_000), once=once)
         poller = Poller(provider, patience, 60.0, 0.0)  # type: ignore[arg-type]
         return await asyncio.gather(*(poller.look(name, 0.0) for name in names), return_exceptions=True)

@@ -47,10 +47,15 @@ def test_a_file_is_whole_or_absent(tmp_path: Path) -> None:
         assert not path.exists()
     assert path.read_bytes() == b"onetwo"
     assert file.sha256 == hashlib.sha256(b"onetwo").hexdigest()
-    with pytest.raises(ValueError, match="stop"), DurableFile(tmp_path / "half") as half:
+    with pytest.raises(ValueError, match="stop"):
+        _stop_half_way(tmp_path / "half")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["whole"]
+
+
+def _stop_half_way(path: Path) -> None:
+    with DurableFile(path) as half:
         half.write(b"half")
         raise ValueError("stop")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["whole"]
 
 
 def test_a_second_process_is_told_who_has_the_run(tmp_path: Path) -> None:
@@ -83,7 +88,7 @@ def test_a_full_disk_is_one_clear_error() -> None:
     file.path = Path("/dev/full")
     file._part = Path("/dev/full")
     file._hash = hashlib.sha256()
-    file._handle = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
+    file._handle = Path("/dev/full").open("wb", buffering=0)  # noqa: SIM115
     file.bytes = 0
     with pytest.raises(LedgerError, match="cannot write: No space left on device"):
         file.write(b"x")

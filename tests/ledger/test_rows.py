@@ -14,11 +14,13 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from overnight.core.ask import Arm, Ask, Item, Message, Model
 from overnight.core.attempt import Accepted, Closed, Creating, Ended, Fetched, Uploaded
+from overnight.core.money import Balance, Budget, Purse
 from overnight.core.pack import Room
 from overnight.core.result import Result, failed
 from overnight.engine.decisions import row_fate
 from overnight.ledger.answers import Landed, outcome_counts, rows_of, take_in, unsettle
 from overnight.ledger.folder import RunFolder
+from overnight.ledger.money import Charge, balances, book
 from overnight.ledger.questions import Intake
 from overnight.ledger.schema import migrate
 from overnight.ledger.shards import (
@@ -35,6 +37,9 @@ from overnight.ledger.shards import (
 
 MODEL = Model(provider="openai", name="gpt-4.1-mini")
 ARMS = tuple(Arm(stage="s", name=name, template="t", model=MODEL) for name in ("one", "two"))
+# What a row may cost, and what the whole may: some rows never fit.
+CEILING = 100
+BUDGET = Budget(total=1500, stages={"s": 1200})
 RESULTS = [
     Result(outcome="answered", answer="yes"),
     Result(outcome="refused"),
@@ -89,8 +94,14 @@ class Rows(RuleBasedStateMachine):
 
     @rule(room=st.integers(1, 6), segments=st.none() | st.integers(1, 4))
     def pack(self, room: int, segments: int | None) -> None:
-        packing = ArmPacking(room=Room(requests=room, bytes=10_000), overhead=10, segments=segments)
-        pack_queue(self.db, {1: packing, 2: packing}, self.now())
+        packing = ArmPacking(
+            stage="s",
+            room=Room(requests=room, bytes=10_000),
+            overhead=10,
+            segments=segments,
+            ceiling=lambda _: CEILING,
+        )
+        pack_queue(self.db, {1: packing, 2: packing}, self.now(), {1, 2}, Purse(BUDGET, balances(self.db)))
 
     @rule(target=sent)
     def send(self) -> Any:
@@ -124,10 +135,14 @@ class Rows(RuleBasedStateMachine):
         lines = data.draw(st.permutations(range(len(rows))))
         doubled = [*lines, *data.draw(st.lists(st.sampled_from(lines), max_size=3))]
         answers = {line: data.draw(st.sampled_from(RESULTS)) for line in lines}
-        landed = [(Landed(line=l, result=answers[l]), row_fate(answers[l], rows[l][1])) for l in doubled]
+        costs = {line: data.draw(st.none() | st.integers(0, CEILING)) for line in lines}
+        landed = [
+            (Landed(line=n, result=answers[n], cost=costs[n]), row_fate(answers[n], rows[n].tries)) for n in doubled
+        ]
         cut = data.draw(st.integers(0, len(landed)))
         for chunk in (landed[:cut], landed[:cut], landed[cut:]):
-            take_in(self.db, attempt.id, rows, chunk, self.now())
+            fresh = take_in(self.db, attempt.id, rows, chunk, self.now())
+            book(self.db, attempt.shard, attempt.arm, (Charge(one.cost, CEILING) for one, _ in fresh))
         attempt = record(self.db, attempt, Ended("completed", "completed"), self.now())
         attempt = record(self.db, attempt, Fetched(()), self.now())
         record(self.db, attempt, Closed("ingested"), self.now())
@@ -151,6 +166,19 @@ class Rows(RuleBasedStateMachine):
         assert len(on_the_way) == len(set(on_the_way))
         assert settled | queued | set(on_the_way) == asks
         assert len(settled) + len(queued) + len(on_the_way) == len(asks)
+
+    @invariant()
+    def the_budget_is_kept_to_the_nano_dollar(self) -> None:
+        if not hasattr(self, "db"):
+            return
+        known = balances(self.db).get("s", Balance())
+        assert known.committed <= 1200
+        by_hand = self.db.execute("SELECT coalesce(sum(cost), 0) FROM result").fetchone()[0]
+        assert known.settled == by_hand
+        open_rows = self.db.execute(
+            "SELECT count(*) FROM shard_row WHERE shard NOT IN (SELECT shard FROM shard_done)"
+        ).fetchone()[0]
+        assert known.reserved == open_rows * CEILING
 
     @invariant()
     def every_address_is_counted_once(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+
 from emulator_process import EmulatorProcess
 from run_process import Ending, WarmProcess
 
@@ -42,7 +43,11 @@ class Night:
             "batch": {"max_requests": 5},
             **fields,
         }
-        path = self.folder / f"{name}.yaml"
+        return self.write(study)
+
+    def write(self, study: Mapping[str, Any]) -> str:
+        """Writes a study as it stands; returns its path."""
+        path = self.folder / f"{study['name']}.yaml"
         path.write_text(json.dumps(study))
         return str(path)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 from openai import OpenAI
-from scenarios.conftest import KEY, Night
 
 from overnight import api
 from overnight.core.errors import StudyError
+from scenarios.conftest import KEY, Night
 
 
 def lines(count: int, model: str = "gpt-4.1-mini") -> bytes:
@@ -34,9 +34,7 @@ def made_elsewhere(one: Night, count: int = 6) -> str:
     """A batch that another tool made in the same account."""
     with OpenAI(api_key=KEY, base_url=one.emulator.openai_url) as client:
         file = client.files.create(file=("theirs.jsonl", io.BytesIO(lines(count))), purpose="batch")
-        return client.batches.create(
-            input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h"
-        ).id
+        return client.batches.create(input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h").id
 
 
 def test_a_ready_made_file_is_sent_and_joined_by_its_own_ids(night: Callable[..., Night]) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import polars as pl
 import pytest
-from scenarios.conftest import Night
 
 from overnight.core.ask import key_text
+from scenarios.conftest import Night
 
 
 def causes(one: Night) -> dict[str | None, int]:

@@ -10,18 +10,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from scenarios.conftest import Night
-
 from overnight import api
+from scenarios.conftest import Night
 
 # Batches take most of a day, and a day takes a minute and a half.
 SLOW = {"time_scale": 1000, "latency": {"batch": [50_000, 60_000], "live": [0, 0]}}
 
 
 def test_cancel_keeps_what_finished(night: Callable[..., Night]) -> None:
-    one = night({"latency": {"batch": [30_000, 30_000], "live": [0, 0]}})
+    one = night({"time_scale": 500, "latency": {"batch": [50_000, 50_000], "live": [0, 0]}})
     one.call("submit", one.study(40, batch={"max_requests": 40}))
-    one.emulator.advance(15_000)
+    one.emulator.advance(25_000)
     ending = one.call("cancel", "night")
     assert ending.state == "cancelled", ending
     counts = one.statuses()

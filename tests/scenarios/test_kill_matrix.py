@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from scenarios.conftest import Night
 
 # A lost answer to a create, rows that fail once, a batch that expires half done: every way through the engine.

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable
 
 import polars as pl
+
 from scenarios.conftest import Night
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 
 import polars as pl
+
 from scenarios.conftest import Night
 
 MODELS = ["openai/gpt-4.1-mini", "openai/gpt-4.1"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from scenarios.conftest import Night
-
 from overnight import api
+from scenarios.conftest import Night
 
 
 def test_a_lost_answer_is_found_again(night: Callable[..., Night]) -> None:

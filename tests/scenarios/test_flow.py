@@ -1,0 +1,197 @@
+"""Turns, stages, rounds: what follows from an answer is asked once, with the real answer in it, whatever happens."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from scenarios import bisection
+from scenarios.conftest import Night
+
+SEARCH = "scenarios.bisection:search"
+# The model says back what it is asked, so that every conversation can be read in the answers.
+ECHO = {
+    "answer_with": {
+        r"Rate this: (.*)$": r"rated [\1]",
+        r"Really\? You said (.*)$": r"yes really [\1]",
+        r"And (.*) again\?$": r"again [\1]",
+        r"Name thing number (\d+)\.": r"thing \1",
+    }
+}
+
+
+def talk(one: Night, rows: int = 4, **fields: Any) -> str:
+    """Three turns about each item, then a judge who reads the last answer."""
+    stages = [
+        {
+            "name": "talk",
+            "task": "generate",
+            "items": "night.jsonl",
+            "prompt": "Name {text}.",
+            "turns": ["Really? You said {answer}", "And {text} again?"],
+            "models": ["openai/gpt-4.1-mini"],
+        },
+        {
+            "name": "judge",
+            "task": "generate",
+            "of": "talk",
+            "prompt": "Rate this: {answer}",
+            "models": ["openai/gpt-4.1"],
+        },
+    ]
+    one.study(rows)
+    return one.write({"name": "night", "stages": stages, "batch": {"max_requests": 2}, **fields})
+
+
+def test_follow_ups_contain_the_models_real_answers(night: Callable[..., Night]) -> None:
+    one = night(ECHO)
+    ending = one.run(talk(one))
+    assert ending.state == "done", ending
+    table = one.table()
+    assert table.height == 4 * 3 + 4
+    for n in range(4):
+        mine = table.filter((pl.col("stage") == "talk") & (pl.col("item_id") == f"item {n:05d}")).sort("turn")
+        assert mine["answer"].to_list() == [
+            f"thing {n}",
+            f"yes really [thing {n}]",
+            f"again [thing number {n}]",
+        ]
+    judged = table.filter(pl.col("stage") == "judge").sort("item_id")
+    assert judged["answer"].to_list() == [f"rated [again [thing number {n}]]" for n in range(4)]
+    assert judged["item_id"][0] == "item 00000@prompt__openai__gpt-4.1-mini__default__forward"
+    one.assert_paid_once()
+
+
+def test_a_thread_whose_turn_failed_stops_and_is_not_judged(night: Callable[..., Night]) -> None:
+    broken = {"on": "row", "do": "error", "status": 400, "where": "You said thing 2"}
+    one = night(ECHO, faults=[broken])
+    assert one.run(talk(one)).state == "rows failed"
+    table = one.table()
+    assert table.filter(pl.col("stage") == "talk").height == 11
+    assert table.filter(pl.col("status") == "failed").select("item_id", "turn").rows() == [("item 00002", 1)]
+    judged = table.filter(pl.col("stage") == "judge")["item_id"].to_list()
+    assert len(judged) == 3
+    assert not any(item.startswith("item 00002") for item in judged)
+
+
+def test_a_later_stage_starts_while_the_first_is_running(night: Callable[..., Night]) -> None:
+    slow = {"on": "batch", "do": "slow", "seconds": 9000, "model": "gpt-4.1-mini", "times": 1}
+    one = night({**ECHO, "time_scale": 2000}, faults=[slow])
+    one.study(4)
+    path = one.write(
+        {"name": "night", "stages": _two_stages(when="landed"), "batch": {"max_requests": 1}, "gather": "1s"}
+    )
+    assert one.run(path).state == "done"
+    events = pl.DataFrame(_events(one))
+    last_answer = events.filter(pl.col("kind") == "ended", pl.col("stage") == "first")["at"].max()
+    judges = events.filter(pl.col("kind") == "creating", pl.col("stage") == "second")["at"].sort()
+    assert judges.len() >= 2
+    assert judges[0] < last_answer
+
+
+def test_a_stage_may_wait_until_the_first_is_done(night: Callable[..., Night]) -> None:
+    one = night(ECHO)
+    one.study(4)
+    path = one.write({"name": "night", "stages": _two_stages(when="done"), "batch": {"max_requests": 1}})
+    assert one.run(path).state == "done"
+    judges = [batch for batch in one.batches() if batch["model"] == "gpt-4.1"]
+    firsts = [batch for batch in one.batches() if batch["model"] == "gpt-4.1-mini"]
+    assert min(batch["created_at"] for batch in judges) > max(batch["created_at"] for batch in firsts)
+    assert len(judges) == 4
+
+
+def _two_stages(when: str) -> list[dict[str, Any]]:
+    return [
+        {"name": "first", "task": "generate", "items": "night.jsonl", "prompt": "Name {text}.",
+         "models": ["openai/gpt-4.1-mini"]},
+        {"name": "second", "task": "generate", "of": "first", "when": when, "prompt": "Rate this: {answer}",
+         "models": ["openai/gpt-4.1"]},
+    ]  # fmt: skip
+
+
+def _events(one: Night) -> list[dict[str, Any]]:
+    db = sqlite3.connect(one.folder / "runs/night/ledger.db")
+    rows = db.execute(
+        "SELECT event.kind, event.at, stage.name FROM event JOIN attempt ON attempt.id=event.attempt "
+        "JOIN shard ON shard.id=attempt.shard JOIN arm ON arm.id=shard.arm JOIN stage ON stage.id=arm.stage"
+    ).fetchall()
+    db.close()
+    return [{"kind": kind, "at": at, "stage": stage} for kind, at, stage in rows]
+
+
+def test_refusals_are_handed_on_when_asked_for(night: Callable[..., Night]) -> None:
+    one = night({"answers": {"refused": 1.0}})
+    stages = _two_stages(when="landed")
+    stages[1]["take"] = ["answered", "refused"]
+    one.study(3)
+    one.run(one.write({"name": "night", "stages": stages}))
+    assert one.table().filter(pl.col("stage") == "second").height == 3
+
+
+def test_rounds_take_the_one_path_there_is(night: Callable[..., Night]) -> None:
+    one = night(bisection.truth())
+    assert one.call(SEARCH).state == "done"
+    table = one.table()
+    assert table.height == 20
+    asked = {name: sorted(m for m, _ in bisection.middles(secret)) for name, secret in bisection.SECRETS.items()}
+    for name, middles in asked.items():
+        mine = table.filter(pl.col("item_id").str.starts_with(f"{name}:"))
+        assert sorted(mine["asked"].to_list()) == middles
+    one.assert_paid_once()
+
+
+def test_a_round_closes_at_its_deadline_and_late_answers_are_kept_unused(night: Callable[..., Night]) -> None:
+    late = {"on": "batch", "do": "slow", "seconds": 20_000, "times": 1}
+    one = night({**bisection.truth(), "time_scale": 5000}, faults=[late])
+    # Nobody answers the first round in time, so the second one has to ask the same again.
+    ending = one.call(SEARCH, 1, 5000.0)
+    assert ending.state == "done", ending
+    table = one.table()
+    assert table["status"].to_list() == ["answered", "answered"]
+    db = sqlite3.connect(one.folder / "runs/night/ledger.db")
+    ((left_out,),) = db.execute("SELECT left_out FROM round_closed WHERE n=0").fetchall()
+    db.close()
+    assert left_out == "[1,2]"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_rounds_killed_between_steps_take_the_same_path(night: Callable[..., Night], part: int, tmp_path: Path) -> None:
+    undisturbed = night(bisection.truth())
+    log = tmp_path / "checkpoints"
+    undisturbed.call(SEARCH, environ={"OVERNIGHT_CHECKPOINTS": str(log)})
+    names, expected = log.read_text().splitlines(), undisturbed.table_digest()
+    undisturbed.close()
+    for number in range(1 + part * 5, len(names) + 1, 20):
+        one = night(bisection.truth())
+        one.call(SEARCH, environ={"OVERNIGHT_KILL_AT": str(number)})
+        again = one.call(SEARCH)
+        assert again.state == "done", (number, names[number - 1], again)
+        assert one.table_digest() == expected, (number, names[number - 1])
+        one.assert_paid_once()
+        one.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(6))
+def test_two_stages_of_three_turns_survive_any_kill(night: Callable[..., Night], part: int, tmp_path: Path) -> None:
+    faults = [{"on": "create", "do": "drop_answer", "times": 1}]
+    undisturbed = night(ECHO, faults=faults)
+    log = tmp_path / "checkpoints"
+    undisturbed.run(talk(undisturbed), environ={"OVERNIGHT_CHECKPOINTS": str(log)})
+    names, expected = log.read_text().splitlines(), undisturbed.table_digest()
+    undisturbed.close()
+    for number in range(1 + part, len(names) + 1, 12):
+        one = night(ECHO, faults=faults)
+        study = talk(one)
+        one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
+        again = one.run(study)
+        assert again.state == "done", (number, names[number - 1], again)
+        assert one.table_digest() == expected, (number, names[number - 1])
+        one.assert_paid_once()
+        one.close()
