@@ -4,6 +4,7 @@ import asyncio
 import re
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 from overnight.core.errors import StudyError
@@ -63,6 +64,7 @@ def duration_text(seconds: float) -> str:
     return f"{whole // 86400}d {whole % 86400 // 3600}h"
 
 
+@lru_cache(maxsize=4096)  # a million rows of a table share a few thousand times
 def time_text(at: float | None) -> str:
     """An ISO time in UTC, to the second; empty for no time."""
     return "" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
