@@ -14,7 +14,7 @@ from overnight.cli.reference import help_text
 PAGES = [name for name in build() if not name.startswith("-") and name != "emulator"]
 PINNED = {
     *("run", "plan", "submit", "resume", "generate", "status", "watch", "results"),
-    *("cancel", "adopt", "resolve", "rebuild", "keys", "emulator"),
+    *("cancel", "adopt", "resolve", "rebuild", "verify", "keys", "emulator"),
 }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from cyclopts import App, Group, Parameter
 
 from overnight import __version__
-from overnight.cli import deciding, emulating, generating, looking, planning, sending
+from overnight.cli import deciding, emulating, generating, looking, planning, sending, verifying
 from overnight.cli.help_page import HelpPage
 
 _ABOUT = """\
@@ -48,7 +48,7 @@ Verb = Callable[..., int]
 _VERBS: tuple[tuple[Group, tuple[Verb, ...]], ...] = (
     (RUN, (sending.run, planning.plan, sending.submit, sending.resume, generating.generate)),
     (LOOK, (looking.status, looking.watch, looking.results, looking.costs)),
-    (MEND, (deciding.cancel, deciding.adopt, deciding.resolve, deciding.rebuild)),
+    (MEND, (deciding.cancel, deciding.adopt, deciding.resolve, deciding.rebuild, verifying.verify)),
     (TOOLS, (looking.keys,)),
 )
 # Known by name only: they load what `--help` need not.

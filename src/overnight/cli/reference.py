@@ -30,7 +30,7 @@ time with the time in UTC.
 | 0 | done |
 | 1 | a fault of Overnight's own |
 | 2 | wrong use, or something is wrong with the study, a file or the run's folder |
-| 3 | the run is done, but rows failed for good |
+| 3 | the run is done, but rows failed for good; or `verify` found something |
 | 4 | the provider or the network; or time is up and the batches go on |
 | 5 | the rest would pass the budget |
 | 130 | stopped by the user (Ctrl-C or SIGTERM) |

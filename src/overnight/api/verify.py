@@ -1,0 +1,246 @@
+"""`verify`: a run's ledger, files and tables held against one another. Nothing is changed."""
+
+import hashlib
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from overnight.api.places import run_folder
+from overnight.api.status import looking_at
+from overnight.api.tabling import decoders, write_tables
+from overnight.api.work import undecided_text
+from overnight.core.attempt import Attempt
+from overnight.core.errors import LedgerError
+from overnight.core.result import Line
+from overnight.core.shard import line_of
+from overnight.ledger.answers import RawResult, paths, raw_results
+from overnight.ledger.folder import RunFolder
+from overnight.ledger.identity import arms
+from overnight.ledger.raw import RawFiles
+from overnight.ledger.shards import attempts, foreign_lines
+from overnight.settings import settings
+
+Kind = Literal["ledger", "file", "place", "answer", "table", "leftover", "unfinished"]
+
+_READ_AT_ONCE = 1 << 20
+# As many examples of one fault as a reader can use.
+_EXAMPLES = 5
+_COPY = "start a copy that keeps every answer that still fits: overnight run STUDY --as NAME"
+_LOST = {
+    "raw": "bring it back from a copy of the run; its answers are only in the tables now",
+    "requests": f"bring it back from a copy of the run, or {_COPY}",
+    "items": "bring it back from a copy of the run; what is sent already is not affected",
+}
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is not as it should be, and what to do about it."""
+
+    kind: Kind
+    message: str
+    mend: str
+
+
+def verify(run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> list[Finding]:
+    """Everything that is wrong with a run; empty when ledger, files and tables agree and nothing is open."""
+    folder = run_folder(run, settings(runs=runs, emulate=emulate))
+    with folder.locked(), looking_at(folder) as db:
+        checks = _Checks(db, folder)
+        broken = [*checks.ledger()]
+        if broken:
+            return broken
+        every = (checks.files, checks.places, checks.settlements, checks.answers, checks.tables, checks.leftovers)
+        return [*(finding for check in every for finding in check()), *checks.unfinished()]
+
+
+class _Checks:
+    def __init__(self, db: sqlite3.Connection, folder: RunFolder) -> None:
+        self._db = db
+        self._folder = folder
+        self._rebuild = f"overnight rebuild {folder.name}"
+        self._resume = f"overnight resume {folder.name}"
+        self._attempts: dict[int, Attempt] = {}
+        self._damaged: set[int] = set()
+
+    def ledger(self) -> Iterator[Finding]:
+        """Whether the database can be trusted at all: its pages, and the order of its events."""
+        mend = f"bring ledger.db back from a copy of the run, or {_COPY}"
+        try:
+            (problem,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
+            if problem != "ok":
+                yield Finding(kind="ledger", message=f"ledger.db is damaged: {problem}", mend=mend)
+                return
+            self._attempts = {attempt.id: attempt for attempt in attempts(self._db)}
+        except sqlite3.DatabaseError as error:
+            yield Finding(kind="ledger", message=f"ledger.db is damaged: {error}", mend=mend)
+        except (LedgerError, msgspec.MsgspecError) as error:
+            yield Finding(kind="ledger", message=f"the events do not add up: {error}", mend=mend)
+
+    def files(self) -> Iterator[Finding]:
+        """Every file on record is there, with its size and its bytes."""
+        for number, path, size, sha256 in self._db.execute("SELECT id, path, bytes, sha256 FROM file ORDER BY path"):
+            problem = _file_problem(self._folder.file(path), size, sha256)
+            if problem is not None:
+                self._damaged.add(number)
+                mend = _LOST.get(Path(path).parts[0], _LOST["raw"])
+                yield Finding(kind="file", message=f"{path} {problem}", mend=mend)
+
+    def places(self) -> Iterator[Finding]:
+        """Every question is settled, queued, or in a shard that is not done: in exactly one of them."""
+        rows = self._db.execute(
+            "SELECT count(place.ask), group_concat(place.name, ' and '), min(ask.id), count(DISTINCT ask.id) FROM ask "
+            "LEFT JOIN (SELECT ask, 'settled' AS name FROM settled UNION ALL SELECT ask, 'queued' FROM queue "
+            "UNION ALL SELECT ask, 'in a shard under way' FROM shard_row "
+            "WHERE shard NOT IN (SELECT shard FROM shard_done)) AS place ON place.ask=ask.id "
+            "GROUP BY ask.id HAVING count(place.ask) <> 1"
+        ).fetchall()
+        told: dict[str, list[int]] = {}
+        for count, names, ask, _ in rows:
+            told.setdefault(names if count else "nowhere", []).append(ask)
+        for where, asks in sorted(told.items()):
+            yield Finding(kind="place", message=f"{_questions(asks)} {where}; each should be in one place", mend=_COPY)
+
+    def settlements(self) -> Iterator[Finding]:
+        """What settled a question is a result on record, about that question, sent in that line."""
+        checks = {
+            "settled by a result that is not on record": "SELECT settled.ask FROM settled LEFT JOIN result "
+            "ON result.attempt=settled.attempt AND result.line=settled.line WHERE result.ask IS NULL",
+            "settled by another question's result": "SELECT settled.ask FROM settled JOIN result "
+            "ON result.attempt=settled.attempt AND result.line=settled.line WHERE result.ask<>settled.ask",
+            "recorded under a line that was another question's": "SELECT result.ask FROM result "
+            "JOIN attempt ON attempt.id=result.attempt LEFT JOIN shard_row ON shard_row.shard=attempt.shard "
+            "AND shard_row.line=result.line WHERE shard_row.ask IS NULL OR shard_row.ask<>result.ask",
+            "an answer without its bytes": "SELECT ask FROM result WHERE file IS NULL AND outcome<>'failed'",
+            "an address without a question": "SELECT slot.ask FROM slot LEFT JOIN ask ON ask.id=slot.ask "
+            "WHERE ask.id IS NULL",
+        }
+        for what, query in checks.items():
+            asks = [int(row[0]) for row in self._db.execute(query)]
+            if asks:
+                yield Finding(kind="place", message=f"{_questions(asks)}: {what}", mend=_COPY)
+
+    def answers(self) -> Iterator[Finding]:
+        """Every raw line on record decodes, names its row, and says what the ledger says."""
+        known = arms(self._db)
+        decode = decoders(list(known.values()))
+        names = paths(self._db)
+        wrong: Counter[tuple[int, str]] = Counter()
+        with RawFiles(self._folder, names) as raw:
+            for row in raw_results(self._db):
+                if row.file in self._damaged or row.file not in names:
+                    continue
+                decoded = decode[known[row.arm].model.provider](raw.read(row.file, row.offset, row.length).strip())
+                problem = _answer_problem(decoded, self._named(row.attempt), row)
+                if problem is not None:
+                    wrong[row.file, problem] += 1
+        for (file, problem), count in sorted(wrong.items()):
+            mend = self._rebuild if problem == _OTHERWISE else _LOST["raw"]
+            yield Finding(kind="answer", message=f"{names[file]}: {_count(count, 'row')}: {problem}", mend=mend)
+
+    @cache  # noqa: B019 - lives as long as one verification
+    def _named(self, number: int) -> Callable[[str], int | None]:
+        """Which line of an attempt a custom id names."""
+        attempt = self._attempts[number]
+        if attempt.adopted:
+            return foreign_lines(self._db, attempt.shard).get
+        return lambda custom_id: line_of(attempt.token, custom_id)
+
+    def tables(self) -> Iterator[Finding]:
+        """The tables are what a rebuild would give, byte for byte."""
+        if self._damaged:
+            return  # they may be all that is left of what the files held
+        with tempfile.TemporaryDirectory(prefix="verify-") as scratch:
+            write_tables(self._db, _TablesElsewhere(self._folder.path, Path(scratch)))
+            for made in (Path(scratch) / "results.parquet", Path(scratch) / "attempts.parquet"):
+                kept = self._folder.tables / made.name
+                if not kept.exists():
+                    yield Finding(kind="table", message=f"tables/{made.name} is not there", mend=self._rebuild)
+                elif _digest(kept) != _digest(made):
+                    message = f"tables/{made.name} is not what ledger and raw files say"
+                    yield Finding(kind="table", message=message, mend=self._rebuild)
+
+    def leftovers(self) -> Iterator[Finding]:
+        """What a killed process left, and files that nobody put on record."""
+        carried = {attempt.token for attempt in self._attempts.values() if attempt.state != "closed"}
+        recorded = {path for (path,) in self._db.execute("SELECT path FROM file")}
+        for path in sorted(self._folder.path.glob("*/*")):
+            relative = str(path.relative_to(self._folder.path))
+            if path.suffix == ".part":
+                message = f"{relative} is half a file that a killed process left"
+            elif path.parent.name == "outbox" and path.stem not in carried:
+                message = f"{relative} is the input of an attempt that is over"
+            elif path.parent.name in ("raw", "requests", "items") and relative not in recorded:
+                message = f"{relative} is not on record"
+            else:
+                continue
+            yield Finding(kind="leftover", message=message, mend=f"harmless; {self._resume} goes on, or remove it")
+
+    def unfinished(self) -> Iterator[Finding]:
+        """What is still open: attempts at the provider, questions in the queue, shards that wait."""
+        name = self._folder.name
+        for attempt in self._attempts.values():
+            if attempt.state == "stuck":
+                mend = undecided_text(name, attempt.shard, attempt.candidates)
+                yield Finding(kind="unfinished", message=f"shard {attempt.shard} waits for your decision", mend=mend)
+        under_way = sum(attempt.state not in ("closed", "stuck") for attempt in self._attempts.values())
+        if under_way:
+            yield Finding(kind="unfinished", message=f"{_count(under_way, 'attempt')} under way", mend=self._resume)
+        waiting = int(self._db.execute("SELECT count(*) FROM queue").fetchone()[0])
+        if waiting:
+            yield Finding(kind="unfinished", message=f"{_count(waiting, 'question')} to be sent", mend=self._resume)
+
+
+class _TablesElsewhere(RunFolder):
+    """The same run, its tables in a scratch folder."""
+
+    def __init__(self, path: Path, tables: Path) -> None:
+        super().__init__(path)
+        self._tables = tables
+
+    @property
+    def tables(self) -> Path:
+        return self._tables
+
+
+_OTHERWISE = "today's reader says something else than the ledger"
+
+
+def _answer_problem(line: Line, named: Callable[[str], int | None], row: RawResult) -> str | None:
+    if line.custom_id is None or line.result is None:
+        return f"the line cannot be read ({line.problem})"
+    if named(line.custom_id) != row.line:
+        return "the line's custom id names another row"
+    return None if (line.result.outcome, line.result.cause) == (row.outcome, row.cause) else _OTHERWISE
+
+
+def _file_problem(path: Path, size: int, sha256: str) -> str | None:
+    if not path.is_file():
+        return "is missing"
+    found = path.stat().st_size
+    if found != size:
+        return f"has {found:,} bytes, {size:,} are on record"
+    return None if _digest(path) == sha256 else "has other bytes than those on record"
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as handle:
+        while chunk := handle.read(_READ_AT_ONCE):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _questions(asks: list[int]) -> str:
+    shown = ", ".join(str(ask) for ask in asks[:_EXAMPLES])
+    more = ", ..." if len(asks) > _EXAMPLES else ""
+    return f"{_count(len(asks), 'question')} ({shown}{more})"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,212 @@
+"""A run damaged in every way that can be thought of: each is found, named, and comes with a way out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from emulator_process import EmulatorProcess
+from hardening.conftest import KEY, STUDY
+from overnight import api
+from overnight.api.verify import Finding, verify
+from overnight.cli import main
+
+FAULTS = [
+    {"on": "batch", "do": "expire", "share": 0.5, "times": 1},
+    {"on": "row", "do": "omit", "odds": 0.3, "times": 2},
+]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runs folder of a run that has seen some trouble and is done."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "items.csv").write_text("id,text\n" + "".join(f"{n},thing {n // 2}\n" for n in range(12)))
+    (folder / "study.yaml").write_text(json.dumps({**STUDY, "batch": {"max_requests": 4}}))
+    truth = {"time_scale": 20000, "latency": {"batch": [60, 600], "live": [0, 0]}, "seed": 7, "faults": FAULTS}
+    with EmulatorProcess(truth) as emulator, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", emulator.openai_url)
+        patch.setenv("OPENAI_API_KEY", KEY)
+        patch.setenv("OVERNIGHT_TIME_SCALE", "20000")
+        assert api.run(folder / "study.yaml", runs=folder / "runs").state == "done"
+    return folder / "runs"
+
+
+@pytest.fixture
+def runs(whole: Path, tmp_path: Path) -> Path:
+    """A copy to be damaged."""
+    shutil.copytree(whole, tmp_path / "runs")
+    return tmp_path / "runs"
+
+
+def execute(run: Path, *statements: str) -> None:
+    db = sqlite3.connect(run / "ledger.db")
+    with db:
+        for statement in statements:
+            db.execute(statement)
+    db.close()
+
+
+def first(run: Path, kind: str) -> Path:
+    return min((run / kind).glob("*.jsonl"))
+
+
+def swapped(run: Path) -> None:
+    """Two rows of one file point to each other's lines: every size fits, the joins do not."""
+    db = sqlite3.connect(run / "ledger.db")
+    attempt, one, other = db.execute(
+        "SELECT a.attempt, a.line, b.line FROM result AS a JOIN result AS b ON a.attempt=b.attempt AND a.file=b.file "
+        "AND a.line<b.line LIMIT 1"
+    ).fetchone()
+    place = "SELECT offset, length FROM result WHERE attempt=? AND line=?"
+    first_place, second_place = (db.execute(place, (attempt, line)).fetchone() for line in (one, other))
+    with db:
+        for line, (offset, length) in ((one, second_place), (other, first_place)):
+            change = "UPDATE result SET offset=?, length=? WHERE attempt=? AND line=?"
+            db.execute(change, (offset, length, attempt, line))
+    db.close()
+
+
+def flipped(path: Path) -> None:
+    """One byte of the same length is another."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+DAMAGES: list[tuple[str, Callable[[Path], object], str, str, str]] = [
+    ("a raw file is gone", lambda r: first(r, "raw").unlink(), "file", "is missing", "copy of the run"),
+    ("a raw byte is flipped", lambda r: flipped(first(r, "raw")), "file", "other bytes", "copy of the run"),
+    (
+        "a raw file is cut",
+        lambda r: first(r, "raw").write_bytes(first(r, "raw").read_bytes()[:-9]),
+        "file",
+        "are on record",
+        "copy of the run",
+    ),
+    ("requests are gone", lambda r: first(r, "requests").unlink(), "file", "is missing", "--as NAME"),
+    ("items are gone", lambda r: first(r, "items").unlink(), "file", "is missing", "copy of the run"),
+    (
+        "a question is nowhere",
+        lambda r: execute(r, "DELETE FROM settled WHERE ask=(SELECT min(ask) FROM settled)"),
+        "place",
+        "nowhere",
+        "--as NAME",
+    ),
+    (
+        "a question is in two places",
+        lambda r: execute(r, "INSERT INTO queue(ask, tries) SELECT min(ask), 0 FROM settled"),
+        "place",
+        "queued and settled",
+        "--as NAME",
+    ),
+    (
+        "a settlement points nowhere",
+        lambda r: execute(r, "UPDATE settled SET line=9999 WHERE ask=(SELECT min(ask) FROM settled)"),
+        "place",
+        "not on record",
+        "--as NAME",
+    ),
+    (
+        "a settlement points to another's answer",
+        lambda r: execute(
+            r,
+            "UPDATE settled SET (attempt, line)=(SELECT attempt, line FROM settled WHERE ask=(SELECT max(ask) "
+            "FROM settled)) WHERE ask=(SELECT min(ask) FROM settled)",
+        ),
+        "place",
+        "another question's result",
+        "--as NAME",
+    ),
+    (
+        "the ledger says otherwise",
+        lambda r: execute(r, "UPDATE result SET outcome='refused' WHERE outcome='answered' AND line=0"),
+        "answer",
+        "today's reader",
+        "overnight rebuild fruit",
+    ),
+    ("lines are swapped", swapped, "answer", "names another row", "copy of the run"),
+    ("a table is gone", lambda r: (r / "tables/results.parquet").unlink(), "table", "not there", "overnight rebuild"),
+    ("a table is another", lambda r: flipped(r / "tables/results.parquet"), "table", "results", "overnight rebuild"),
+    (
+        "the attempts are another",
+        lambda r: (r / "tables/attempts.parquet").write_bytes(b"x"),
+        "table",
+        "attempts",
+        "overnight rebuild",
+    ),
+    ("half a download", lambda r: (r / "raw/x.jsonl.part").write_bytes(b"x"), "leftover", "half a file", "harmless"),
+    ("an old input", lambda r: (r / "outbox/x.jsonl").write_bytes(b"x"), "leftover", "is over", "harmless"),
+    ("a stray raw file", lambda r: (r / "raw/x.jsonl").write_bytes(b"x"), "leftover", "not on record", "harmless"),
+    (
+        "events out of order",
+        lambda r: execute(r, "DELETE FROM event WHERE kind='creating'"),
+        "ledger",
+        "cannot follow",
+        "copy of the run",
+    ),
+    (
+        "an open attempt",
+        lambda r: execute(r, "DELETE FROM event WHERE kind='closed' AND attempt=(SELECT max(id) FROM attempt)"),
+        "unfinished",
+        "1 attempt under way",
+        "overnight resume fruit",
+    ),
+]
+
+
+@pytest.mark.parametrize(("damage", "kind", "words", "mend"), [d[1:] for d in DAMAGES], ids=[d[0] for d in DAMAGES])
+def test_every_damage_is_found(runs: Path, damage: Callable[[Path], object], kind: str, words: str, mend: str) -> None:
+    damage(runs / "fruit")
+    found = [finding for finding in verify("fruit", runs=runs) if finding.kind == kind]
+    assert any(words in finding.message and mend in finding.mend for finding in found), found
+
+
+def test_a_run_that_is_whole_has_no_findings(runs: Path) -> None:
+    before = {path: path.read_bytes() for path in (runs / "fruit").rglob("*") if path.is_file()}
+    assert verify("fruit", runs=runs) == []
+    kept = {path: data for path, data in before.items() if path.name not in ("lock", "ledger.db-shm", "ledger.db-wal")}
+    assert all(path.read_bytes() == data for path, data in kept.items())
+
+
+def test_a_damaged_page_is_found(runs: Path) -> None:
+    ledger = runs / "fruit" / "ledger.db"
+    data = bytearray(ledger.read_bytes())
+    data[8192:12288] = b"\xff" * 4096
+    ledger.write_bytes(data)
+    (finding,) = verify("fruit", runs=runs)
+    assert (finding.kind, "copy of the run" in finding.mend) == ("ledger", True)
+
+
+def test_a_rebuild_mends_what_it_can(runs: Path) -> None:
+    execute(runs / "fruit", "UPDATE result SET outcome='refused' WHERE outcome='answered' AND line=0")
+    (runs / "fruit" / "tables" / "results.parquet").unlink()
+    assert {finding.kind for finding in verify("fruit", runs=runs)} == {"answer", "table"}
+    api.rebuild("fruit", runs=runs)
+    assert verify("fruit", runs=runs) == []
+
+
+def test_findings_are_values() -> None:
+    finding = Finding(kind="file", message="a", mend="b")
+    assert finding == Finding(kind="file", message="a", mend="b")
+
+
+def test_the_verb_says_what_is_wrong_and_what_to_type(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(runs.parent)
+    assert main(["verify", "fruit"]) == 0
+    assert "agree" in capfd.readouterr().out
+    (runs / "fruit" / "tables" / "results.parquet").unlink()
+    assert main(["verify", "fruit", "--runs", "runs"]) == 3
+    out = capfd.readouterr().out
+    assert "tables/results.parquet is not there" in out
+    assert "overnight rebuild --runs runs fruit" in out
+    assert main(["verify", "fruit", "--json"]) == 3
+    (finding,) = json.loads(capfd.readouterr().out)
+    assert finding["kind"] == "table"
