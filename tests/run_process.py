@@ -70,6 +70,8 @@ def _child(request: dict[str, Any], out: int) -> None:
 
     os.chdir(request["cwd"])
     os.environ.update(request["environ"])
+    if "OVERNIGHT_TEST_PLUGINS" in os.environ:
+        sys.path.append(os.environ["OVERNIGHT_TEST_PLUGINS"])
     checkpoint.rearm(os.environ)
     said: list[str] = []
     answer: dict[str, Any] = {"signal": None}

@@ -56,7 +56,7 @@ def test_what_would_pass_the_cap_is_not_sent_and_raising_it_goes_on(night: Calla
     cap = whole.ceiling / 1e9 * 0.4
     ending = one.run(study(one, 30, batch={"max_requests": 5}, budget=cap))
     assert ending.state == "over budget", ending
-    assert "rows were not sent" in ending.message
+    assert "rows not sent" in ending.message
     counts = one.statuses()
     assert counts["answered"] >= 12
     assert counts["pending"] >= 1
