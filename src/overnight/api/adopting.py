@@ -59,8 +59,7 @@ def adopt(
     place = settings(runs=runs, emulate=emulate)
     work = Work(timeout=timeout, once=once)
     if tracking is not None:
-        entries = _tracked(Path(tracking))
-        return [_adopt_batch(e.provider, e.batch_id, place, work, None, None, say, tell) for e in entries]
+        return _adopt_all(_tracked(Path(tracking)), place, work, say, tell)
     if provider is None:
         message = "adopt: name a provider and a batch id, or a tracking file with --from"
         raise StudyError(message)
@@ -70,6 +69,15 @@ def adopt(
         message = f"adopt {provider}: name the batch id, or a file with --output-file"
         raise StudyError(message)
     return [_adopt_batch(provider, batch_id, place, work, as_name, raw, say, tell)]
+
+
+def _adopt_all(entries: Sequence[_Tracked], place: Settings, work: Work, say: Say, tell: Tell) -> list[Run]:
+    adopted: list[Run] = []
+    for entry in entries:
+        adopted.append(_adopt_batch(entry.provider, entry.batch_id, place, work, None, None, say, tell))
+        if adopted[-1].state == "stopped":
+            break
+    return adopted
 
 
 def _tracked(path: Path) -> list[_Tracked]:

@@ -25,6 +25,9 @@ def run_folder(name: str | Path, settings: Settings) -> RunFolder:
     folder = RunFolder(settings.root / str(name))
     if folder.exists():
         return folder
+    if not settings.emulate and RunFolder(settings.runs / ".rehearsal" / str(name)).exists():
+        message = f"no run '{name}' in {settings.root}, but a rehearsal of that name: add --emulate"
+        raise UnknownName(message)
     known = [run.name for run in all_runs(settings)]
     there = f"; there is {', '.join(known[:8])}" if known else ""
     message = f"no run '{name}' in {settings.root}{nearest(str(name), known) or there}"

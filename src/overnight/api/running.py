@@ -104,6 +104,8 @@ def resume(
         for folder in open_runs:
             work = _resumed(folder, once=once or several, timeout=seconds, interval=interval, accept=accept_account)
             finished[folder.name] = work_on(folder, place, work, say=say, tell=tell)
+            if finished[folder.name].state == "stopped":
+                return list(finished.values())
         open_runs = [folder for folder in open_runs if finished[folder.name].state == "running"]
         if once or not several or not open_runs or time.monotonic() >= deadline:
             return list(finished.values())

@@ -137,27 +137,32 @@ def _verdict(folder: RunFolder, worked: Worked, work: Work) -> tuple[State, str]
     if worked.stopped:
         return "stopped", f"stopped; {_batches(on_the_way)} at the provider. To go on: {go_on}"
     if work.cancel:
-        return "cancelled", f"cancelled; {snapshot.settled:,} rows were kept. To ask the rest after all: overnight run"
+        kept = f"cancelled; {_rows(snapshot.settled)} kept"
+        return "cancelled", f"{kept}. To ask the rest after all, run the study again"
     if worked.halted:
         return "held up", f"{worked.halted[0]}. To go on: {go_on}"
     if worked.held.rows:
         return "over budget", over_budget_text(worked)
     if snapshot.pending == 0:
         if snapshot.failed:
-            return "rows failed", f"{snapshot.failed:,} rows failed for good: overnight results {name} --failed"
+            return "rows failed", f"{_rows(snapshot.failed)} failed for good: overnight results {name} --failed"
         return "done", "all rows are settled"
     if work.until_sent and not worked.timed_out:
         return "submitted", f"{_batches(on_the_way)} at the provider. To collect: {go_on}"
-    return "running", f"{snapshot.pending:,} rows are open; {_batches(on_the_way)} at the provider. To go on: {go_on}"
+    return "running", f"{_rows(snapshot.pending)} open; {_batches(on_the_way)} at the provider. To go on: {go_on}"
 
 
 def over_budget_text(worked: Worked) -> str:
     """What was not sent, and what it would take."""
     spent, held = worked.snapshot.spent, worked.held
     return (
-        f"{held.rows:,} rows were not sent: they might cost up to {dollars(held.amount)}, more than is left of the "
+        f"{_rows(held.rows)} not sent: they might cost up to {dollars(held.amount)}, more than is left of the "
         f"budget ({dollars(spent)} spent so far). Raise it by that much and run the same command again"
     )
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def _batches(count: int) -> str:
