@@ -1,0 +1,64 @@
+"""Coverage-guided fuzzing of the OpenAI row decoder: whatever the bytes, a Line comes back, and the right one.
+
+    python -m venv /tmp/fuzz && /tmp/fuzz/bin/pip install atheris msgspec
+    PYTHONPATH=src /tmp/fuzz/bin/python fuzz/openai_rows.py -runs=1000000
+
+Arguments are libFuzzer's. A finding ends the process and is kept as crash-*.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["overnight"]):
+    from overnight.core.result import Line
+    from overnight.core.shard import line_of
+    from overnight.providers._openai_rows import decode
+
+from row_lines import CUSTOM_ID, LINES
+
+TOKEN = CUSTOM_ID[1:21]
+OUTCOMES = {"answered", "refused", "truncated", "failed"}
+
+
+def check(data: bytes) -> Line:
+    """Total, the same each time, and never a row that the bytes do not name."""
+    line = decode(data)
+    if line != decode(data):
+        raise AssertionError("another reading of the same bytes")
+    if (line.custom_id is None) != (line.result is None):
+        raise AssertionError("a result without a row, or a row without a result")
+    if line.custom_id is not None:
+        _check_join(line, data)
+    return line
+
+
+def _check_join(line: Line, data: bytes) -> None:
+    assert line.result is not None
+    if line.result.outcome not in OUTCOMES:
+        raise AssertionError(f"outcome {line.result.outcome}")
+    if (line.result.outcome == "failed") != (line.result.cause is not None) and line.result.outcome == "failed":
+        raise AssertionError("a failure without a cause")
+    for text in (line.result.answer, line.result.thoughts, line.result.detail, line.custom_id):
+        if text is not None:
+            text.encode()  # what is kept can be written
+    row = line_of(TOKEN, line.custom_id or "")
+    # An escaped spelling of the id is another way of writing it; without escapes it must stand in the bytes.
+    if row is not None and b"\\" not in data and f"-{row}".encode() not in data:
+        raise AssertionError(f"row {row} is not named in the line")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="corpus-") as corpus:
+        for number, line in enumerate(LINES):
+            (Path(corpus) / f"{number:03d}").write_bytes(line)
+        atheris.Setup([*sys.argv, corpus], check)
+        atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Lines of a batch's files as a provider has them, and as it might: what fuzzing starts from."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+CUSTOM_ID = "o" + "a" * 20 + "-7"
+
+
+def _line(**fields: Any) -> bytes:
+    return json.dumps({"id": "batch_req_1", "custom_id": CUSTOM_ID, "error": None, **fields}).encode()
+
+
+def _answer(body: Any, status: Any = 200) -> bytes:
+    return _line(response={"status_code": status, "request_id": "req_1", "body": body})
+
+
+_USAGE = {
+    "prompt_tokens": 10,
+    "completion_tokens": 5,
+    "total_tokens": 15,
+    "prompt_tokens_details": {"cached_tokens": 4},
+    "completion_tokens_details": {"reasoning_tokens": 2},
+}
+_MESSAGE = {"role": "assistant", "content": "A plum is a fruit. 🍑 \u00e9", "refusal": None}
+_CHAT = {"object": "chat.completion", "choices": [{"index": 0, "message": _MESSAGE, "finish_reason": "stop"}]}
+_OUTPUT = [
+    {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Plums."}]},
+    {"type": "message", "content": [{"type": "output_text", "text": "A plum."}, {"type": "refusal", "refusal": "No."}]},
+]
+_RESPONSE = {
+    "object": "response",
+    "status": "incomplete",
+    "incomplete_details": {"reason": "max_output_tokens"},
+    "output": _OUTPUT,
+    "usage": {"input_tokens": 3, "output_tokens": 4, "output_tokens_details": {"reasoning_tokens": 1}},
+}
+
+LINES: tuple[bytes, ...] = (
+    _answer({**_CHAT, "usage": _USAGE}),
+    _answer({"choices": [{"message": {"content": None, "refusal": "I can't."}, "finish_reason": "stop"}]}),
+    _answer({"choices": [{"message": {"content": "cut"}, "finish_reason": "length"}], "usage": _USAGE}),
+    _answer({"choices": [{"message": {"content": ""}, "finish_reason": "content_filter"}]}),
+    _answer(_RESPONSE),
+    _answer({**_RESPONSE, "status": "completed", "incomplete_details": None}),
+    _answer({**_RESPONSE, "status": "failed", "error": {"code": "server_error", "message": "oops"}}),
+    _answer({"error": {"message": "busy", "type": "x", "param": None, "code": "rate_limit_exceeded"}}, 429),
+    _answer({"error": {"message": "no", "type": "invalid_request_error", "code": None}}, 400),
+    _answer({}, 200),
+    _answer(None, 500),
+    _line(response=None, error={"code": "batch_expired", "message": "This request could not be executed in time."}),
+    _line(response=None, error={"code": "batch_cancelled", "message": "cancelled"}),
+    _line(response=None),
+    b'{"custom_id": "x", "response": {"status_code": 200, "body": {"choices": [{"message": {"content": "\\ud83d"}}]}}}',
+    b"\xef\xbb\xbf" + _answer({**_CHAT, "usage": {"prompt_tokens": -1}}),
+    b"null",
+    b"[]",
+    b"",
+    b"\x00\xff<html>Bad Gateway</html>",
+)
