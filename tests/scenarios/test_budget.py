@@ -96,6 +96,16 @@ def test_a_budget_needs_prices_and_bounds(night: Callable[..., Night]) -> None:
     assert one.run(stated).state == "done"
 
 
+def test_a_rebuild_prices_the_rows_anew(night: Callable[..., Night]) -> None:
+    one = night()
+    one.run(study(one, 10))
+    before = settled(one)
+    (one.folder / "prices.yaml").write_text(PRICES.replace("input: 1", "input: 3").replace("output: 4", "output: 12"))
+    api.rebuild("night", runs=one.folder / "runs")
+    assert by_hand(one.table()) == before
+    assert settled(one) == 3 * before == round(one.table()["cost"].sum() * 1e9)
+
+
 def test_an_unknown_price_is_unknown_never_zero(night: Callable[..., Night]) -> None:
     one = night()
     one.run(one.study(3, models=["openai/gpt-99"]))

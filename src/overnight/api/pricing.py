@@ -1,12 +1,13 @@
 """Prices for a study: found, kept with the run, and asked for where a budget needs them."""
 
 import sqlite3
+from pathlib import Path
 
 import msgspec
 
 from overnight.core.ask import Arm
 from overnight.core.errors import StudyError
-from overnight.ledger.identity import arm_id, stage_id
+from overnight.ledger.identity import arm_id, arms, get_fact, stage_id
 from overnight.ledger.money import keep_price
 from overnight.prices import Price, PriceBook
 from overnight.study import Resolved, ResolvedStage
@@ -51,6 +52,14 @@ def check_prices(resolved: Resolved) -> None:
                     "or write budget: {total: ..., output_tokens: 800} for the longest answer to expect"
                 )
                 raise StudyError(message)
+
+
+def prices_of_today(db: sqlite3.Connection) -> dict[int, Price]:
+    """What a run's arms cost by today's prices, and by the user's file if it is still there."""
+    named = get_fact(db, "prices_file")
+    book = PriceBook(Path(named) if named and Path(named).exists() else None)
+    found = {number: book.price(arm.model, "batch") for number, arm in arms(db).items()}
+    return {number: price for number, price in found.items() if price is not None}
 
 
 def keep_prices(db: sqlite3.Connection, resolved: Resolved, stage: ResolvedStage) -> None:

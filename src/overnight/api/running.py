@@ -190,7 +190,6 @@ def _prepare(
     connect: Connect,
 ) -> None:
     """Put the study on record: what is new is added, what has changed is refused."""
-    session.folder.cancel_mark.unlink(missing_ok=True)
     encoders = {arm.model.provider: connect(arm.model).encode for stage in resolved.stages for arm in stage.arms}
 
     def encode(ask: Ask) -> bytes:
@@ -199,6 +198,7 @@ def _prepare(
     def fact(db: sqlite3.Connection) -> None:
         _check_definition(db, resolved, session.folder.name)
         set_fact(db, "work", msgspec.json.encode(work).decode())
+        set_fact(db, "prices_file", str(resolved.prices.resolve()) if resolved.prices else "")
         for stage in resolved.stages:
             taken = take_stage(db, session.folder, stage_input(stage), encode, limit)
             keep_prices(db, resolved, stage)
@@ -208,6 +208,7 @@ def _prepare(
                 note(db, session.clock.now(), "intake", msgspec.json.encode(taken).decode())
 
     session.db.write("intake", fact).result()
+    session.folder.cancel_mark.unlink(missing_ok=True)
     if copy_of is not None and RunFolder(copy_of).exists():
         reused = reuse_answers(session, RunFolder(copy_of))
         say(f"{reused:,} answers of '{copy_of.name}' still fit and are reused")

@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from overnight.api.places import run_folder
+from overnight.api.pricing import prices_of_today
 from overnight.api.tabling import decoders, write_tables
 from overnight.core.clock import WallClock
 from overnight.core.errors import StudyError, nearest
@@ -80,9 +81,10 @@ def write_frame(frame: pl.DataFrame, path: Path) -> None:
 
 
 def rebuild(run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> int:
-    """Read every raw answer again with today's parsers and make the tables anew, offline, without a key."""
+    """Read every raw answer again with today's parsers and prices, and make the tables anew: offline, without a key."""
     place = settings(runs=runs, emulate=emulate)
     folder = run_folder(run, place)
     with opened(folder, RunFolder(place.root), WallClock()) as session:
-        reread(session.db, folder, decoders(list(arms(session.db.reader()).values())))
+        reader = session.db.reader()
+        reread(session.db, folder, decoders(list(arms(reader).values())), prices_of_today(reader))
         return write_tables(session.db.reader(), folder)

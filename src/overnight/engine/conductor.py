@@ -268,11 +268,17 @@ class Conductor:
             if isinstance(error, NotNow | Stopped):
                 continue
             if isinstance(error, ProviderError):
-                self._scene.desk_of(attempt.arm).halt(error)
-                self._failure = self._failure or error
+                self._halt(self._scene.desk_of(attempt.arm), error)
             else:
                 self._failure = error if isinstance(error, OvernightError) else None
                 raise error
+
+    def _halt(self, desk: Desk, error: ProviderError) -> None:
+        """Stop this account at once, and say why; others go on."""
+        if desk.halted is None:
+            self._scene.say(f"{error}; nothing more is sent there")
+        desk.halt(error)
+        self._failure = self._failure or error
 
     async def _wait_for_room(self) -> bool:
         """Nothing is under way here. Shards may still wait for a limit, a pause, or rows for a retry."""

@@ -66,6 +66,8 @@ class Courier:
         while self._attempt.state not in ("closed", "stuck"):
             if self._until_sent and self._attempt.state == "running":
                 break
+            if self._desk.halted is not None and self._attempt.state not in ("ended", "fetched"):
+                raise self._desk.halted
             await steps[self._attempt.state]()
         return self._attempt
 

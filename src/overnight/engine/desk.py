@@ -52,7 +52,7 @@ class Poller:
                 self._last = self._patience.clock.now()
                 await self._poll_safely()
         except (NotNow, Stopped) as ending:
-            self._give_up(ending)
+            self.give_up(ending)
 
     async def _poll_safely(self) -> None:
         """Trouble on the way is waited out; a dead key is not."""
@@ -60,7 +60,7 @@ class Poller:
             await self._poll()
             self._troubles, self.trouble = 0, None
         except (Unauthorized, OutOfCredit) as dead:
-            self._give_up(dead)
+            self.give_up(dead)
         except ProviderError as error:
             self.trouble = str(error)
             advised = error.retry_after if isinstance(error, Throttled) else None
@@ -86,7 +86,7 @@ class Poller:
             self._oldest.pop(batch_id, None)
             future.set_result(batch)
 
-    def _give_up(self, reason: BaseException) -> None:
+    def give_up(self, reason: BaseException) -> None:
         waiting, self._waiting = self._waiting, {}
         for future in waiting.values():
             if not future.done():
@@ -120,8 +120,9 @@ class Desk:
         self._creates: deque[float] = deque()
 
     def halt(self, reason: ProviderError) -> None:
-        """Nothing more is sent with this account until somebody has mended it."""
+        """Nothing more is sent with this account until somebody has mended it; what waits for it is told."""
         self.halted = self.halted or reason
+        self.poller.give_up(reason)
 
     def created(self) -> None:
         self._creates.append(self._patience.clock.now())

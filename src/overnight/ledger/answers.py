@@ -247,30 +247,39 @@ class RawResult(msgspec.Struct, frozen=True, kw_only=True):
     arm: int
     outcome: str
     cause: str | None
+    cost: int | None
     file: int
     offset: int
     length: int
 
 
+class Correction(NamedTuple):
+    """What a row says, and costs, to today's reader."""
+
+    attempt: int
+    line: int
+    result: Result
+    cost: int | None
+
+
 def raw_results(db: sqlite3.Connection) -> Iterator[RawResult]:
     rows = db.execute(
-        "SELECT result.attempt, result.line, ask.arm, outcome, cause, result.file, result.offset, result.length "
-        "FROM result JOIN ask ON ask.id=result.ask WHERE result.file IS NOT NULL ORDER BY result.attempt, result.line"
+        "SELECT result.attempt, result.line, ask.arm, outcome, cause, cost, result.file, result.offset, "
+        "result.length FROM result JOIN ask ON ask.id=result.ask WHERE result.file IS NOT NULL "
+        "ORDER BY result.attempt, result.line"
     )
-    for attempt, line, arm, outcome, cause, file, offset, length in rows:
-        yield RawResult(
-            attempt=attempt, line=line, arm=arm, outcome=outcome, cause=cause, file=file, offset=offset, length=length
-        )
+    for row in rows:
+        yield RawResult(**dict(zip(RawResult.__struct_fields__, row, strict=True)))
 
 
-def correct_results(db: sqlite3.Connection, corrections: Sequence[tuple[int, int, Result]]) -> None:
+def correct_results(db: sqlite3.Connection, corrections: Sequence[Correction]) -> None:
     """What today's reader makes of the same bytes."""
     db.executemany(
-        "UPDATE result SET outcome=?, cause=?, detail=?, input=?, cached=?, cache_write=?, output=?, reasoning=? "
-        "WHERE attempt=? AND line=?",
+        "UPDATE result SET outcome=?, cause=?, detail=?, input=?, cached=?, cache_write=?, output=?, reasoning=?, "
+        "cost=? WHERE attempt=? AND line=?",
         (
-            (result.outcome, result.cause, result.detail, *_counted(result.usage), attempt, line)
-            for attempt, line, result in corrections
+            (result.outcome, result.cause, result.detail, *_counted(result.usage), price, attempt, line)
+            for attempt, line, result, price in corrections
         ),
     )
 

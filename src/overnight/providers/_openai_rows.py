@@ -306,7 +306,7 @@ def _usage_alone(found: dict[str, Any]) -> Usage:
     """The tokens of an answer that cannot be read: they are paid for all the same."""
     try:
         return _usage(msgspec.convert(_body(found).get("usage"), _Usage))
-    except msgspec.ValidationError:
+    except _UNREADABLE:
         return Usage()
 
 

@@ -1,34 +1,51 @@
 """Raw answers read again with today's parsers: what they say replaces what was noted when they came."""
 
+import sqlite3
 from collections.abc import Mapping
+from functools import partial
 from itertools import islice
 
-from overnight.core.result import Result
-from overnight.ledger.answers import correct_results, paths, raw_results
+import msgspec
+
+from overnight.ledger.answers import Correction, correct_results, paths, raw_results
 from overnight.ledger.database import Database
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
+from overnight.ledger.money import replace_price, set_spent
 from overnight.ledger.raw import RawFiles
+from overnight.prices import Price, cost
 from overnight.tables.results import Decode
 
 _CHUNK = 5_000
 
 
-def reread(db: Database, folder: RunFolder, decoders: Mapping[str, Decode]) -> int:
-    """Decode every raw line on record; returns how many results now say something else."""
+def reread(db: Database, folder: RunFolder, decoders: Mapping[str, Decode], prices: Mapping[int, Price]) -> int:
+    """Decode and price every raw line on record; returns how many results now say something else."""
     reader = db.reader()
     known = arms(reader)
     changed = 0
     with RawFiles(folder, paths(reader)) as raw:
         rows = raw_results(reader)
         while chunk := list(islice(rows, _CHUNK)):
-            corrections: list[tuple[int, int, Result]] = []
+            corrections: list[Correction] = []
             for row in chunk:
                 decode = decoders[known[row.arm].model.provider]
                 result = decode(raw.read(row.file, row.offset, row.length).strip()).result
-                if result is not None and (result.outcome, result.cause) != (row.outcome, row.cause):
-                    corrections.append((row.attempt, row.line, result))
+                if result is None:
+                    continue
+                paid = row.cost != 0 and row.arm in prices  # answers taken over from another run were paid there
+                price = cost(prices[row.arm], result.usage) if paid else row.cost
+                if (result.outcome, result.cause, price) != (row.outcome, row.cause, row.cost):
+                    corrections.append(Correction(row.attempt, row.line, result, price))
             changed += len(corrections)
             if corrections:
                 db.write("reread", lambda con, fixes=corrections: correct_results(con, fixes)).result()  # type: ignore[misc]
+    db.write("repriced", partial(_reprice, prices=prices)).result()
     return changed
+
+
+def _reprice(db: sqlite3.Connection, prices: Mapping[int, Price]) -> None:
+    """Keep today's prices, and count the bill again from the rows."""
+    for arm, price in prices.items():
+        replace_price(db, arm, msgspec.json.encode(price).decode())
+    set_spent(db)
