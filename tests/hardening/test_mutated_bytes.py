@@ -58,6 +58,7 @@ def mutated(draw: st.DrawFn, originals: tuple[bytes, ...]) -> bytes:
 @settings(max_examples=1500, deadline=None)
 @given(mutated(LINES))
 @example(b'{"custom_id":"x","response":{"status_code":1e999,"body":{}}}')
+@example(b'{"custom_id":"x","response":{"status_code":200,"body":{"choices":0,"usage":{"prompt_\xf5":1}}}}')
 def test_the_row_decoder_is_total(data: bytes) -> None:
     line = decode(data)
     assert isinstance(line, Line)
