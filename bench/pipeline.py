@@ -1,0 +1,214 @@
+"""The whole way of N requests: planned, sent to the emulator in another process, fetched, tabled; measured by step.
+
+    python bench/pipeline.py --rows 100000
+
+Only our own process is measured: its CPU, its wall time, its highest memory. Each step is timed where it happens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import inspect
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from emulator_process import EmulatorProcess
+
+# A request of about 1.5 KB, as an essay with its instructions has it.
+PROMPT = "Judge the following essay by its clarity and its use of evidence, and answer in one sentence.\n\n{text}"
+_WORDS = ("night", "paper", "answer", "careful", "evidence", "because", "however", "measure", "student", "written")
+TRUTH = {"time_scale": 300, "latency": {"batch": [10, 20], "live": [0, 0]}, "seed": 7}
+
+# What is timed: a step's name, and the function that is that step.
+STEPS = {
+    "items, intake": "overnight.api.running:take_stage",
+    "pack": "overnight.engine.conductor:pack_queue",
+    "input files": "overnight.engine.conductor:write_input",
+    "upload": "overnight.engine.courier:Courier._upload",
+    "download": "overnight.engine.arrivals:Arrivals._download_part",
+    "ingest": "overnight.engine.arrivals:Arrivals._read_files",
+    "tables": "overnight.api.work:write_tables",
+}
+# While these run, nothing else does: all threads' CPU is theirs.
+ALONE = frozenset({"items, intake", "pack", "tables"})
+
+
+class Step(msgspec.Struct):
+    wall: float = 0.0
+    cpu: float = 0.0
+
+
+class Measured(msgspec.Struct, kw_only=True):
+    rows: int
+    wall: float
+    cpu: float
+    peak_mb: float
+    steps: dict[str, Step]
+    table_bytes: int = 0
+
+    @property
+    def rows_per_cpu_second(self) -> float:
+        return self.rows / self.cpu
+
+
+def write_items(path: Path, rows: int) -> None:
+    """Texts of some 1.3 KB, all different, made quickly."""
+    filler = " ".join(_WORDS[n % len(_WORDS)] for n in range(175))
+    with path.open("w") as out:
+        for n in range(rows):
+            out.write(f'{{"id":"essay {n:07d}","text":"Essay {n}. {filler} {n * 7919 % 1_000_003}"}}\n')
+
+
+def write_study(folder: Path, rows: int) -> Path:
+    write_items(folder / "items.jsonl", rows)
+    study = folder / "study.yaml"
+    fields = {"task": "generate", "items": "items.jsonl", "prompt": PROMPT, "models": ["openai/gpt-4.1-mini"]}
+    study.write_text(json.dumps({"name": "bench", **fields}))
+    return study
+
+
+class Stopwatch:
+    """Wraps the steps' functions: what runs alone or is a coroutine is timed by the process, the rest by its thread."""
+
+    def __init__(self) -> None:
+        self.steps: dict[str, Step] = defaultdict(Step)
+        self._lock = threading.Lock()
+        self._busy: dict[str, int] = defaultdict(int)
+        self._since: dict[str, tuple[float, float]] = {}
+
+    def wrap(self, name: str, place: str) -> None:
+        module, _, path = place.partition(":")
+        owner: Any = import_module(module)
+        *outer, last = path.split(".")
+        for part in outer:
+            owner = getattr(owner, part)
+        function = getattr(owner, last)
+        timed = self._coroutine if inspect.iscoroutinefunction(function) else self._function
+        setattr(owner, last, timed(name, function))
+
+    def _function(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        clock = time.process_time if name in ALONE else time.thread_time
+
+        @functools.wraps(function)
+        def timed(*args: Any, **options: Any) -> Any:
+            wall, cpu = time.perf_counter(), clock()
+            try:
+                return function(*args, **options)
+            finally:
+                self._add(name, time.perf_counter() - wall, clock() - cpu)
+
+        return timed
+
+    def _coroutine(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Several may run at once: the time during which at least one does."""
+
+        @functools.wraps(function)
+        async def timed(*args: Any, **options: Any) -> Any:
+            if not self._busy[name]:
+                self._since[name] = (time.perf_counter(), time.process_time())
+            self._busy[name] += 1
+            try:
+                return await function(*args, **options)
+            finally:
+                self._busy[name] -= 1
+                if not self._busy[name]:
+                    wall, cpu = self._since[name]
+                    self._add(name, time.perf_counter() - wall, time.process_time() - cpu)
+
+        return timed
+
+    def _add(self, name: str, wall: float, cpu: float) -> None:
+        with self._lock:
+            step = self.steps[name]
+            step.wall += wall
+            step.cpu += cpu
+
+
+def work(study: str) -> Measured:
+    """In a process of its own: the run, timed."""
+    from overnight import api
+
+    watch = Stopwatch()
+    for name, place in STEPS.items():
+        watch.wrap(name, place)
+    wall, cpu = time.perf_counter(), time.process_time()
+    run = api.run(study, timeout="300d")
+    if run.state != "done":
+        raise SystemExit(f"the run ended {run.state}: {run.message}")
+    table = run.path / "tables" / "results.parquet"
+    return Measured(
+        rows=run.snapshot.settled,
+        wall=time.perf_counter() - wall,
+        cpu=time.process_time() - cpu,
+        peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        steps=dict(watch.steps),
+        table_bytes=table.stat().st_size,
+    )
+
+
+def measure(rows: int, scratch: Path | None = None) -> Measured:
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=scratch) as folder:
+        study = write_study(Path(folder), rows)
+        with EmulatorProcess(TRUTH, Path(folder) / "state") as emulator:
+            environ = {
+                **os.environ,
+                "OPENAI_BASE_URL": emulator.openai_url,
+                "OPENAI_API_KEY": "sk-bench-0123456789abcdefghij",
+                "OVERNIGHT_TIME_SCALE": str(TRUTH["time_scale"]),
+            }
+            done = subprocess.run(
+                [sys.executable, __file__, "--work", str(study)],
+                cwd=folder,
+                env=environ,
+                stdout=subprocess.PIPE,
+                check=True,
+            )
+        return msgspec.json.decode(done.stdout, type=Measured)
+
+
+def lines(measured: Measured) -> Iterator[str]:
+    """The step table of one size."""
+    named = sum(step.wall for step in measured.steps.values())
+    per_row = 1e6 / measured.rows
+    yield f"{measured.rows:>9,} rows  {'wall s':>8} {'CPU s':>8} {'µs/row':>8}"
+    for name in STEPS:
+        step = measured.steps.get(name, Step())
+        yield f"{name:>14}  {step.wall:8.2f} {step.cpu:8.2f} {step.cpu * per_row:8.2f}"
+    yield f"{'waiting, rest':>14}  {max(0.0, measured.wall - named):8.2f}"
+    yield (
+        f"{'all':>14}  {measured.wall:8.2f} {measured.cpu:8.2f} {measured.cpu * per_row:8.2f}   "
+        f"{measured.rows_per_cpu_second:,.0f} rows/s of CPU, peak {measured.peak_mb:,.0f} MB"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="N requests from study to table, by step.")
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--scratch", type=Path, help="where the run and the emulator's state are kept meanwhile")
+    parser.add_argument("--work", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.work:
+        sys.stdout.buffer.write(msgspec.json.encode(work(asked.work)))
+        return 0
+    print("\n".join(lines(measure(asked.rows, asked.scratch))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

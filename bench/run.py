@@ -1,0 +1,48 @@
+"""`make bench`: the pipeline by step and size, then the same work by other hands."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import pipeline
+import race
+
+SIZES = (10_000, 100_000)
+FULL_SIZES = (10_000, 100_000, 1_000_000)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Speed and memory of the whole way, beside other clients.")
+    parser.add_argument("--full", action="store_true", help="one million requests as well")
+    parser.add_argument("--rivals", type=Path, help="folder of the rivals' virtual environments (bench/race.py)")
+    parser.add_argument("--race-rows", type=int, default=20_000)
+    asked = parser.parse_args()
+    measured = [pipeline.measure(rows) for rows in (FULL_SIZES if asked.full else SIZES)]
+    print("\n".join(by_step(measured)))
+    print()
+    print(f"The same {asked.race_rows:,} requests by other hands, imports included")
+    print("\n".join(race.lines(list(race.race(asked.race_rows, asked.rivals)))))
+    return 0
+
+
+def by_step(measured: list[pipeline.Measured]) -> list[str]:
+    """CPU of our own process in µs for each row: flat from size to size."""
+    wide = [f"{one.rows:>11,}" for one in measured]
+    table = [f"{'µs of CPU a row':>17} {' '.join(wide)}"]
+    for name in pipeline.STEPS:
+        costs = (one.steps.get(name, pipeline.Step()).cpu / one.rows * 1e6 for one in measured)
+        table.append(f"{name:>17} {' '.join(f'{cost:11.1f}' for cost in costs)}")
+    for name, values in {
+        "all": [f"{one.cpu / one.rows * 1e6:11.1f}" for one in measured],
+        "rows/CPU s": [f"{one.rows_per_cpu_second:11,.0f}" for one in measured],
+        "peak MB": [f"{one.peak_mb:11,.0f}" for one in measured],
+        "wall s": [f"{one.wall:11.1f}" for one in measured],
+    }.items():
+        table.append(f"{name:>17} {' '.join(values)}")
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""The soak itself: its schedules come back, its runs pass, and its checks see what they are there to see."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+
+from soak_checks import problems
+from soak_schedule import schedule
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+SEED = 6
+
+
+def test_a_schedule_derives_from_its_seed_alone() -> None:
+    assert [schedule(seed) for seed in range(50)] == [schedule(seed) for seed in range(50)]
+    drawn = [schedule(seed) for seed in range(300)]
+    assert {fault["on"] for plan in drawn for fault in plan.faults} >= {"create", "batch", "row", "content", "upload"}
+    assert {step.verb for plan in drawn for step in plan.steps} == {"run", "resume", "once", "submit"}
+    assert all(plan.steps[0].verb in ("run", "submit") for plan in drawn)
+    assert all("times" in fault for plan in drawn for fault in plan.faults)
+
+
+@pytest.fixture(scope="module")
+def soaked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folders of one soaked run that kept its promises."""
+    kept = tmp_path_factory.mktemp("soaked")
+    done = subprocess.run(
+        [sys.executable, str(BENCH / "soak.py"), "--only", str(SEED), "--keep", str(kept)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    assert "all promises kept" in done.stdout
+    (folder,) = kept.iterdir()
+    return folder
+
+
+def judged(soaked: Path, **log: Any) -> list[str]:
+    runs = [soaked / night / "runs" / "soaked" for night in ("disturbed", "undisturbed")]
+    told = {"batches": [], "rows_run_twice": [], "twice_fired": 0, **log}
+    return problems(runs[0], runs[1], schedule(SEED), told)
+
+
+@pytest.mark.slow
+def test_a_run_that_kept_its_promises_passes(soaked: Path) -> None:
+    assert judged(soaked) == []
+
+
+@pytest.mark.slow
+def test_a_row_that_is_lost_doubled_or_wrong_is_seen(soaked: Path) -> None:
+    path = soaked / "disturbed" / "runs" / "soaked" / "tables" / "results.parquet"
+    whole = path.read_bytes()
+    table = pl.read_parquet(path)
+    wrong = table.with_columns(answer=pl.lit("said something else [trace x 0123456789]"))
+    for damaged, words in (
+        (table.head(table.height - 1), "lost"),
+        (pl.concat([table, table.head(1)]), "twice"),
+        (wrong, "another question's answer"),
+    ):
+        damaged.write_parquet(path)
+        found = judged(soaked)
+        assert any(words in problem for problem in found), found
+        assert any("other bytes" in problem for problem in found)
+    path.write_bytes(whole)
+
+
+@pytest.mark.slow
+def test_a_question_that_is_paid_twice_is_seen(soaked: Path) -> None:
+    run = soaked / "disturbed" / "runs" / "soaked"
+    with sqlite3.connect(run / "ledger.db") as db:
+        file, offset, length = db.execute("SELECT file, offset, length FROM ask LIMIT 1").fetchone()
+        (path,) = db.execute("SELECT path FROM file WHERE id=?", (file,)).fetchone()
+    body = msgspec.json.decode((run / path).read_bytes()[offset : offset + length])
+    digest = hashlib.sha256(msgspec.json.Encoder(order="sorted").encode(body)).hexdigest()
+    found = judged(soaked, rows_run_twice=[{"body": digest, "times": 99, "custom_ids": []}])
+    assert any("a question ran 99 times" in problem for problem in found)
+    stranger = {"id": "b", "metadata": {"overnight": "nobody"}, "executed": 3}
+    assert any("no attempt announced" in problem for problem in judged(soaked, batches=[stranger]))
