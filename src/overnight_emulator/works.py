@@ -191,7 +191,10 @@ class Works:
             return rows.validate(batch, None, ())
         held = self._store.input_of(batch.id)
         if not held.exists():
-            held.hardlink_to(self._store.path(file.id))
+            try:
+                held.hardlink_to(self._store.path(file.id))
+            except FileNotFoundError:  # deleted since it was looked up: the batch finds no input
+                return rows.validate(batch, None, ())
         with held.open("rb") as lines:
             return rows.validate(batch, file, lines)
 
