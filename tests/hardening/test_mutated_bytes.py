@@ -55,7 +55,7 @@ def mutated(draw: st.DrawFn, originals: tuple[bytes, ...]) -> bytes:
     return bytes(data)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(mutated(LINES))
 @example(b'{"custom_id":"x","response":{"status_code":1e999,"body":{}}}')
 @example(b'{"custom_id":"x","response":{"status_code":200,"body":{"choices":0,"usage":{"prompt_\xf5":1}}}}')
@@ -70,7 +70,7 @@ def test_the_row_decoder_is_total(data: bytes) -> None:
             assert text is None or text.encode() is not None
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.text(max_size=60) | st.from_regex(r"o[a-z2-7]{20}-[0-9]{1,12}", fullmatch=True), st.integers(0, 10**9 - 1))
 def test_a_custom_id_names_its_own_row_or_none(text: str, row: int) -> None:
     assert line_of(TOKEN, custom_id(TOKEN, row)) == row
@@ -99,7 +99,7 @@ def read_study(folder: Path, study: bytes, items: bytes, name: str) -> None:
             json.dumps([message.content for message in ask.messages]).encode()
 
 
-relaxed = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+relaxed = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @relaxed
