@@ -54,7 +54,7 @@ def test_a_run_on_a_terminal(study: Path):
 def test_rows_that_failed(study: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["run", "fruit.yaml", "--emulate", "--truth", "pears_fail.yaml"]) == 3
     said = capsys.readouterr().out.splitlines()
-    assert said[0].endswith("rows failed for good: overnight results --emulate fruit --failed")
+    assert said[0].endswith("1 row failed for good: overnight results --emulate fruit --failed")
     assert said[1] == "  rows    2 answered, 1 failed (invalid_request 1)"
 
 
