@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 N      ?= 200
 
-.PHONY: demo test lint format bench soak clean
+.PHONY: demo test lint format bench soak fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -23,14 +23,14 @@ test: $(STAMP)  ## all tests (under 8 minutes on 2 cores)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(STAMP)  ## formatting, style, types, layers
-	$(BIN)/ruff format --check src tests bench demo
-	$(BIN)/ruff check src tests bench demo
+	$(BIN)/ruff format --check src tests bench demo fuzz
+	$(BIN)/ruff check src tests bench demo fuzz
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(STAMP)  ## put the code into its form
-	$(BIN)/ruff format src tests bench demo
-	$(BIN)/ruff check --fix src tests bench demo
+	$(BIN)/ruff format src tests bench demo fuzz
+	$(BIN)/ruff check --fix src tests bench demo fuzz
 
 bench: $(STAMP)  ## speed and memory, beside rivals in the same run
 	$(BIN)/python bench/run.py
@@ -38,5 +38,10 @@ bench: $(STAMP)  ## speed and memory, beside rivals in the same run
 soak: $(STAMP)  ## N seeded runs with random kills and faults (make soak N=1000)
 	$(BIN)/python bench/soak.py --runs $(N)
 
+fuzz: $(STAMP)  ## a million mutated lines against the row decoder (atheris, in an environment of its own)
+	test -x .venv-fuzz/bin/python || $(PYTHON) -m venv .venv-fuzz
+	.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check atheris msgspec aiohttp
+	PYTHONPATH=src .venv-fuzz/bin/python fuzz/openai_rows.py -runs=1000000
+
 clean:
-	rm -rf $(VENV) build runs .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-fuzz build runs .mypy_cache .ruff_cache .import_linter_cache

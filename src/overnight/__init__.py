@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         run,
         status,
         submit,
+        verify,
         watch,
     )
     from overnight.core.errors import OvernightError
@@ -55,6 +56,7 @@ __all__ = [
     "run",
     "status",
     "submit",
+    "verify",
     "watch",
 ]
 

@@ -8,11 +8,13 @@ from overnight.api.planning import ArmPlan, Plan, plan
 from overnight.api.running import resume, run, submit
 from overnight.api.status import ArmStatus, RunStatus, audit_log, status, watch
 from overnight.api.tables import rebuild, results
+from overnight.api.verify import Finding, verify
 from overnight.api.work import Run
 
 __all__ = [
     "ArmPlan",
     "ArmStatus",
+    "Finding",
     "KeyStatus",
     "Plan",
     "Run",
@@ -30,5 +32,6 @@ __all__ = [
     "run",
     "status",
     "submit",
+    "verify",
     "watch",
 ]

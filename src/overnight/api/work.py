@@ -143,6 +143,8 @@ def _verdict(folder: RunFolder, worked: Worked, work: Work) -> tuple[State, str]
         return "held up", f"{worked.halted[0]}. To go on: {go_on}"
     if worked.held.rows:
         return "over budget", over_budget_text(worked)
+    if snapshot.total == 0 and not worked.halted:
+        return "running", "no questions are on record yet: overnight run STUDY takes them in"
     if snapshot.pending == 0:
         if snapshot.failed:
             return "rows failed", f"{_rows(snapshot.failed)} failed for good: overnight results {name} --failed"
