@@ -2,6 +2,7 @@
 
     python bench/rank_bench.py                       10 million comparisons of 1,000 items, and of 10,000
     python bench/rank_bench.py --quick               a hundredth of that
+    python bench/rank_bench.py --size 1000000x100    another size
     python bench/rank_bench.py --without-rivals      no venv is made, nothing is installed
 
 Rivals are installed with pip into a venv under a temporary folder. Seconds run from a loaded frame to the result
@@ -26,7 +27,8 @@ from typing import Any
 
 OURS = ("overnight", "overnight, position", "overnight, clusters")
 RIVALS = ("evalica", "evalica, counted")
-EASY = [(10_000_000, 1_000), (10_000_000, 10_000)]
+MOST_ITEMS_CLUSTERED = 2_000  # beyond, two products of large matrices would be all that is measured
+FULL = [(10_000_000, 1_000), (10_000_000, 10_000)]
 QUICK = [(100_000, 1_000), (200_000, 2_000)]
 
 
@@ -127,7 +129,8 @@ def rival_python(folder: Path) -> Path:
 def compare(n_rows: int, n_items: int, folder: Path, rivals: Path | None, repeats: int) -> list[dict[str, Any]]:
     path = folder / f"{n_rows}x{n_items}.parquet"
     subprocess.run([sys.executable, __file__, "--make", str(n_rows), str(n_items), "--frame", str(path)], check=True)
-    rows = [measure(Path(sys.executable), contender, path, repeats) for contender in OURS]
+    ours = OURS if n_items <= MOST_ITEMS_CLUSTERED else OURS[:-1]
+    rows = [measure(Path(sys.executable), contender, path, repeats) for contender in ours]
     if rivals is not None:
         rows += [measure(rivals, contender, path, repeats) for contender in RIVALS]
     reference = rows[0].pop("abilities")
@@ -155,6 +158,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--without-rivals", action="store_true")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--size", action="append", metavar="ROWSxITEMS", help="instead of the usual sizes; repeatable")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--make", nargs=2, type=int, help=argparse.SUPPRESS)
     parser.add_argument("--frame", type=Path, help=argparse.SUPPRESS)
@@ -166,7 +170,8 @@ def main() -> None:
     else:
         with tempfile.TemporaryDirectory(prefix="rank-bench-") as folder:
             rivals = None if given.without_rivals else rival_python(Path(folder))
-            for n_rows, n_items in QUICK if given.quick else EASY:
+            wanted = [tuple(map(int, size.split("x"))) for size in given.size or ()]
+            for n_rows, n_items in wanted or (QUICK if given.quick else FULL):
                 report(n_rows, n_items, compare(n_rows, n_items, Path(folder), rivals, given.repeats))
 
 

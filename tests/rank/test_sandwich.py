@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overnight.rank import fit_bt_model
+from overnight.rank import fit_bt_model, tally
 
 from .simulated import Truth, centred
 
@@ -50,6 +50,16 @@ def test_labels_may_be_text_or_an_array():
     expected = fit_bt_model(table, cluster="prompt").se
     np.testing.assert_allclose(fit_bt_model(named, cluster="name").se, expected)
     np.testing.assert_allclose(fit_bt_model(table, cluster=table["prompt"].to_list()).se, expected)
+
+
+@pytest.mark.parametrize("portion", [1, 30, 399])
+def test_portions_make_no_difference(portion, monkeypatch):
+    table = TRUTH.draw(np.random.default_rng(3), 400, cluster_size=7).sample(fraction=1.0, shuffle=True, seed=1)
+    whole = fit_bt_model(table, position=True, cluster="prompt")
+    monkeypatch.setattr(tally, "_PORTION", portion)
+    in_portions = fit_bt_model(table, position=True, cluster="prompt")
+    np.testing.assert_allclose(in_portions.se, whole.se, rtol=1e-10)
+    assert in_portions.n_clusters == whole.n_clusters == 58
 
 
 def test_the_small_sample_factor():

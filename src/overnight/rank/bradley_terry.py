@@ -19,8 +19,8 @@ from overnight.rank.fit_report import Design, Estimate, report
 from overnight.rank.laplacian import EXACT_ERRORS_UP_TO, Covariance, Groups, SingularInformationError
 from overnight.rank.newton import Model, Optimum, maximise
 from overnight.rank.outcomes import Curvature, Davidson, Evaluation, Outcomes, RaoKupper, WinOrLose
-from overnight.rank.sandwich import clustered_covariance, count_clusters
-from overnight.rank.tally import Cells, Rows, count_cells, read_rows, scaled_features, without_ties
+from overnight.rank.sandwich import clustered_covariance
+from overnight.rank.tally import Cells, Rows, cluster_portions, count_cells, read_rows, scaled_features, without_ties
 from overnight.rank.verdicts import wrong_choice
 
 TIES: Final = ("davidson", "rao-kupper", "half", "drop")
@@ -167,11 +167,13 @@ def _covariance(model: Model, optimum: Optimum[Evaluation], *, firth: bool) -> C
 
 def _clustered(design: Design, estimate: Estimate, *, small_sample: bool) -> Estimate:
     assert estimate.bread is not None
-    cells = count_cells(design.rows, ordered="position" in design.terms, by_cluster=True)
-    cells = within_groups(cells, estimate.model.groups.label)
-    cells = replace(cells, features=cells.features[:, design.identified])
-    n_clusters = count_clusters(cells)
-    spread = clustered_covariance(estimate.model, estimate.optimum.point, estimate.bread, cells)
+    label = estimate.model.groups.label
+    portions = (
+        replace(cells, features=cells.features[:, design.identified])
+        for portion in cluster_portions(design.rows, position="position" in design.terms)
+        for cells in [within_groups(portion, label)]
+    )
+    spread, n_clusters = clustered_covariance(estimate.model, estimate.optimum.point, estimate.bread, portions)
     if small_sample and n_clusters > 1:
         spread = spread.scaled(n_clusters / (n_clusters - 1))
     return replace(estimate, spread=spread, n_clusters=n_clusters)

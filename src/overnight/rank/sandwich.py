@@ -4,6 +4,8 @@ The covariance is V B V, where V is the inverse information and B sums, over clu
 cluster's whole score.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
@@ -13,18 +15,22 @@ from overnight.rank.newton import Model
 from overnight.rank.tally import Cells
 
 
-def clustered_covariance(model: Model, point: Floats, bread: Covariance, cells: Cells) -> Covariance:
-    """`cells` are counted cluster by cluster; the scores of one cluster are added before they are squared."""
-    by_cluster = _scores(model, point, cells)
-    meat = (by_cluster.T @ by_cluster).toarray()
+def clustered_covariance(
+    model: Model, point: Floats, bread: Covariance, portions: Iterable[Cells]
+) -> tuple[Covariance, int]:
+    """The covariance and the number of clusters; no cluster may be in two portions."""
     full = bread.full()
+    meat = np.zeros_like(full)
+    n, n_clusters = model.n_items, 0
+    for cells in portions:
+        if not len(cells.first):
+            continue
+        by_cluster = _scores(model, point, cells)
+        n_clusters += by_cluster.shape[0]
+        squared = (by_cluster.T @ by_cluster).tocoo()
+        meat[squared.row, squared.col] += squared.data
     spread = full @ meat @ full
-    n = model.n_items
-    return Covariance(spread[:n, :n], spread[:n, n:], spread[n:, n:])
-
-
-def count_clusters(cells: Cells) -> int:
-    return 0 if cells.cluster is None else len(np.unique(cells.cluster))
+    return Covariance(spread[:n, :n], spread[:n, n:], spread[n:, n:]), n_clusters
 
 
 def _scores(model: Model, point: Floats, cells: Cells) -> csr_array:
@@ -44,4 +50,4 @@ def _scores(model: Model, point: Floats, cells: Cells) -> csr_array:
     return coo_array((np.concatenate(values), (rows, np.concatenate(columns))), shape=shape).tocsr()
 
 
-__all__ = ["clustered_covariance", "count_clusters"]
+__all__ = ["clustered_covariance"]

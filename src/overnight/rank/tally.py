@@ -4,7 +4,7 @@ The likelihood sees only how often each outcome was seen in each *cell*: a pair 
 when the order matters), with its covariates if there are any.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from overnight.rank.verdicts import BadVerdicts, as_frame, numeric_column, requi
 
 OUTCOMES: Final = 3  # codes: 0 the second won, 1 a tie, 2 the first won
 _MOST_BINS: Final = 15_000_000  # counting into bins is faster than sorting, but not when the bins fill the memory
+_PORTION: Final = 500_000
 _SAMPLE: Final = 100_000
 _WEIGHT_COLUMNS: Final = ("count", "weight")
 
@@ -87,16 +88,13 @@ def _usable(rows: Rows) -> Rows:
 
 def _kept(rows: Rows, keep: Flags, left_out: dict[str, int]) -> Rows:
     """The rows that count, with codes only for the items they mention."""
-    first, second = rows.first[keep], rows.second[keep]
-    mentioned = np.union1d(first, second)
-    return Rows(
+    kept = _picked(rows, np.flatnonzero(keep))
+    mentioned = np.union1d(kept.first, kept.second)
+    return replace(
+        kept,
         items=rows.items[mentioned],
-        first=np.searchsorted(mentioned, first),
-        second=np.searchsorted(mentioned, second),
-        outcome=rows.outcome[keep],
-        count=None if rows.count is None else rows.count[keep],
-        features=None if rows.features is None else rows.features[keep],
-        cluster=None if rows.cluster is None else rows.cluster[keep],
+        first=np.searchsorted(mentioned, kept.first),
+        second=np.searchsorted(mentioned, kept.second),
         left_out=left_out,
     )
 
@@ -142,6 +140,35 @@ def count_cells(rows: Rows, *, ordered: bool, by_cluster: bool = False) -> Cells
         wins=table[:, 2],
         features=np.ones((len(pair), int(ordered))),
         cluster=pair // (n * n) if by_cluster else None,
+    )
+
+
+def cluster_portions(rows: Rows, *, position: bool) -> Iterator[Cells]:
+    """Every row as a cell of its own, cluster by cluster, in portions that split no cluster."""
+    assert rows.cluster is not None
+    if np.any(np.diff(rows.cluster) < 0):
+        rows = _picked(rows, np.argsort(rows.cluster, kind="stable"))
+    assert rows.cluster is not None
+    starts = np.flatnonzero(np.diff(rows.cluster, prepend=-1))
+    begun = 0
+    while begun < len(rows.cluster):
+        after = np.searchsorted(starts, begun + _PORTION)
+        ended = int(starts[after]) if after < len(starts) else len(rows.cluster)
+        portion = _picked(rows, slice(begun, ended))
+        features = np.zeros((ended - begun, 0)) if portion.features is None else portion.features
+        yield _row_cells(portion, features, position=position, by_cluster=True)
+        begun = ended
+
+
+def _picked(rows: Rows, which: slice | Ints) -> Rows:
+    return replace(
+        rows,
+        first=rows.first[which],
+        second=rows.second[which],
+        outcome=rows.outcome[which],
+        count=None if rows.count is None else rows.count[which],
+        features=None if rows.features is None else rows.features[which],
+        cluster=None if rows.cluster is None else rows.cluster[which],
     )
 
 
@@ -275,4 +302,4 @@ def _cluster_codes(frame: pl.DataFrame, cluster: Any) -> Ints:
     return _codes(labels)[1][0]
 
 
-__all__ = ["Cells", "Rows", "count_cells", "read_rows", "scaled_features", "without_ties"]
+__all__ = ["Cells", "Rows", "cluster_portions", "count_cells", "read_rows", "scaled_features", "without_ties"]
