@@ -167,7 +167,7 @@ def test_rounds_killed_between_steps_take_the_same_path(night: Callable[..., Nig
     undisturbed.call(SEARCH, environ={"OVERNIGHT_CHECKPOINTS": str(log)})
     names, expected = log.read_text().splitlines(), undisturbed.table_digest()
     undisturbed.close()
-    for number in range(1 + part * 5, len(names) + 1, 20):
+    for number in range(1 + part * 5, len(names) + 1, 40):
         one = night(bisection.truth())
         one.call(SEARCH, environ={"OVERNIGHT_KILL_AT": str(number)})
         again = one.call(SEARCH)
@@ -186,7 +186,7 @@ def test_two_stages_of_three_turns_survive_any_kill(night: Callable[..., Night],
     undisturbed.run(talk(undisturbed), environ={"OVERNIGHT_CHECKPOINTS": str(log)})
     names, expected = log.read_text().splitlines(), undisturbed.table_digest()
     undisturbed.close()
-    for number in range(1 + part, len(names) + 1, 12):
+    for number in range(1 + part, len(names) + 1, 24):
         one = night(ECHO, faults=faults)
         study = talk(one)
         one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
