@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 N      ?= 200
 
-.PHONY: demo test lint format bench soak fuzz clean
+.PHONY: demo test matrix lint format bench soak fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -21,6 +21,9 @@ demo: $(STAMP)  ## run a small study on the emulator, faults included, and print
 
 test: $(STAMP)  ## all tests (under 8 minutes on 2 cores)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+matrix: $(STAMP)  ## kill at every single checkpoint there is, not at a sample of them
+	OVERNIGHT_EVERY_KILL=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m slow tests/scenarios
 
 lint: $(STAMP)  ## formatting, style, types, layers
 	$(BIN)/ruff format --check src tests bench demo fuzz

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.conftest import Night
+from scenarios.matrix import kills
 
 # A lost answer to a create, rows that fail once, a batch that expires half done: every way through the engine.
 FAULTS = (
@@ -35,7 +36,7 @@ def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], part: int, 
     undisturbed.close()
     assert {name.split()[0] for name in names} >= {"fsync", "kept", "commit", "committed"}
     assert len(names) > 60
-    for number in range(part + 1, len(names) + 1, PARTS):
+    for number in kills(len(names), part, PARTS, sample=48):
         one = night(faults=FAULTS)
         study = one.study()
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})

@@ -121,6 +121,31 @@ class CreateAnswer(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
+class Rates(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reply's headers tell about the account's live limits; None where they say nothing.
+
+    Limits are per minute; resets are seconds from now until the whole limit is there again.
+    """
+
+    requests_limit: int | None = None
+    requests_remaining: int | None = None
+    requests_reset: float | None = None
+    tokens_limit: int | None = None
+    tokens_remaining: int | None = None
+    tokens_reset: float | None = None
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one live call. `sent` is false only when no byte of the question can have left."""
+
+    sent: bool
+    status: int | None = None
+    body: bytes = b""
+    problem: str | None = None
+    retry_after: float | None = None
+    rates: Rates = Rates()
+
+
 class ReadyLine(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a provider file that the user made: its id, and what is asked of whom."""
 
@@ -179,6 +204,29 @@ class BatchProvider(Protocol):
         """One cheap call that proves the key; returns what to tell the user."""
         ...
 
+    async def close(self) -> None: ...
+
+
+class LiveProvider(Protocol):
+    """Everything a vendor's file implements for live calls. The body is `encode`'s, as in a batch."""
+
+    name: str
+    endpoint: Endpoint
+
+    # pure
+    def problems(self, model: Model) -> list[str]: ...
+    def encode(self, ask: Ask) -> bytes: ...
+    def decode(self, line: bytes) -> Line: ...
+    def live_line(self, custom_id: str, reply: Reply) -> bytes:
+        """The reply as a line of this vendor's batch output, without its newline: `decode` reads both alike."""
+        ...
+
+    # network
+    async def call(self, model: Model, body: bytes) -> Reply:
+        """Once, without a retry. Never raises for what happens on the wire."""
+        ...
+
+    async def check_key(self) -> str: ...
     async def close(self) -> None: ...
 
 

@@ -1,0 +1,11 @@
+"""Which checkpoints a kill matrix kills at: all of them on request, else an even sample that every suite can afford."""
+
+import os
+
+EVERY = "OVERNIGHT_EVERY_KILL"
+
+
+def kills(checkpoints: int, part: int, parts: int, sample: int) -> range:
+    """The numbers of one part; all parts together are every checkpoint, or about `sample` of them."""
+    stride = parts if os.environ.get(EVERY) else parts * max(1, checkpoints // sample)
+    return range(1 + part * (stride // parts), checkpoints + 1, stride)
