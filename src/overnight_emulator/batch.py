@@ -61,6 +61,8 @@ class Tally(msgspec.Struct):
 
 
 class Batch(msgspec.Struct, frozen=True):
+    """`gives_partial`: whether a batch that ends early gives up what it had finished, or nothing at all."""
+
     id: str
     dialect: str
     endpoint: str
@@ -74,10 +76,19 @@ class Batch(msgspec.Struct, frozen=True):
     cancel_at: float | None = None
     hurried_at: float | None = None
     tally: Tally | None = None
+    window_seconds: float = WINDOW_SECONDS
+    gives_partial: bool = True
 
     @property
     def expires_at(self) -> float:
-        return self.created_at + WINDOW_SECONDS
+        return self.created_at + self.window_seconds
+
+
+def birth(fault: Fault | None, now: float) -> tuple[float, float]:
+    """When a batch that is asked for now is made, and from when on it is listed."""
+    wait = 0.0 if fault is None or fault.seconds is None else fault.seconds
+    created_at = now + wait if fault is not None and fault.do == "delay_create" else now
+    return created_at, now + wait if fault is not None and fault.do == "hide" else created_at
 
 
 class Timeline(msgspec.Struct, frozen=True):
@@ -108,7 +119,7 @@ def timeline(batch: Batch) -> Timeline | None:
     course = _undisturbed(batch, batch.check)
     cancel_at = _cancel_moment(batch, batch.check)
     if cancel_at is not None and cancel_at < course.ends_at and course.end != "failed":
-        course = _cancelled(course, cancel_at, batch.check.duration)
+        course = _cancelled(course, cancel_at, batch.check.duration, partial=batch.gives_partial)
     return course if batch.hurried_at is None else _hurried(course, batch.hurried_at)
 
 
@@ -129,7 +140,7 @@ def _undisturbed(batch: Batch, check: Check) -> Timeline:
         return Timeline("failed", ends_at=running, in_progress_at=math.inf)
     if fault is not None and fault.do == "expire":
         ends_at = start + (duration if fault.seconds is None else fault.seconds)
-        return Timeline("expired", ends_at, min(running, ends_at), share=fault.share)
+        return Timeline("expired", ends_at, min(running, ends_at), share=fault.share if batch.gives_partial else 0.0)
     if fault is not None and fault.do == "stuck":
         return Timeline(
             "completed",
@@ -141,12 +152,12 @@ def _undisturbed(batch: Batch, check: Check) -> Timeline:
         duration += fault.seconds
     finalizing_at = start + duration * (1 - _FINALIZING)
     if start + duration > batch.expires_at:
-        share = (batch.expires_at - running) / (finalizing_at - running)
+        share = (batch.expires_at - running) / (finalizing_at - running) if batch.gives_partial else 0.0
         return Timeline("expired", batch.expires_at, running, share=min(1.0, max(0.0, share)))
     return Timeline("completed", start + duration, running, finalizing_at)
 
 
-def _cancelled(course: Timeline, moment: float, duration: float) -> Timeline:
+def _cancelled(course: Timeline, moment: float, duration: float, *, partial: bool) -> Timeline:
     """What had finished is kept; winding down takes a tenth of the batch's duration, ten minutes at most."""
     return Timeline(
         "cancelled",
@@ -154,7 +165,7 @@ def _cancelled(course: Timeline, moment: float, duration: float) -> Timeline:
         in_progress_at=course.in_progress_at if course.in_progress_at <= moment else math.inf,
         finalizing_at=course.finalizing_at if course.finalizing_at <= moment else math.inf,
         cancelling_at=moment,
-        share=progress(course, moment),
+        share=progress(course, moment) if partial else 0.0,
     )
 
 

@@ -11,7 +11,6 @@ import threading
 from array import array
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import IO
 
 import msgspec
@@ -61,13 +60,13 @@ class Execution:
         with ExitStack() as stack:
             source = stack.enter_context(self._store.input_of(self._batch.id).open("rb"))
             output = stack.enter_context(self.output.open("wb"))
-            errors = stack.enter_context(self.errors.open("wb"))
+            errors = stack.enter_context(self.errors.open("wb")) if self._rows.failed_apart else output
             order = self._order(source)
             finished = int(len(order) * self._course.share + 1e-9)
             for ordinal, line in enumerate(_visit(source, order)):
                 if self._stopping.is_set():
                     raise Abandoned
-                row = self._rows.read(line)
+                row = self._rows.read(line, self._batch)
                 if ordinal < finished:
                     self._run_row(row, line, output, errors)
                 else:
@@ -121,7 +120,8 @@ class Execution:
         if fault.do == "empty_body":
             return msgspec.structs.replace(reply, body=_UNREADABLE)
         if fault.do == "no_usage":
-            return msgspec.structs.replace(reply, body={k: v for k, v in reply.body.items() if k != "usage"})
+            counted = self._rows.usage_key
+            return msgspec.structs.replace(reply, body={k: v for k, v in reply.body.items() if k != counted})
         return reply
 
     def _faulty_lines(self, row: Row, reply: Reply, row_id: str, line: bytes, fault: Fault | None) -> list[bytes]:
@@ -174,13 +174,3 @@ def _visit(source: IO[bytes], places: list[tuple[int, int]]) -> Iterator[bytes]:
     for start, length in places:
         source.seek(start)
         yield source.read(length)
-
-
-def adopt_file(part: Path, into: Path) -> int:
-    """Put a written file in its place; says how many bytes it has. Empty ones are thrown away."""
-    size = part.stat().st_size
-    if size:
-        part.replace(into)
-    else:
-        part.unlink()
-    return size

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
 from overnight_emulator.batch import Batch, Flaw, Usage
-from overnight_emulator.store import StoredFile
+from overnight_emulator.store import Store, StoredFile
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One request of a batch. `digest` is the SHA-256 of the canonical body: what identifies the question."""
+    """One request of a batch. `digest` is the SHA-256 of the canonical body: what identifies the question.
+
+    The body names the model, also where the provider is told it elsewhere. `beside` is what else its line holds.
+    """
 
     custom_id: str
     body: dict[str, Any]
     digest: bytes
+    beside: dict[str, Any] = {}
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -36,14 +41,21 @@ class Content(msgspec.Struct, frozen=True):
 
 
 class RowFormat(Protocol):
-    """One dialect's way of reading, answering and writing rows. Called from worker threads."""
+    """One dialect's way of reading, answering and writing rows. Called from worker threads.
+
+    `usage_key` is the field of an answer that counts its tokens; `failed_apart` says whether rows that failed go
+    into a file of their own.
+    """
+
+    usage_key: str
+    failed_apart: bool
 
     def validate(self, batch: Batch, file: StoredFile | None, lines: Iterable[bytes]) -> Content | Flaw:
         """Look at a whole input and stop at the first flaw. Without a file there are no lines."""
 
     def too_many_tokens(self, model: str, limit: int) -> Flaw: ...
 
-    def read(self, line: bytes) -> Row:
+    def read(self, line: bytes, batch: Batch) -> Row:
         """Read a line that was found valid."""
 
     def answer(self, row: Row, batch: Batch, moment: float) -> Reply: ...
@@ -53,7 +65,10 @@ class RowFormat(Protocol):
     def render(self, row: Row, reply: Reply, row_id: str) -> bytes: ...
 
     def render_unfinished(self, row: Row, end: str, row_id: str) -> bytes:
-        """The line of a row that was not run because its batch has `expired` or was `cancelled`."""
+        """The line of a row that was not run because its batch has `expired` or was `cancelled`; empty for none."""
+
+    def keep(self, store: Store, batch: Batch, what: str, part: Path, ended_at: float, now: float) -> str | None:
+        """Put a written file (`what` is output or errors) where users find it; its name, None when it is empty."""
 
 
 def canonical(body: Any) -> bytes:

@@ -16,6 +16,7 @@ from overnight_emulator.world import World
 _LARGEST_BODY = 256 << 20
 _MOMENT = "moment"
 _KEY_CHARACTERS_SHOWN = 4
+_KEY_HEADERS = ("Authorization", "x-api-key", "x-goog-api-key")
 
 
 def application(world: World, dialects: tuple[Dialect, ...]) -> web.Application:
@@ -72,7 +73,7 @@ def _note(world: World, request: web.Request, status: int, prefixes: list[str]) 
     if request.path.startswith(PREFIX):
         world.note_time()
         return
-    key = request.headers.get("Authorization", "")[-_KEY_CHARACTERS_SHOWN:]
+    key = next((request.headers[name] for name in _KEY_HEADERS if name in request.headers), "")[-_KEY_CHARACTERS_SHOWN:]
     call = Call(request.method, request.path, _route(request, prefixes), status, request[_MOMENT], key)
     world.store.add_call(call)
 

@@ -34,15 +34,15 @@ create table if not exists peak (model text primary key, tokens integer) without
 """
 
 
-class StoredFile(msgspec.Struct, frozen=True):
+class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file at the provider. Its bytes lie in the state's `files` folder under its id."""
 
     id: str
     dialect: str
     filename: str
     purpose: str
-    bytes: int
-    sha256: str
+    bytes: int = 0
+    sha256: str = ""
     created_at: float
     expires_at: float | None
     batch_id: str | None = None
@@ -147,6 +147,16 @@ class Store:
             now,
         )
         return [_file(row[0]) for row in rows]
+
+    def take_file(self, part: Path, file: StoredFile) -> str | None:
+        """Take in a written file under its id; an empty one is thrown away, and there is no such file."""
+        size = part.stat().st_size
+        if not size:
+            part.unlink()
+            return None
+        part.replace(self.path(file.id))
+        self.add_file(msgspec.structs.replace(file, bytes=size))
+        return file.id
 
     def remove_file(self, file_id: str) -> None:
         self._do("delete from file where id = ?", file_id)

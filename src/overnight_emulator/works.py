@@ -20,15 +20,12 @@ from overnight_emulator.armed import ArmedFaults
 from overnight_emulator.batch import Batch, Check, Flaw, Timeline, status, timeline
 from overnight_emulator.chance import Chance
 from overnight_emulator.clock import Clock
-from overnight_emulator.execution import Execution, adopt_file
+from overnight_emulator.execution import Execution
 from overnight_emulator.faults import Event, text_of
-from overnight_emulator.identity import new_id
 from overnight_emulator.patterns import value_for
 from overnight_emulator.rows import Content, RowFormat
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
-
-RETENTION_SECONDS = 30 * 86_400
 
 
 class Works:
@@ -68,6 +65,18 @@ class Works:
     def add(self, batch: Batch) -> None:
         self._save(batch)
         self.settle()
+
+    async def examine(self, batch: Batch) -> Content | Flaw:
+        """What validation will find in a batch that is yet to be added: some providers say so at once."""
+        rows = self._formats[batch.dialect]
+        file = self._store.file(batch.dialect, batch.input_file_id, self._clock.now())
+        found: Content | Flaw = await self._in_thread(self._validating, lambda: self._validate(rows, batch, file))
+        self.settle()
+        if isinstance(found, Content):
+            found = self._without_room(rows, found.model, found.tokens) or found
+        if isinstance(found, Flaw):
+            self._store.input_of(batch.id).unlink(missing_ok=True)
+        return found
 
     def find(self, batch_id: str) -> Batch | None:
         """A batch that exists by now."""
@@ -203,16 +212,19 @@ class Works:
         self.settle()
         assert batch.check is not None
         assert batch.check.model is not None
-        model, waiting = batch.check.model, self.enqueued()
-        total = waiting.get(model, 0) + batch.check.tokens
-        limit = value_for(model, self._truth.limits.enqueued_tokens, otherwise=math.inf)
-        if total > limit:
-            flaw = rows.too_many_tokens(model, int(limit))
+        model, tokens = batch.check.model, batch.check.tokens
+        flaw = self._without_room(rows, model, tokens)
+        if flaw is not None:
             self._save(replace(batch, check=replace(batch.check, flaw=flaw)))
             return
         with self._store.together():
-            self._store.note_peak(model, total)
+            self._store.note_peak(model, self.enqueued().get(model, 0) + tokens)
             self._save(self._struck(batch, model))
+
+    def _without_room(self, rows: RowFormat, model: str, tokens: int) -> Flaw | None:
+        limit = value_for(model, self._truth.limits.enqueued_tokens, otherwise=math.inf)
+        full = self.enqueued().get(model, 0) + tokens > limit
+        return rows.too_many_tokens(model, int(limit)) if full else None
 
     def _struck(self, batch: Batch, model: str) -> Batch:
         assert batch.check is not None
@@ -233,34 +245,15 @@ class Works:
         batch = self._open[batch.id]
         with self._store.together():
             fault = batch.fault
-            tally.output_file_id = self._keep(execution.output, batch, "output", course) or (
+            now = self._clock.now()
+            ended_at = min(course.ends_at, now)
+            tally.output_file_id = rows.keep(self._store, batch, "output", execution.output, ended_at, now) or (
                 fault.as_ if fault is not None and fault.do == "empty_output" else None
             )
-            tally.error_file_id = self._keep(execution.errors, batch, "errors", course)
+            if rows.failed_apart:
+                tally.error_file_id = rows.keep(self._store, batch, "errors", execution.errors, ended_at, now)
             self._faults.save()
             self._save(replace(batch, tally=tally))
-
-    def _keep(self, part: Any, batch: Batch, what: str, course: Timeline) -> str | None:
-        file_id = new_id("file-")
-        size = adopt_file(part, self._store.path(file_id))
-        if not size:
-            return None
-        lifetime = batch.details.get("output_lifetime") or RETENTION_SECONDS
-        now = self._clock.now()
-        self._store.add_file(
-            StoredFile(
-                file_id,
-                batch.dialect,
-                filename=f"{batch.id}_{what}.jsonl",
-                purpose="batch_output",
-                bytes=size,
-                sha256="",
-                created_at=min(course.ends_at, now),
-                expires_at=now + lifetime,
-                batch_id=batch.id,
-            )
-        )
-        return file_id
 
     async def _in_thread(self, pool: ThreadPoolExecutor, job: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(pool, job)

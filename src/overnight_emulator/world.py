@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from overnight_emulator.armed import ArmedFaults
+from overnight_emulator.batch import Batch
 from overnight_emulator.chance import Chance
 from overnight_emulator.clock import Clock
+from overnight_emulator.faults import Event, Fault, text_of
 from overnight_emulator.rows import RowFormat
 from overnight_emulator.store import Store
 from overnight_emulator.truth import Truth
 from overnight_emulator.works import Works
+
+_HOUR = 3_600
 
 
 class World:
@@ -31,6 +35,20 @@ class World:
 
     def note_time(self) -> None:
         self.store.set_fact("moment", self.clock.now())
+
+    def strike(self, on: str, batch: Batch) -> Fault | None:
+        """The fault that fires at a call about one batch, if any."""
+        text = text_of(batch.id, batch.metadata or {}, batch.details.get("filename", ""))
+        known = (batch.id, None) if batch.check is None else (batch.check.digest, batch.check.model)
+        return self.faults.strike(Event(on, text, *known))
+
+    def creation_wait(self, dialect: str) -> float | None:
+        """How long until another batch may be made, when too many were in the last hour."""
+        limit, now = self.truth.limits.creates_per_hour, self.clock.now()
+        recent = self.store.batches_since(dialect, now - _HOUR)
+        if len(recent) < limit:
+            return None
+        return recent[-limit] + _HOUR - now if limit else _HOUR
 
     def _first_moment(self) -> float:
         latest = self.store.latest_moment()

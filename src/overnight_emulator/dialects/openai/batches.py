@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from overnight_emulator.batch import TERMINAL, Batch, status
+from overnight_emulator.batch import TERMINAL, Batch, birth, status
 from overnight_emulator.dialects.openai.accounts import check_credit
 from overnight_emulator.dialects.openai.errors import ApiError, bad_json, from_fault, no_such_batch, retry_headers
 from overnight_emulator.dialects.openai.files import check_seconds
@@ -34,7 +34,6 @@ _LARGEST_PAGE = 100
 _MOST_TAGS = 16
 _LONGEST_TAG = 64
 _LONGEST_VALUE = 512
-_HOUR = 3_600
 
 
 class BatchRoutes:
@@ -73,7 +72,7 @@ class BatchRoutes:
         async def show() -> web.Response:
             return self._show(self._find(request))
 
-        return await suffer(self._strike("retrieve", batch), self._world.clock, show, from_fault)
+        return await suffer(self._world.strike("retrieve", batch), self._world.clock, show, from_fault)
 
     async def cancel(self, request: web.Request) -> web.StreamResponse:
         batch = self._find(request)
@@ -85,7 +84,7 @@ class BatchRoutes:
                 raise ApiError(409, f"Cannot cancel a batch with status '{state}'.")
             return self._show(self._world.works.cancel(batch))
 
-        return await suffer(self._strike("cancel", batch), self._world.clock, stop, from_fault)
+        return await suffer(self._world.strike("cancel", batch), self._world.clock, stop, from_fault)
 
     async def listing(self, request: web.Request) -> web.StreamResponse:
         limit, after = page_size(request, _DEFAULT_PAGE, _LARGEST_PAGE), request.query.get("after")
@@ -102,8 +101,7 @@ class BatchRoutes:
 
     def _make(self, body: dict[str, Any], filename: str, fault: Fault | None) -> Batch:
         now = self._world.clock.now()
-        wait = 0.0 if fault is None or fault.seconds is None else fault.seconds
-        created_at = now + wait if fault is not None and fault.do == "delay_create" else now
+        created_at, listed_from = birth(fault, now)
         lifetime = (body.get("output_expires_after") or {}).get("seconds")
         batch = Batch(
             id=new_id("batch_"),
@@ -111,7 +109,7 @@ class BatchRoutes:
             endpoint=body["endpoint"],
             input_file_id=body["input_file_id"],
             created_at=created_at,
-            listed_from=now + wait if fault is not None and fault.do == "hide" else created_at,
+            listed_from=listed_from,
             metadata=body.get("metadata"),
             details={"completion_window": "24h", "filename": filename, "output_lifetime": lifetime},
         )
@@ -126,10 +124,9 @@ class BatchRoutes:
         return file.filename, peek_model(self._world.store.path(file_id)), file.sha256
 
     def _check_rate(self) -> None:
-        limit, now = self._world.truth.limits.creates_per_hour, self._world.clock.now()
-        recent = self._world.store.batches_since(self._dialect, now - _HOUR)
-        if len(recent) >= limit:
-            wait = recent[-limit] + _HOUR - now if limit else _HOUR
+        wait = self._world.creation_wait(self._dialect)
+        if wait is not None:
+            limit = self._world.truth.limits.creates_per_hour
             message = f"Rate limit reached for batch creation. Limit: {limit} per hour. Please try again later."
             headers = retry_headers(self._world.clock.real_seconds(wait))
             raise ApiError(429, message, kind="requests", code="rate_limit_exceeded", headers=headers)
@@ -140,11 +137,6 @@ class BatchRoutes:
         if batch is None or batch.dialect != self._dialect:
             raise no_such_batch(batch_id)
         return batch
-
-    def _strike(self, on: str, batch: Batch) -> Fault | None:
-        text = text_of(batch.id, batch.metadata or {}, batch.details["filename"])
-        model = None if batch.check is None else batch.check.model
-        return self._world.faults.strike(Event(on, text, batch.check.digest if batch.check else batch.id, model))
 
     def _show(self, batch: Batch) -> web.Response:
         return json_reply(batch_object(batch, self._world.clock.now()))

@@ -9,7 +9,7 @@ from aiohttp import BodyPartReader, web
 from msgspec import Struct
 
 from overnight_emulator.dialects.openai.errors import ApiError, from_fault, no_such_file
-from overnight_emulator.dialects.openai.lines import peek_model, too_large
+from overnight_emulator.dialects.openai.lines import RETENTION_SECONDS, peek_model, too_large
 from overnight_emulator.dialects.openai.objects import file_object
 from overnight_emulator.dialects.openai.paging import page, page_size
 from overnight_emulator.faults import Event, text_of
@@ -17,7 +17,6 @@ from overnight_emulator.identity import new_id
 from overnight_emulator.misdeeds import send_file, suffer
 from overnight_emulator.store import StoredFile
 from overnight_emulator.wire import json_reply
-from overnight_emulator.works import RETENTION_SECONDS
 from overnight_emulator.world import World
 
 PURPOSES = ("assistants", "batch", "evals", "fine-tune", "user_data", "vision")
@@ -119,8 +118,8 @@ class FileRoutes:
         if asked is not None:
             lifetime = int(asked)
         file = StoredFile(
-            file_id,
-            self._dialect,
+            id=file_id,
+            dialect=self._dialect,
             filename=received.filename or "upload",
             purpose=fields["purpose"],
             bytes=received.size,

@@ -16,9 +16,10 @@ from overnight_emulator.dialects.openai.errors import ApiError
 from overnight_emulator.dialects.openai.prompts import chat_prompt, chat_turns, responses_prompt, responses_turns
 from overnight_emulator.dialects.openai.responses import respond
 from overnight_emulator.dialects.openai.rules import CHAT, check_request, exists
+from overnight_emulator.identity import new_id
 from overnight_emulator.rows import Content, Reply, Row, canonical
 from overnight_emulator.schema import UnusableSchemaError
-from overnight_emulator.store import StoredFile
+from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 
 _UNFINISHED = {
@@ -27,6 +28,7 @@ _UNFINISHED = {
 }
 
 
+RETENTION_SECONDS = 30 * 86_400
 _PEEKED = 1 << 20
 
 
@@ -50,6 +52,9 @@ class Refused(Exception):
 
 
 class OpenAIRows:
+    usage_key = "usage"
+    failed_apart = True
+
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
         self._models = Models(truth)
@@ -72,7 +77,7 @@ class OpenAIRows:
             " Please try again once some in_progress batches have been completed.",
         )
 
-    def read(self, line: bytes) -> Row:
+    def read(self, line: bytes, batch: Batch) -> Row:  # noqa: ARG002 - the line says it all
         read = _read_line(line)
         return Row(read.custom_id, read.body, sha256(canonical(read.body)).digest())
 
@@ -90,6 +95,18 @@ class OpenAIRows:
     def render_unfinished(self, row: Row, end: str, row_id: str) -> bytes:
         code, message = _UNFINISHED[end]
         return _envelope(row, row_id, None, {"code": code, "message": message})
+
+    def keep(self, store: Store, batch: Batch, what: str, part: Path, ended_at: float, now: float) -> str | None:
+        file = StoredFile(
+            id=new_id("file-"),
+            dialect=batch.dialect,
+            filename=f"{batch.id}_{what}.jsonl",
+            purpose="batch_output",
+            created_at=ended_at,
+            expires_at=now + (batch.details.get("output_lifetime") or RETENTION_SECONDS),
+            batch_id=batch.id,
+        )
+        return store.take_file(part, file)
 
     def _content(self, batch: Batch, lines: Iterable[bytes]) -> Content:
         model, total, tokens = "", 0, 0
