@@ -91,5 +91,12 @@ async def rows_of(provider: BatchProvider, batch: Batch) -> dict[str, list[Line]
     return rows
 
 
+def told_apart(rows: dict[str, list[Line]]) -> tuple[list[Line], list[Line]]:
+    """Rows with an answer and rows that failed, whichever parts a vendor keeps them in."""
+    lines = [line for part in rows.values() for line in part]
+    failed = [line for line in lines if line.result is not None and line.result.outcome == "failed"]
+    return [line for line in lines if line not in failed], failed
+
+
 def causes(rows: list[Line]) -> set[str | None]:
     return {line.result.cause for line in rows if line.result is not None}

@@ -9,22 +9,22 @@ import pytest
 from overnight.core.errors import Gone, OutOfCredit, OvernightError, Rejected, Throttled, Unauthorized, Unavailable
 from overnight.providers import BatchProvider
 from providers.asking import KEY
-from providers.nights import DEAD, POOR, Night, causes, end_of, rows_of, submit
+from providers.nights import DEAD, POOR, Night, causes, end_of, rows_of, submit, told_apart
 
 
-def test_rows_that_fail_are_read_from_the_error_part(night: Night) -> None:
+def test_rows_that_fail_are_read_with_their_causes(night: Night) -> None:
     fault = {"on": "row", "do": "error", "status": 500, "code": "server_error", "message": "Oh.", "odds": 0.5}
     night.emulator.arm([fault])
     intent = night.intent(night.asks(40))
 
     async def work(provider: BatchProvider) -> None:
         ended = await end_of(provider, await submit(provider, intent))
-        rows = await rows_of(provider, ended)
+        answered, failed = told_apart(await rows_of(provider, ended))
         assert ended.phase == "completed"
-        assert causes(rows["output"]) == {None}
-        assert causes(rows["error"]) == {"server_error"}
-        assert sum(len(part) for part in rows.values()) == 40
-        assert (ended.counts.completed, ended.counts.failed) == (len(rows["output"]), len(rows["error"]))
+        assert causes(answered) == {None}
+        assert causes(failed) == {"server_error"}
+        assert (ended.counts.completed, ended.counts.failed) == (len(answered), len(failed))
+        assert len(answered) + len(failed) == 40
 
     night.run(work)
 
@@ -65,7 +65,8 @@ def test_an_unknown_model_is_told_apart(night: Night) -> None:
         if ended.refusal is not None:
             assert ended.refusal.kind == "unknown_model"
         else:
-            assert causes((await rows_of(provider, ended))["error"]) == {"unknown_model"}
+            _, failed = told_apart(await rows_of(provider, ended))
+            assert causes(failed) == {"unknown_model"}
 
     night.run(work)
 
@@ -184,7 +185,7 @@ def test_a_download_cut_short_is_unavailable(night: Night) -> None:
         night.emulator.arm([{"on": "content", "do": "cut", "at": 0.5, "times": 1}])
         with pytest.raises(Unavailable):
             await rows_of(provider, ended)
-        assert len((await rows_of(provider, ended))["output"]) == 30
+        assert sum(len(part) for part in (await rows_of(provider, ended)).values()) == 30
 
     night.run(work)
 

@@ -12,22 +12,30 @@ import polars as pl
 import pytest
 
 from emulator_process import EmulatorProcess
+from overnight.providers import vendor
 from run_process import Ending, WarmProcess
 
 TIME_SCALE = 20_000.0
 KEY = "sk-test-0123456789abcdefghijklmnop"
+# One cheap model of each provider that studies are sent to here.
+MODELS = {"openai": "openai/gpt-4.1-mini"}
+PROVIDERS = sorted(MODELS)
 
 
 class Night:
     """One run against one emulator, as a user on another machine would have it."""
 
-    def __init__(self, folder: Path, warm: WarmProcess, truth: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, folder: Path, warm: WarmProcess, truth: Mapping[str, Any] | None = None, provider: str = "openai"
+    ) -> None:
         self.folder = folder
+        self.model = MODELS[provider]
         self._warm = warm
         base = {"time_scale": TIME_SCALE, "latency": {"batch": [60, 600], "live": [0, 0]}, "seed": 7}
         whole = {**base, **(truth or {})}
         self.emulator = EmulatorProcess(whole).start()
-        self.environ = {"OPENAI_API_KEY": KEY, "OVERNIGHT_TIME_SCALE": str(whole["time_scale"])}
+        keys = {vendor(name).key_variable: KEY for name in PROVIDERS}
+        self.environ = {**keys, "OVERNIGHT_TIME_SCALE": str(whole["time_scale"])}
 
     def study(self, rows: int = 12, *, name: str = "night", **fields: Any) -> str:
         """Writes a study of so many rows; returns its path."""
@@ -39,7 +47,7 @@ class Night:
             "task": "generate",
             "items": items.name,
             "prompt": "Describe {text} in a sentence.",
-            "models": ["openai/gpt-4.1-mini"],
+            "models": [self.model],
             "batch": {"max_requests": 5},
             **fields,
         }
@@ -51,10 +59,15 @@ class Night:
         path.write_text(json.dumps(study))
         return str(path)
 
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Every provider's base URL, at this night's emulator."""
+        known = (vendor(name) for name in PROVIDERS)
+        return {one.base_url_variable: self.emulator.url + one.emulator_path for one in known}
+
     def call(self, verb: str, *args: Any, environ: Mapping[str, str] | None = None, **options: Any) -> Ending:
-        address = {"OPENAI_BASE_URL": self.emulator.openai_url}
         kill = {"OVERNIGHT_KILL_AT": "0", "OVERNIGHT_CHECKPOINTS": ""}
-        surroundings = {**address, **self.environ, **kill, **(environ or {})}
+        surroundings = {**self.addresses, **self.environ, **kill, **(environ or {})}
         return self._warm.call(verb, *args, cwd=self.folder, environ=surroundings, **options)
 
     def run(self, study: str, *, environ: Mapping[str, str] | None = None, **options: Any) -> Ending:
@@ -106,10 +119,12 @@ def night(tmp_path: Path, warm: WarmProcess) -> Iterator[Callable[..., Night]]:
     """Begins nights with a truth of one's own; all emulators are closed at the end."""
     begun: list[Night] = []
 
-    def begin(truth: Mapping[str, Any] | None = None, faults: Sequence[Mapping[str, Any]] = ()) -> Night:
+    def begin(
+        truth: Mapping[str, Any] | None = None, faults: Sequence[Mapping[str, Any]] = (), provider: str = "openai"
+    ) -> Night:
         folder = tmp_path / f"night{len(begun)}"
         folder.mkdir()
-        one = Night(folder, warm, {**(truth or {}), **({"faults": list(faults)} if faults else {})})
+        one = Night(folder, warm, {**(truth or {}), **({"faults": list(faults)} if faults else {})}, provider)
         begun.append(one)
         return one
 

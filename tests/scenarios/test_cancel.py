@@ -48,7 +48,7 @@ def test_what_was_never_sent_is_taken_back(night: Callable[..., Night]) -> None:
 def test_a_second_process_is_refused(night: Callable[..., Night]) -> None:
     one = night(SLOW)
     study = one.study()
-    environ = {**os.environ, **one.environ, "OPENAI_BASE_URL": one.emulator.openai_url}
+    environ = {**os.environ, **one.environ, **one.addresses}
     code = f"import overnight; print(overnight.run({study!r}).exit_code)"
     first = subprocess.Popen(
         [sys.executable, "-c", code], cwd=one.folder, env=environ, stdout=subprocess.PIPE, text=True

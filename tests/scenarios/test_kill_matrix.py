@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.conftest import Night
+from scenarios.conftest import PROVIDERS, Night
 from scenarios.matrix import kills
 
 # A lost answer to a create, rows that fail once, a batch that expires half done: every way through the engine.
@@ -28,8 +28,9 @@ def checkpoints(night: Night, study: str, log: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], part: int, tmp_path: Path) -> None:
-    undisturbed = night(faults=FAULTS)
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], provider: str, part: int, tmp_path: Path) -> None:
+    undisturbed = night(faults=FAULTS, provider=provider)
     names = checkpoints(undisturbed, undisturbed.study(), tmp_path / "checkpoints")
     undisturbed.assert_paid_once()
     expected = undisturbed.table_digest()
@@ -37,7 +38,7 @@ def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], part: int, 
     assert {name.split()[0] for name in names} >= {"fsync", "kept", "commit", "committed"}
     assert len(names) > 60
     for number in kills(len(names), part, PARTS, sample=48):
-        one = night(faults=FAULTS)
+        one = night(faults=FAULTS, provider=provider)
         study = one.study()
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
         assert killed.signal in (signal.SIGKILL, None), (number, killed)
