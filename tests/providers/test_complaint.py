@@ -1,5 +1,6 @@
 """A provider's words, in any shape, without a key."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +18,8 @@ from overnight.providers._complaint import complaint_of, scrub
         (b"<html><body>504</body></html>", ""),
         (b'{"error":7}', ""),
         (b"[1]", ""),
+        (b"[]", ""),
+        (b'[{"error":{"code":503,"message":"Oh.","status":"UNAVAILABLE"}}]', "Oh."),
         (b"", ""),
         (b"\xff\xfe", "\ufffd\ufffd"),
     ],
@@ -33,6 +36,8 @@ def test_complaints_in_any_shape(body: bytes, message: str) -> None:
         ("header Authorization: Bearer abcdefghijklmnop!", "header Authorization: Bearer [key]"),
         ("a task-oriented risk-averse desk-top model", "a task-oriented risk-averse desk-top model"),
         ("my secret is hunter22", "my secret is [key]"),
+        ("key AIzaSyA0123456789abcdef is off", "key [key] is off"),
+        ("token ya29.a0AfB_by-Cd1234 is old", "token [key] is old"),
     ],
 )
 def test_keys_are_scrubbed(text: str, clean: str) -> None:
@@ -44,3 +49,17 @@ def test_no_key_survives_and_no_message_is_long(before: str, key: str, after: st
     cleaned = scrub(f"{before} sk-{key} {after}", f"sk-{key}")
     assert f"sk-{key}" not in cleaned
     assert len(cleaned) <= 500
+
+
+def google(status: str, message: str, *details: dict[str, object]) -> bytes:
+    return msgspec.json.encode({"error": {"code": 400, "message": message, "status": status, "details": details}})
+
+
+def test_google_tells_the_reason_in_its_details() -> None:
+    said = complaint_of(google("INVALID_ARGUMENT", "Bad key.", {"@type": "x/ErrorInfo", "reason": "API_KEY_INVALID"}))
+    assert (said.code, said.type, said.dead_key, said.no_credit) == ("API_KEY_INVALID", "INVALID_ARGUMENT", True, False)
+    busy = complaint_of(google("RESOURCE_EXHAUSTED", "Full.", {"violations": []}, {"retryDelay": "12.5s"}))
+    assert (busy.code, busy.retry_after, busy.no_credit) == ("RESOURCE_EXHAUSTED", 12.5, False)
+    assert complaint_of(google("RESOURCE_EXHAUSTED", "Your prepayment credits are depleted.")).no_credit
+    assert complaint_of(google("PERMISSION_DENIED", "No.", {"reason": "BILLING_DISABLED"})).no_credit
+    assert complaint_of(google("UNKNOWN", "", {"reason": 7}, {"retryDelay": "soon"})).retry_after is None

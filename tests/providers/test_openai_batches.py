@@ -18,7 +18,7 @@ from overnight.providers._openai_batches import (
     read_batch,
     read_page,
 )
-from overnight.providers._wire import Reply
+from overnight.providers._replies import Reply
 from providers.asking import KEY, model, openai_at
 
 RAW: dict[str, Any] = {

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 from yarl import URL
 
-from overnight.providers._wire import epoch_of, proxy_for, retry_after_of
+from overnight.providers._replies import epoch_of, retry_after_of
+from overnight.providers._wire import proxy_for
 
 
 @pytest.mark.parametrize(

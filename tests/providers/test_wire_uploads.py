@@ -8,9 +8,10 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from overnight.core.errors import Unavailable
-from overnight.providers._wire import Timeouts
-from providers.scripted_server import serving
+from overnight.core.errors import Unauthorized, Unavailable
+from overnight.providers._wire import Timeouts, Wire
+from providers.asking import KEY
+from providers.scripted_server import replying, serving
 from providers.wiring import closing, run, wire
 
 
@@ -105,5 +106,52 @@ def test_an_upload_that_stands_still_is_given_up(tmp_path: Path) -> None:
             await gone.wait()
             await line.close()
             await asyncio.sleep(0.05)
+
+    run(work)
+
+
+def test_a_file_goes_to_the_address_that_was_given_without_the_key(tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    file.write_bytes(b'{"a":1}\n')
+
+    async def work() -> None:
+        async with serving(replying(body={"ok": 1}, X_Seen="yes")) as server:
+            line = wire("http://127.0.0.1:1")
+            headers = {"X-Goog-Upload-Offset": "0"}
+            reply = await closing(line, line.send_file(f"{server.url}/upload?id=7", file, headers=headers))
+            assert (reply.status, reply.headers["x-seen"]) == (200, "yes")
+            (request,) = server.seen
+            assert (request.path_qs, request.headers["Content-Length"]) == ("/upload?id=7", "8")
+            assert request.headers["X-Goog-Upload-Offset"] == "0"
+            assert server.bodies == [b'{"a":1}\n']
+            assert KEY not in str(request.raw_headers)
+
+    run(work)
+
+
+@pytest.mark.parametrize("address", ["ftp://127.0.0.1/x", "http://[", "http://127.0.0.1/x"])
+def test_an_upload_address_of_no_use_is_refused(tmp_path: Path, address: str) -> None:
+    line = Wire("gemini", "https://example.invalid", {}, secret="")
+    with pytest.raises(Unavailable, match="of no use"):
+        run(lambda: line.send_file(address, tmp_path / "rows"))
+
+
+def test_key_headers_that_last_an_hour_are_asked_for_at_each_call() -> None:
+    asked = []
+
+    async def headers() -> dict[str, str]:
+        asked.append(1)
+        if len(asked) > 2:
+            raise Unauthorized("the credentials were withdrawn")
+        return {"Authorization": f"Bearer token-{len(asked)}"}
+
+    async def work() -> None:
+        async with serving(replying(body={})) as server:
+            line = Wire("vertex", server.url, headers, secret="")
+            await line.ask("list", "GET", "/jobs")
+            await line.send_once("create", "/jobs", b"{}")
+            late = await closing(line, line.send_once("create", "/jobs", b"{}"))
+            assert [one.headers["Authorization"] for one in server.seen] == ["Bearer token-1", "Bearer token-2"]
+            assert (late.sent, late.problem) == (False, "the credentials were withdrawn")
 
     run(work)

@@ -1,6 +1,7 @@
 """A provider's own words about a failure, made safe to show: no key, no page of HTML, no novel."""
 
 import re
+from typing import Any
 
 import msgspec
 
@@ -11,10 +12,20 @@ NO_CREDIT: frozenset[str] = frozenset(
         "billing_hard_limit_reached",
         "billing_not_active",
         "enforced_spend_limit_reached",
+        "BILLING_DISABLED",
     }
 )
+# Google says it in words: the code is that of any full quota.
+_UNPAID = re.compile(
+    r"prepay\w* credits?|billing account .*(?:not active|disabled|closed)|requires billing", re.IGNORECASE
+)
+_DEAD_KEYS = frozenset({"API_KEY_INVALID", "API_KEY_SERVICE_BLOCKED", "ACCESS_TOKEN_EXPIRED", "UNAUTHENTICATED"})
 LONGEST_MESSAGE = 500
-_KEY_LIKE = re.compile(r"\b(?:sk|sess)-[A-Za-z0-9_*.…\-]{5,}[A-Za-z0-9_*…\-]|\b(Bearer)\s+\S{12,}", re.IGNORECASE)
+_KEY_LIKE = re.compile(
+    r"\b(?:sk|sess)-[A-Za-z0-9_*.…\-]{5,}[A-Za-z0-9_*…\-]|\bAIza[\w\-]{16,}|\bya29\.[\w.\-]{8,}|\b(Bearer)\s+\S{12,}",
+    re.IGNORECASE,
+)
+_SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
 class Complaint(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,10 +35,16 @@ class Complaint(msgspec.Struct, frozen=True, kw_only=True):
     code: str = ""
     type: str = ""
     param: str = ""
+    retry_after: float | None = None
 
     @property
     def no_credit(self) -> bool:
-        return self.code in NO_CREDIT or self.type in NO_CREDIT
+        return self.code in NO_CREDIT or self.type in NO_CREDIT or _UNPAID.search(self.message) is not None
+
+    @property
+    def dead_key(self) -> bool:
+        """Said so by name, where the status does not tell."""
+        return self.code in _DEAD_KEYS
 
 
 def scrub(text: str, secret: str = "") -> str:
@@ -45,10 +62,35 @@ def complaint_of(body: bytes, secret: str = "") -> Complaint:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         text = body[:LONGEST_MESSAGE].decode("utf-8", "replace").strip()
         return Complaint(message="" if text.startswith("<") else scrub(text, secret))
+    return complaint_in(decoded, secret)
+
+
+def complaint_in(decoded: Any, secret: str = "") -> Complaint:
+    """The same, of JSON that is read already. Google answers some calls with a list of one."""
+    if isinstance(decoded, list):
+        decoded = decoded[0] if decoded else {}
     error = decoded.get("error", decoded) if isinstance(decoded, dict) else {}
     if isinstance(error, str):
         return Complaint(message=scrub(error, secret))
     if not isinstance(error, dict):
         return Complaint()
+    if isinstance(error.get("status"), str):
+        return _google_complaint(error, secret)
     words = {field: error.get(field) for field in ("message", "code", "type", "param")}
-    return Complaint(**{field: scrub(str(word), secret) for field, word in words.items() if word is not None})
+    said = {field: scrub(str(word), secret) for field, word in words.items() if word is not None}
+    return msgspec.convert(said, Complaint)
+
+
+def _google_complaint(error: dict[str, Any], secret: str) -> Complaint:
+    """Google's code is the HTTP status; the word for the failure is `status`, the closer reason in the details."""
+    details = [one for one in error.get("details") or () if isinstance(one, dict)]
+    reason = next((one["reason"] for one in details if isinstance(one.get("reason"), str)), error["status"])
+    delay = next(
+        (_SECONDS.fullmatch(one["retryDelay"]) for one in details if isinstance(one.get("retryDelay"), str)), None
+    )
+    return Complaint(
+        message=scrub(str(error.get("message") or ""), secret),
+        code=scrub(reason, secret),
+        type=scrub(error["status"], secret),
+        retry_after=float(delay[1]) if delay else None,
+    )

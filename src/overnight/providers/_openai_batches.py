@@ -8,7 +8,7 @@ import msgspec
 from overnight.core.errors import Unavailable
 from overnight.providers._complaint import Complaint, complaint_of, scrub
 from overnight.providers._contract import Batch, Counts, Fence, Intent, Limits, Phase, Refusal, RefusalKind
-from overnight.providers._wire import UNSETTLED, Reply
+from overnight.providers._replies import UNSETTLED, Reply
 
 PHASES: dict[str, Phase] = {
     "validating": "running",

@@ -6,15 +6,12 @@ Foreign errors end at this file: they carry request headers, so they are put int
 
 import asyncio
 import ipaddress
-import math
 import os
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
-from email.utils import parsedate_to_datetime
 from http.client import responses as status_words
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, BinaryIO, Literal, TypeVar
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -31,12 +28,13 @@ from overnight.core.errors import (
     Unavailable,
 )
 from overnight.providers._complaint import complaint_of, scrub
+from overnight.providers._replies import UNSETTLED, Reply, Sending, epoch_of, retry_after_of
 
 Verb = Literal["upload", "list", "create", "retrieve", "fetch", "cancel", "delete"]
+# Headers that prove who asks. They may be asked for anew at each call, where they last an hour.
+KeyHeaders = Mapping[str, str] | Callable[[], Awaitable[Mapping[str, str]]]
 T = TypeVar("T")
 
-# Codes of the 4xx family that say nothing against the request itself.
-UNSETTLED: frozenset[int] = frozenset({408, 409, 425, 499})
 _MOST_HOPS = 5
 _MOVED = frozenset({301, 302, 303, 307, 308})
 _BROKEN_WIRE = (aiohttp.ClientError, OSError, TimeoutError)
@@ -48,53 +46,6 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     connect: float = 15.0
     read: float = 120.0
     upload_bytes_per_second: float = 20_000.0
-
-
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What came back: read whole, except for the rows of a download, which went to its sink."""
-
-    status: int
-    body: bytes = b""
-    date: float | None = None
-    retry_after: float | None = None
-    length: int | None = None
-
-    @property
-    def ok(self) -> bool:
-        return 200 <= self.status < 300
-
-
-class Sending(msgspec.Struct, frozen=True, kw_only=True):
-    """One create, tried once. `sent` is False only when not a byte of it can have left this machine."""
-
-    sent: bool
-    status: int | None = None
-    reply: Reply | None = None
-    problem: str | None = None
-
-
-def epoch_of(http_date: str | None) -> float | None:
-    """An HTTP date as seconds since 1970."""
-    if not http_date:
-        return None
-    try:
-        return parsedate_to_datetime(http_date).timestamp()
-    except (ValueError, OverflowError):
-        return None
-
-
-def retry_after_of(headers: Mapping[str, str]) -> float | None:
-    """How long the provider asks us to wait, in seconds."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers.get(name, "")) * unit
-        except ValueError:
-            continue
-        return max(0.0, seconds) if math.isfinite(seconds) else None
-    until = epoch_of(headers.get("retry-after"))
-    if until is None:
-        return None
-    return max(0.0, until - (epoch_of(headers.get("date")) or time.time()))
 
 
 def proxy_for(url: URL) -> str | None:
@@ -134,7 +85,7 @@ class Wire:
         self,
         vendor: str,
         base_url: str,
-        key_headers: Mapping[str, str],
+        key_headers: KeyHeaders,
         *,
         secret: str,
         timeouts: Timeouts | None = None,
@@ -142,7 +93,7 @@ class Wire:
         self._vendor = vendor
         self._base = base_url.rstrip("/")
         self._origin = URL(self._base).origin()
-        self._key_headers = dict(key_headers)
+        self._key_headers = key_headers
         self._secret = secret
         self._timeouts = timeouts or Timeouts()
         self._session: aiohttp.ClientSession | None = None
@@ -155,11 +106,15 @@ class Wire:
         *,
         query: Mapping[str, str] | None = None,
         also: Collection[int] = (),
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Reply:
         """One call with a small answer. Raises for every failure but the statuses in `also`."""
         what = f"{method} {path}"
+        typed = {"Content-Type": "application/json"} if body is not None else {}
         checkpoint(f"send:{verb}")
-        async with self._answer(what, method, self._url(path, query)) as response:
+        stream = self._answer(what, method, self._url(path, query), headers={**typed, **(headers or {})}, data=body)
+        async with stream as response:
             reply = await self._read(what, response)
         checkpoint(f"sent:{verb}")
         return self._checked(what, reply, also)
@@ -168,15 +123,44 @@ class Wire:
         """A multipart form whose last part is a file, read from disk while it is sent."""
         what = f"POST {path}"
         with file.open("rb") as content:
-            size = os.fstat(content.fileno()).st_size
-            patience = self._timeouts.read + size / self._timeouts.upload_bytes_per_second
             form = aiohttp.FormData(fields)
             form.add_field("file", content, filename=filename, content_type="application/octet-stream")
-            checkpoint("send:upload")
             stream = self._answer(what, "POST", self._url(path), data=form)
-            reply = await self._told(what, asyncio.wait_for(self._whole(what, stream), patience))
+            return self._checked(what, await self._sent_file(what, content, stream))
+
+    async def send_file(
+        self,
+        path: str,
+        file: Path,
+        *,
+        query: Mapping[str, str] | None = None,
+        also: Collection[int] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """A file as the body of a request. An address that the provider gave for it is asked without the key."""
+        own = path.startswith("/")
+        url = self._url(path, query) if own else self._given_url(path)
+        what = f"POST {url.path}"
+        with file.open("rb") as content:
+            stream = self._answer(what, "POST", url, headers=headers, data=content, keyed=own)
+            return self._checked(what, await self._sent_file(what, content, stream), also)
+
+    async def _sent_file(self, what: str, content: BinaryIO, stream: Any) -> Reply:
+        size = os.fstat(content.fileno()).st_size
+        patience = self._timeouts.read + size / self._timeouts.upload_bytes_per_second
+        checkpoint("send:upload")
+        reply = await self._told(what, asyncio.wait_for(self._whole(what, stream), patience))
         checkpoint("sent:upload")
-        return self._checked(what, reply)
+        return reply
+
+    def _given_url(self, address: str) -> URL:
+        try:
+            url = URL(address, encoded=True)
+        except ValueError:
+            url = URL()
+        if url.scheme == "https" or (url.scheme == "http" and self._origin.scheme == "http"):
+            return url
+        raise Unavailable(f"{self._vendor}: the address given for the upload is of no use")
 
     async def download(self, path: str, sink: Callable[[bytes], None], *, also: Collection[int] = ()) -> Reply:
         """Stream a file into `sink`. The reply has the announced length, where it is one of plain bytes."""
@@ -203,7 +187,10 @@ class Wire:
         """One POST on a connection of its own, which carries nothing else; never raises for the wire."""
         connected = _Connected()
         url = self._url(path)
-        headers = {**self._key_headers, "Content-Type": "application/json"}
+        try:
+            headers = {**await self._keys(), "Content-Type": "application/json"}
+        except ProviderError as error:
+            return Sending(sent=False, problem=str(error))
         status = None
         async with self._new_session(alone=True, traces=[connected.trace()]) as session:
             checkpoint(f"send:{verb}")
@@ -257,15 +244,15 @@ class Wire:
         url: URL,
         *,
         headers: Mapping[str, str] | None = None,
-        data: aiohttp.FormData | None = None,
+        data: aiohttp.FormData | BinaryIO | bytes | None = None,
         roam: bool = False,
+        keyed: bool = True,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The response, after redirects. Only a download may roam, and it leaves the key at home."""
         if self._session is None:
             self._session = self._new_session()
-        keyed = True
         for _ in range(_MOST_HOPS):
-            sent = {**self._key_headers, **(headers or {})} if keyed else dict(headers or {})
+            sent = {**(await self._keys() if keyed else {}), **(headers or {})}
             response = await self._told(
                 what,
                 self._session.request(
@@ -296,6 +283,9 @@ class Wire:
             )
         return url
 
+    async def _keys(self) -> Mapping[str, str]:
+        return await self._key_headers() if callable(self._key_headers) else self._key_headers
+
     async def _whole(self, what: str, stream: Any) -> Reply:
         async with stream as response:
             return await self._read(what, response)
@@ -310,6 +300,7 @@ class Wire:
             body=await response.read(),
             date=epoch_of(response.headers.get("Date")),
             retry_after=retry_after_of(response.headers),
+            headers=response.headers,
         )
 
     def _checked(self, what: str, reply: Reply, also: Collection[int] = ()) -> Reply:
@@ -319,12 +310,13 @@ class Wire:
 
     def _error(self, what: str, reply: Reply) -> ProviderError:
         words = self.explain(what, reply)
-        if complaint_of(reply.body).no_credit:
+        said = complaint_of(reply.body)
+        if said.no_credit:
             return OutOfCredit(words)
-        if reply.status in (401, 403):
+        if reply.status in (401, 403) or said.dead_key:
             return Unauthorized(words)
         if reply.status == 429:
-            return Throttled(words, reply.retry_after)
+            return Throttled(words, reply.retry_after if reply.retry_after is not None else said.retry_after)
         if reply.status >= 500 or reply.status in UNSETTLED:
             return Unavailable(words)
         return Rejected(words, "too_large" if reply.status == 413 else "invalid")

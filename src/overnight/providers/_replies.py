@@ -1,0 +1,59 @@
+"""What came back over HTTP, read whole, and what its headers say about times."""
+
+import math
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
+import msgspec
+
+# Codes of the 4xx family that say nothing against the request itself.
+UNSETTLED: frozenset[int] = frozenset({408, 409, 425, 499})
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What came back: read whole, except for the rows of a download, which went to its sink."""
+
+    status: int
+    body: bytes = b""
+    date: float | None = None
+    retry_after: float | None = None
+    length: int | None = None
+    headers: Mapping[str, str] = {}
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+
+class Sending(msgspec.Struct, frozen=True, kw_only=True):
+    """One create, tried once. `sent` is False only when not a byte of it can have left this machine."""
+
+    sent: bool
+    status: int | None = None
+    reply: Reply | None = None
+    problem: str | None = None
+
+
+def epoch_of(http_date: str | None) -> float | None:
+    """An HTTP date as seconds since 1970."""
+    if not http_date:
+        return None
+    try:
+        return parsedate_to_datetime(http_date).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def retry_after_of(headers: Mapping[str, str]) -> float | None:
+    """How long the provider asks us to wait, in seconds."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) * unit
+        except ValueError:
+            continue
+        return max(0.0, seconds) if math.isfinite(seconds) else None
+    until = epoch_of(headers.get("retry-after"))
+    if until is None:
+        return None
+    return max(0.0, until - (epoch_of(headers.get("date")) or time.time()))
