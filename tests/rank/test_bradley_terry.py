@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy.optimize import minimize
 
-from overnight.rank import fit_bt_model, laplacian, newton
+from overnight.rank import fit_bt_model, laplacian, newton, tally
 
 from .simulated import CITATIONS, Truth, centred, counted, spelled
 
@@ -295,3 +295,14 @@ def test_a_fit_is_a_value():
     fit = fit_bt_model(draws())
     with pytest.raises(dataclasses.FrozenInstanceError):
         fit.theta = None
+
+
+@pytest.mark.parametrize("ties", ["davidson", "drop"])
+def test_going_through_cells_in_portions_makes_no_difference(ties, monkeypatch):
+    whole = fit_bt_model(draws(), position=True, ties=ties)
+    monkeypatch.setattr(tally, "_CACHED", 7)
+    in_portions = fit_bt_model(draws(), position=True, ties=ties)
+    np.testing.assert_allclose(in_portions.theta, whole.theta, atol=1e-12)
+    np.testing.assert_allclose(in_portions.se, whole.se, atol=1e-12)
+    assert in_portions.deviance == pytest.approx(whole.deviance, abs=1e-9)
+    assert in_portions.coefficients["se"].to_list() == pytest.approx(whole.coefficients["se"].to_list(), abs=1e-12)

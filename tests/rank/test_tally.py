@@ -151,3 +151,16 @@ def test_wrong_clusters_and_covariates_are_refused():
 def test_dropping_ties_needs_something_left():
     with pytest.raises(BadVerdicts, match="every row is a tie"):
         without_ties(read_rows({"object1": ["a"], "object2": ["b"], "result": [0.5]}))
+
+
+def test_counting_in_portions_makes_no_difference(monkeypatch):
+    rng = np.random.default_rng(1)
+    first = rng.integers(0, 9, 500)
+    table = frame(zip(first, (first + rng.integers(1, 9, 500)) % 9, rng.choice([0.0, 0.5, 1.0], 500), strict=True))
+    whole = count_cells(read_rows(table), ordered=False)
+    monkeypatch.setattr(tally, "_CACHED", 7)
+    counted = count_cells(read_rows(table), ordered=False)
+    for name in ("first", "second", "wins", "ties", "losses"):
+        np.testing.assert_array_equal(getattr(counted, name), getattr(whole, name))
+    assert [len(part.first) for part in whole.portions()] == [7] * 5 + [1]
+    assert np.concatenate([part.wins for part in whole.portions()]).tolist() == whole.wins.tolist()

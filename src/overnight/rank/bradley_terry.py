@@ -20,7 +20,16 @@ from overnight.rank.laplacian import EXACT_ERRORS_UP_TO, Covariance, Groups, Sin
 from overnight.rank.newton import Model, Optimum, maximise
 from overnight.rank.outcomes import Curvature, Davidson, Evaluation, Outcomes, RaoKupper, WinOrLose
 from overnight.rank.sandwich import clustered_covariance
-from overnight.rank.tally import Cells, Rows, cluster_portions, count_cells, read_rows, scaled_features, without_ties
+from overnight.rank.tally import (
+    Cells,
+    Rows,
+    cluster_portions,
+    count_cells,
+    read_rows,
+    row_cells,
+    scaled_features,
+    without_ties,
+)
 from overnight.rank.verdicts import wrong_choice
 
 TIES: Final = ("davidson", "rao-kupper", "half", "drop")
@@ -167,13 +176,16 @@ def _covariance(model: Model, optimum: Optimum[Evaluation], *, firth: bool) -> C
 
 def _clustered(design: Design, estimate: Estimate, *, small_sample: bool) -> Estimate:
     assert estimate.bread is not None
-    label = estimate.model.groups.label
-    portions = (
-        replace(cells, features=cells.features[:, design.identified])
-        for portion in cluster_portions(design.rows, position="position" in design.terms)
-        for cells in [within_groups(portion, label)]
+    label, position = estimate.model.groups.label, "position" in design.terms
+
+    def fitted_cells(portion: Rows) -> Cells:
+        cells = within_groups(row_cells(portion, position=position), label)
+        return replace(cells, features=cells.features[:, design.identified])
+
+    portions = cluster_portions(design.rows)
+    spread, n_clusters = clustered_covariance(
+        estimate.model, estimate.optimum.point, estimate.bread, portions, fitted_cells
     )
-    spread, n_clusters = clustered_covariance(estimate.model, estimate.optimum.point, estimate.bread, portions)
     if small_sample and n_clusters > 1:
         spread = spread.scaled(n_clusters / (n_clusters - 1))
     return replace(estimate, spread=spread, n_clusters=n_clusters)

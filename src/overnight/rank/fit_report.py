@@ -5,9 +5,10 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+from scipy.special import xlogy
 
 from overnight.rank import problems
-from overnight.rank.arrays import Flags, Floats, Ints, inner
+from overnight.rank.arrays import Flags, Floats, Ints
 from overnight.rank.comparison_graph import ComparisonGraph
 from overnight.rank.empirical_bayes import STRONGEST_RIDGE, WEAKEST_RIDGE
 from overnight.rank.fit import BradleyTerryFit
@@ -152,16 +153,17 @@ def _term(coefficients: pl.DataFrame, name: str) -> tuple[float | None, float | 
 
 def _goodness(design: Design, estimate: Estimate) -> tuple[float, int]:
     """The deviance from a model that fits every cell perfectly, and its degrees of freedom."""
-    model, cells = estimate.model, design.model.cells
-    counts = [cells.wins, cells.ties, cells.losses]
-    if not model.outcomes.has_tie:
-        counts = [cells.wins + cells.ties / 2, cells.losses + cells.ties / 2]
-    shares = [count / np.maximum(cells.total, np.finfo(float).tiny) for count in counts]
-    perfect = sum(
-        inner(count[count > 0], np.log(share[count > 0])) for count, share in zip(counts, shares, strict=True)
-    )
+    model = estimate.model
+    perfect = sum(_perfect_loglik(part, has_tie=model.outcomes.has_tie) for part in design.model.cells.portions())
     free = model.n_items - len(model.groups.size) + model.n_features + model.outcomes.has_tie
-    return 2 * (perfect - estimate.optimum.evaluation.loglik), (len(counts) - 1) * len(design.cells.first) - free
+    outcomes_free = 2 if model.outcomes.has_tie else 1
+    return 2 * (perfect - estimate.optimum.evaluation.loglik), outcomes_free * len(design.cells.first) - free
+
+
+def _perfect_loglik(cells: Cells, *, has_tie: bool) -> float:
+    half = cells.ties / 2
+    counts = [cells.wins, cells.ties, cells.losses] if has_tie else [cells.wins + half, cells.losses + half]
+    return sum(float(xlogy(count, count / cells.total).sum()) for count in counts)
 
 
 def _engine(design: Design, estimate: Estimate) -> str:

@@ -22,7 +22,7 @@ from overnight.rank.fit import BradleyTerryFit
 from overnight.rank.newton import maximise
 from overnight.rank.outcomes import Davidson, Evaluation
 from overnight.rank.problems import convergence_problems
-from overnight.rank.tally import Cells, Rows, count_cells, read_rows
+from overnight.rank.tally import Cells, Rows, count_cells, read_rows, row_cells
 from overnight.rank.verdicts import as_frame, numeric_column, require_columns, wrong_choice
 
 _TIES: Final = ("davidson", "drop")
@@ -249,9 +249,8 @@ class _JudgeEvaluation:
 
 def _clustered(model: _JudgeModel, point: Floats, bread: Floats, rows: Rows, labels: Rows) -> Floats:
     """The sandwich: row by row, since a cluster and a judge may cut across each other."""
-    row_cells = count_cells(replace(rows, features=np.zeros((len(rows.first), 0))), ordered=True, by_cluster=True)
     assert labels.cluster is not None
-    scores = model.evaluate(point, row_cells).scores_by(labels.cluster)
+    scores = model.evaluate(point, row_cells(rows, position=True)).scores_by(labels.cluster)
     half = scores @ bread
     return np.asarray(half.T @ half)
 

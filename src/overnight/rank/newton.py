@@ -11,7 +11,7 @@ import numpy as np
 
 from overnight.rank.arrays import Flags, Floats, inner, summed
 from overnight.rank.laplacian import Groups, Information, SingularInformationError
-from overnight.rank.outcomes import Evaluation, Outcomes
+from overnight.rank.outcomes import Evaluation, Outcomes, joined
 from overnight.rank.tally import Cells
 
 Found = TypeVar("Found")
@@ -62,8 +62,12 @@ class Model:
         return float(point[-1]) if self.outcomes.has_tie else 0.0
 
     def evaluate(self, point: Floats, cells: Cells | None = None) -> Evaluation:
-        cells = cells or self.cells
-        return self.outcomes.evaluate(self.lead(point, cells), self.tie(point), cells.wins, cells.ties, cells.losses)
+        tie = self.tie(point)
+        parts = [
+            self.outcomes.evaluate(self.lead(point, part), tie, part.wins, part.ties, part.losses)
+            for part in (cells or self.cells).portions()
+        ]
+        return joined(parts, has_tie=self.outcomes.has_tie)
 
     def objective(self, point: Floats, evaluation: Evaluation) -> float:
         abilities = point[: self.n_items]

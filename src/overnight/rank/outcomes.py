@@ -5,7 +5,7 @@ position and covariates added up), and on one tie parameter. Each gives the log-
 comparisons with its first two derivatives; nothing else about a model is known to the rest of the code.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -40,6 +40,22 @@ class Evaluation:
     lead_score: Floats
     tie_score: Floats
     curvature: Curvature
+
+
+def joined(parts: Sequence[Evaluation], *, has_tie: bool) -> Evaluation:
+    """The evaluation of all cells from those of some at a time."""
+    if len(parts) == 1:
+        return parts[0]
+    lead_score = np.concatenate([part.lead_score for part in parts])
+    lead = np.concatenate([part.curvature.lead for part in parts])
+    loglik = sum(part.loglik for part in parts)
+    if not has_tie:
+        zeros = np.zeros(len(lead))
+        return Evaluation(loglik, lead_score, zeros, Curvature(lead, zeros, zeros))
+    cross = np.concatenate([part.curvature.cross for part in parts])
+    tie = np.concatenate([part.curvature.tie for part in parts])
+    tie_score = np.concatenate([part.tie_score for part in parts])
+    return Evaluation(loglik, lead_score, tie_score, Curvature(lead, cross, tie))
 
 
 class Outcomes(Protocol):
@@ -177,4 +193,5 @@ __all__ = [
     "WinOrLose",
     "curvature_slope",
     "expected_curvature",
+    "joined",
 ]

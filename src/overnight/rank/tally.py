@@ -16,7 +16,8 @@ from overnight.rank.verdicts import BadVerdicts, as_frame, numeric_column, requi
 
 OUTCOMES: Final = 3  # codes: 0 the second won, 1 a tie, 2 the first won
 _MOST_BINS: Final = 15_000_000  # counting into bins is faster than sorting, but not when the bins fill the memory
-_PORTION: Final = 500_000
+_PORTION: Final = 250_000
+_CACHED: Final = 1 << 17  # rows whose arithmetic stays in the processor's cache
 _SAMPLE: Final = 100_000
 _WEIGHT_COLUMNS: Final = ("count", "weight")
 
@@ -37,7 +38,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Counted comparisons. `cluster` is there only when they were counted cluster by cluster."""
+    """Counted comparisons. `cluster` is there when no cell mixes clusters."""
 
     first: Ints
     second: Ints
@@ -51,12 +52,26 @@ class Cells:
     def total(self) -> Floats:
         return self.wins + self.ties + self.losses
 
+    def portions(self) -> Iterator["Cells"]:
+        """The same cells, a few at a time: large arrays are slow to go through again and again."""
+        for portion in _portions(len(self.first)):
+            yield replace(
+                self,
+                first=self.first[portion],
+                second=self.second[portion],
+                wins=self.wins[portion],
+                ties=self.ties[portion],
+                losses=self.losses[portion],
+                features=self.features[portion],
+                cluster=None if self.cluster is None else self.cluster[portion],
+            )
+
 
 def read_rows(bt_data: Any, covariates: Sequence[str] = (), cluster: Any = None) -> Rows:
     """Codes for every usable row; rows without a result, and items compared with themselves, are left out."""
     frame = as_frame(bt_data)
     require_columns(frame, ["object1", "object2", "result"])
-    outcome = _outcome_codes(numeric_column(frame, "result").to_numpy())
+    outcome = _outcome_codes(numeric_column(frame, "result"))
     items, first, second = _encode(frame.get_column("object1"), frame.get_column("object2"))
     rows = Rows(
         items=items,
@@ -115,16 +130,9 @@ def scaled_features(rows: Rows, scales: Floats) -> Rows:
 def count_cells(rows: Rows, *, ordered: bool, by_cluster: bool = False) -> Cells:
     """Count equal comparisons. Unordered cells have the smaller code first; covariates keep rows apart."""
     if rows.features is not None:
-        return _row_cells(rows, rows.features, position=ordered, by_cluster=by_cluster)
+        return row_cells(rows, position=ordered)
     n = len(rows.items)
-    first, second, outcome = (rows.first, rows.second, rows.outcome) if ordered else _folded(rows)
-    code = first.astype(np.int64)
-    code *= n
-    code += second
-    if by_cluster and rows.cluster is not None:
-        code += rows.cluster.astype(np.int64) * (n * n)
-    code *= OUTCOMES
-    code += outcome
+    code = _cell_codes(rows, ordered=ordered, by_cluster=by_cluster)
     present, count = _count_codes(code, rows.count)
     pair = present // OUTCOMES
     starts = np.flatnonzero(np.diff(pair, prepend=-1))
@@ -143,10 +151,10 @@ def count_cells(rows: Rows, *, ordered: bool, by_cluster: bool = False) -> Cells
     )
 
 
-def cluster_portions(rows: Rows, *, position: bool) -> Iterator[Cells]:
-    """Every row as a cell of its own, cluster by cluster, in portions that split no cluster."""
+def cluster_portions(rows: Rows) -> Iterator[Rows]:
+    """The rows cluster by cluster, in portions that split no cluster."""
     assert rows.cluster is not None
-    if np.any(np.diff(rows.cluster) < 0):
+    if np.any(rows.cluster[1:] < rows.cluster[:-1]):
         rows = _picked(rows, np.argsort(rows.cluster, kind="stable"))
     assert rows.cluster is not None
     starts = np.flatnonzero(np.diff(rows.cluster, prepend=-1))
@@ -154,9 +162,7 @@ def cluster_portions(rows: Rows, *, position: bool) -> Iterator[Cells]:
     while begun < len(rows.cluster):
         after = np.searchsorted(starts, begun + _PORTION)
         ended = int(starts[after]) if after < len(starts) else len(rows.cluster)
-        portion = _picked(rows, slice(begun, ended))
-        features = np.zeros((ended - begun, 0)) if portion.features is None else portion.features
-        yield _row_cells(portion, features, position=position, by_cluster=True)
+        yield _picked(rows, slice(begun, ended))
         begun = ended
 
 
@@ -172,8 +178,10 @@ def _picked(rows: Rows, which: slice | Ints) -> Rows:
     )
 
 
-def _row_cells(rows: Rows, features: Floats, *, position: bool, by_cluster: bool) -> Cells:
+def row_cells(rows: Rows, *, position: bool) -> Cells:
+    """Every row as a cell of its own, with its cluster if it has one."""
     count = np.ones(len(rows.first)) if rows.count is None else rows.count
+    features = np.zeros((len(count), 0)) if rows.features is None else rows.features
     return Cells(
         first=rows.first,
         second=rows.second,
@@ -181,14 +189,43 @@ def _row_cells(rows: Rows, features: Floats, *, position: bool, by_cluster: bool
         ties=count * (rows.outcome == 1),
         wins=count * (rows.outcome == 2),
         features=np.column_stack([np.ones(len(count)), features]) if position else features,
-        cluster=rows.cluster if by_cluster else None,
+        cluster=rows.cluster,
     )
+
+
+def _cell_codes(rows: Rows, *, ordered: bool, by_cluster: bool) -> Ints:
+    """One number for each row's cluster, cell and outcome, as narrow as it can be where it will be sorted."""
+    kinds = OUTCOMES * len(rows.items) ** 2
+    if by_cluster and rows.cluster is not None:
+        kinds *= int(rows.cluster.max()) + 1
+    narrow = _MOST_BINS < kinds <= np.iinfo(np.int32).max
+    code: Ints = np.empty(len(rows.first), dtype=np.int32 if narrow else np.int64)
+    for portion in _portions(len(code)):
+        code[portion] = _portion_codes(_picked(rows, portion), ordered=ordered, by_cluster=by_cluster)
+    return code
+
+
+def _portion_codes(rows: Rows, *, ordered: bool, by_cluster: bool) -> Ints:
+    n = len(rows.items)
+    first, second, outcome = (rows.first, rows.second, rows.outcome) if ordered else _folded(rows)
+    code = first.astype(np.int64)
+    code *= n
+    code += second
+    if by_cluster and rows.cluster is not None:
+        code += rows.cluster.astype(np.int64) * (n * n)
+    code *= OUTCOMES
+    code += outcome
+    return code
 
 
 def _folded(rows: Rows) -> tuple[Ints, Ints, Ints]:
     turned = rows.first > rows.second
     outcome = np.where(turned, 2 - rows.outcome, rows.outcome)
     return np.minimum(rows.first, rows.second), np.maximum(rows.first, rows.second), outcome
+
+
+def _portions(n_rows: int) -> Iterator[slice]:
+    return (slice(start, start + _CACHED) for start in range(0, n_rows, _CACHED))
 
 
 def _count_codes(code: Ints, weight: Floats | None) -> tuple[Ints, Floats]:
@@ -209,8 +246,15 @@ def _count_codes(code: Ints, weight: Floats | None) -> tuple[Ints, Floats]:
     return ordered[starts], np.add.reduceat(weight[order], starts)
 
 
-def _outcome_codes(result: Floats) -> Ints:
+def _outcome_codes(result: pl.Series) -> Ints:
     """0, 1 or 2 as above, and -1 where there is no result."""
+    code = np.empty(len(result), dtype=np.int8)
+    for portion in _portions(len(code)):
+        code[portion] = _portion_outcomes(result[portion].to_numpy())
+    return code
+
+
+def _portion_outcomes(result: Floats) -> Ints:
     doubled = result + result
     with np.errstate(invalid="ignore"):
         code = doubled.astype(np.int8)
@@ -242,8 +286,8 @@ def _codes(*columns: pl.Series) -> tuple[pl.Series, list[Ints]]:
     labels = _labels([frame.head(_SAMPLE)])
     coded = _text_codes(frame, labels)
     # most ids show early; only what the sample missed is looked for in the rest
-    missed = [frame.filter(coded.get_column(name).is_null()) for name in frame.columns]
-    if any(part.height for part in missed):
+    missed = [frame.filter(column.is_null()) for column in coded if column.null_count()]
+    if missed:
         labels = _labels([labels.to_frame(), *missed])
         coded = _text_codes(frame, labels)
     return labels, [column.to_numpy() for column in coded]
@@ -265,8 +309,8 @@ def _number_codes(columns: Sequence[Ints]) -> tuple[pl.Series, list[Ints]]:
             seen[column - low] = 1
         place = np.cumsum(seen, dtype=np.int32) - 1
         return pl.Series(np.flatnonzero(seen) + low), [place[column - low] for column in columns]
-    labels = np.unique(np.concatenate([np.unique(column) for column in columns]))
-    return pl.Series(labels), [np.searchsorted(labels, column) for column in columns]
+    labels = pl.concat([pl.Series(column).unique() for column in columns]).unique().sort()
+    return labels, [np.searchsorted(labels.to_numpy(), column) for column in columns]
 
 
 def _counts(frame: pl.DataFrame) -> Floats | None:
@@ -302,4 +346,13 @@ def _cluster_codes(frame: pl.DataFrame, cluster: Any) -> Ints:
     return _codes(labels)[1][0]
 
 
-__all__ = ["Cells", "Rows", "cluster_portions", "count_cells", "read_rows", "scaled_features", "without_ties"]
+__all__ = [
+    "Cells",
+    "Rows",
+    "cluster_portions",
+    "count_cells",
+    "read_rows",
+    "row_cells",
+    "scaled_features",
+    "without_ties",
+]

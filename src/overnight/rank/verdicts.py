@@ -59,6 +59,8 @@ def numeric_column(frame: pl.DataFrame, name: str) -> pl.Series:
     """A column as floats; text that is not a number is an error that shows the first offender."""
     require_columns(frame, [name])
     column = frame.get_column(name)
+    if column.dtype == pl.Float64:
+        return column
     floats = column.cast(pl.Float64, strict=False)
     lost = floats.is_null() & column.is_not_null()
     if lost.any():
