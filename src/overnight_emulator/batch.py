@@ -78,6 +78,7 @@ class Batch(msgspec.Struct, frozen=True):
     tally: Tally | None = None
     window_seconds: float = WINDOW_SECONDS
     gives_partial: bool = True
+    deleted: bool = False
 
     @property
     def expires_at(self) -> float:

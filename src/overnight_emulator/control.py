@@ -85,6 +85,8 @@ def _wrong(text: str) -> web.HTTPBadRequest:
 def _summary(batch: Batch, now: float) -> dict[str, Any]:
     return {
         "id": batch.id,
+        "dialect": batch.dialect,
+        "name": batch.details.get("filename", ""),
         "metadata": batch.metadata,
         "created_at": batch.created_at,
         "status": status(batch, now),

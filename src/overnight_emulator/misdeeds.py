@@ -44,7 +44,9 @@ async def suffer(
     return response
 
 
-async def send_file(request: web.Request, path: Path, fault: Fault | None) -> web.StreamResponse:
+async def send_file(
+    request: web.Request, path: Path, fault: Fault | None, content_type: str = "application/octet-stream"
+) -> web.StreamResponse:
     """A download, whole or spoiled."""
     match fault.do if fault is not None else None:
         case "redirect":
@@ -55,7 +57,7 @@ async def send_file(request: web.Request, path: Path, fault: Fault | None) -> we
             return await _send_cut(request, path, fault)
         case "garbage_tail":
             return await _send_with_tail(request, path)
-    return web.FileResponse(path, headers={"Content-Type": "application/octet-stream"})
+    return web.FileResponse(path, headers={"Content-Type": content_type})
 
 
 def _target(to: str, request: web.Request) -> str:

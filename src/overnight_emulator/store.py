@@ -167,7 +167,8 @@ class Store:
     def save_batch(self, batch: Batch, *, is_open: bool) -> None:
         self._do(
             "insert into batch (id, dialect, created_at, listed_from, open, record) values (?, ?, ?, ?, ?, ?)"
-            " on conflict (id) do update set open = excluded.open, record = excluded.record",
+            " on conflict (id) do update set open = excluded.open, listed_from = excluded.listed_from,"
+            " record = excluded.record",
             batch.id,
             batch.dialect,
             batch.created_at,
@@ -186,13 +187,16 @@ class Store:
     def all_batches(self) -> list[Batch]:
         return [_batch(row[0]) for row in self._all("select record from batch order by created_at, seq")]
 
-    def listed_batches(self, dialect: str, now: float, limit: int, after: str | None) -> list[Batch]:
-        """Newest first, from behind the batch `after`."""
-        place = self._all("select created_at, seq from batch where id = ?", after) if after is not None else []
+    def listed_batches(
+        self, dialect: str, now: float, limit: int, after: str | None, before: str | None = None
+    ) -> list[Batch]:
+        """Newest first: from behind the batch `after`, or up to the batch `before`."""
+        where, order = ("<", "desc") if before is None else (">", "asc")
+        place = self._all("select created_at, seq from batch where id = ?", before or after)
         created_at, seq = place[0] if place else (float("inf"), 0)
         rows = self._all(
-            "select record from batch where dialect = ? and (created_at, seq) < (?, ?)"
-            " and created_at <= ? and listed_from <= ? order by created_at desc, seq desc limit ?",
+            f"select record from batch where dialect = ? and (created_at, seq) {where} (?, ?)"  # noqa: S608 - constants
+            f" and created_at <= ? and listed_from <= ? order by created_at {order}, seq {order} limit ?",
             dialect,
             created_at,
             seq,
@@ -200,7 +204,7 @@ class Store:
             now,
             limit,
         )
-        return [_batch(row[0]) for row in rows]
+        return [_batch(row[0]) for row in (rows if before is None else reversed(rows))]
 
     def batches_since(self, dialect: str, moment: float) -> list[float]:
         rows = self._all(

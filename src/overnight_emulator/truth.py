@@ -34,8 +34,10 @@ class Keys(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    requests: Whole = 50_000
-    bytes: Whole = 209_715_200
+    """Of one batch: nought means the provider's own limit."""
+
+    requests: Whole = 0
+    bytes: Whole = 0
     enqueued_tokens: dict[str, Whole] = msgspec.field(default_factory=dict)
     creates_per_hour: Whole = 2_000
 

@@ -27,6 +27,9 @@ from overnight_emulator.rows import Content, RowFormat
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 
+# JSON knows no infinity.
+_NEVER = 1e15
+
 
 class Works:
     def __init__(
@@ -82,11 +85,16 @@ class Works:
         """A batch that exists by now."""
         self.settle()
         batch = self._open.get(batch_id) or self._store.batch(batch_id)
-        return batch if batch is not None and batch.created_at <= self._clock.now() else None
+        there = batch is not None and batch.created_at <= self._clock.now() and not batch.deleted
+        return batch if there else None
 
-    def listing(self, dialect: str, limit: int, after: str | None) -> list[Batch]:
+    def listing(self, dialect: str, limit: int, after: str | None, before: str | None = None) -> list[Batch]:
         self.settle()
-        return self._store.listed_batches(dialect, self._clock.now(), limit, after)
+        return self._store.listed_batches(dialect, self._clock.now(), limit, after, before)
+
+    def hide(self, batch: Batch) -> None:
+        """Of a batch that has ended: its record stays for the log, but nobody is shown it any more."""
+        self._store.save_batch(replace(batch, listed_from=_NEVER, deleted=True), is_open=False)
 
     def cancel(self, batch: Batch) -> Batch:
         """The caller has seen that the batch has not ended."""

@@ -9,7 +9,7 @@ from aiohttp import BodyPartReader, web
 from msgspec import Struct
 
 from overnight_emulator.dialects.openai.errors import ApiError, from_fault, no_such_file
-from overnight_emulator.dialects.openai.lines import RETENTION_SECONDS, peek_model, too_large
+from overnight_emulator.dialects.openai.lines import MOST_BYTES, RETENTION_SECONDS, peek_model, too_large
 from overnight_emulator.dialects.openai.objects import file_object
 from overnight_emulator.dialects.openai.paging import page, page_size
 from overnight_emulator.faults import Event, text_of
@@ -54,7 +54,7 @@ class FileRoutes:
         part = self._world.store.path(f"{file_id}.part")
         try:
             fields, received = await _receive(request, part)
-            _check_upload(fields, received, self._world.truth.limits.bytes)
+            _check_upload(fields, received, self._world.truth.limits.bytes or MOST_BYTES)
             event = Event("upload", text_of(received.filename, fields["purpose"]), received.sha256, peek_model(part))
 
             async def keep() -> web.Response:

@@ -29,6 +29,8 @@ _UNFINISHED = {
 
 
 RETENTION_SECONDS = 30 * 86_400
+MOST_REQUESTS = 50_000
+MOST_BYTES = 209_715_200
 _PEEKED = 1 << 20
 
 
@@ -63,8 +65,9 @@ class OpenAIRows:
         if file is None or file.purpose != "batch":
             found = "does not exist" if file is None else f"has the purpose '{file.purpose}', not 'batch'"
             return Flaw("invalid_request", f"The input file {batch.input_file_id} {found}.", "file_id")
-        if file.bytes > self._truth.limits.bytes:
-            return Flaw("invalid_request", too_large(file.bytes, self._truth.limits.bytes), "file_id")
+        most = self._truth.limits.bytes or MOST_BYTES
+        if file.bytes > most:
+            return Flaw("invalid_request", too_large(file.bytes, most), "file_id")
         try:
             return self._content(batch, lines)
         except Refused as refused:
@@ -125,7 +128,7 @@ class OpenAIRows:
             seen.add(read.custom_id)
             total += 1
             tokens += self._models.tokens.of(sum(len(turn.text) for turn in turns_of(read.body)), model)
-        limit = self._truth.limits.requests
+        limit = self._truth.limits.requests or MOST_REQUESTS
         if not total:
             raise Refused("empty_file", "The input file contains no requests.")
         if total > limit:

@@ -1,0 +1,55 @@
+"""Anthropic's API: messages, Message Batches and models, under `/anthropic`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from uuid import uuid4
+
+from aiohttp import web
+
+from overnight_emulator.dialects import Dialect
+from overnight_emulator.dialects.anthropic.accounts import check_caller
+from overnight_emulator.dialects.anthropic.batches import BatchRoutes
+from overnight_emulator.dialects.anthropic.errors import ApiError
+from overnight_emulator.dialects.anthropic.lines import AnthropicRows
+from overnight_emulator.dialects.anthropic.live import LiveRoutes
+from overnight_emulator.wire import json_reply
+from overnight_emulator.world import World
+
+_NAME = "anthropic"
+_PREFIX = "/anthropic"
+_REQUEST_ID = "request_id"
+
+
+def _application(world: World) -> web.Application:
+    @web.middleware
+    async def speak(
+        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        request[_REQUEST_ID] = f"req_{uuid4().hex}"
+        try:
+            check_caller(request, world.truth)
+            return await handler(request)
+        except ApiError as error:
+            return json_reply(error.body(request[_REQUEST_ID]), error.status, error.headers)
+        except (web.HTTPNotFound, web.HTTPMethodNotAllowed, web.HTTPRequestEntityTooLarge) as error:
+            unknown = ApiError(error.status, error.reason)
+            return json_reply(unknown.body(request[_REQUEST_ID]), error.status)
+
+    app = web.Application(middlewares=[speak])
+    app.on_response_prepare.append(_sign)
+    app.add_routes(LiveRoutes(world).routes())
+    app.add_routes(BatchRoutes(world, _NAME, _PREFIX).routes())
+    return app
+
+
+async def _sign(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers["request-id"] = request[_REQUEST_ID]
+    response.headers["anthropic-organization-id"] = "org-emulator"
+
+
+def _environment(origin: str) -> Mapping[str, str]:
+    return {"ANTHROPIC_BASE_URL": f"{origin}{_PREFIX}", "ANTHROPIC_API_KEY": "sk-ant-emulator"}
+
+
+ANTHROPIC = Dialect(_NAME, _PREFIX, _application, AnthropicRows, _environment)
