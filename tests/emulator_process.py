@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import signal
-import subprocess
-import sys
 import tempfile
 import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TextIO
+
+from warm_emulators import warm_emulators
 
 PATIENCE_SECONDS = 60
 
@@ -30,7 +32,9 @@ class EmulatorProcess:
         self.truth_file = folder / "truth.yaml"
         self._complaints = folder / "stderr.txt"
         self._arguments = arguments
-        self._process: subprocess.Popen[str] | None = None
+        self._pid: int | None = None
+        self._lifeline = -1
+        self._output: TextIO | None = None
         self.url = ""
         self.write_truth(truth or {})
 
@@ -39,36 +43,32 @@ class EmulatorProcess:
         self.truth_file.write_text(json.dumps(truth, ensure_ascii=False), encoding="utf-8")
 
     def start(self) -> Self:
+        arguments = [
+            "--port=0",
+            f"--truth={self.truth_file}",
+            f"--state={self.state}",
+            "--until-stdin-closes",
+            *self._arguments,
+        ]
+        theirs_in, ours_in = os.pipe()
+        ours_out, theirs_out = os.pipe()
         with self._complaints.open("a") as complaints:
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "overnight_emulator",
-                    "--port=0",
-                    f"--truth={self.truth_file}",
-                    f"--state={self.state}",
-                    "--until-stdin-closes",
-                    *self._arguments,
-                ],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=complaints,
-                text=True,
-            )
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+            self._pid = warm_emulators().start(arguments, theirs_in, theirs_out, complaints.fileno())
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self._lifeline, self._output = ours_in, os.fdopen(ours_out)
+        line = self._output.readline()
         if not line.startswith("listening on "):
-            complaints = self.complaints()
+            complained = self.complaints()
             self.close()
-            raise RuntimeError(f"the emulator did not start: {complaints or line!r}")
+            raise RuntimeError(f"the emulator did not start: {complained or line!r}")
         self.url = line.removeprefix("listening on ").strip()
         return self
 
     @property
     def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
+        assert self._pid is not None
+        return self._pid
 
     @property
     def openai_url(self) -> str:
@@ -126,13 +126,13 @@ class EmulatorProcess:
         self.close()
 
     def _end(self, number: signal.Signals) -> int:
-        process, self._process = self._process, None
-        if process is None:
+        pid, self._pid = self._pid, None
+        if pid is None:
             return 0
-        process.send_signal(number)
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.close()
-        code = process.wait(PATIENCE_SECONDS)
-        process.stdout.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+        os.close(self._lifeline)
+        code = warm_emulators().wait(pid)
+        assert self._output is not None
+        self._output.close()
         return code
