@@ -68,6 +68,11 @@ def test_a_line_is_always_one_line(told):
         ({"state": "intended", "status": None}, "about to be sent"),
         ({"state": "uploaded", "status": None, "message": "queue is full"}, "waits: queue is full"),
         ({"state": "stuck"}, "needs your decision"),
+        ({"state": "unsure"}, "handed over, but the answer was lost; looking for it"),
+        (
+            {"state": "unsure", "possible": ("b1", "b2")},
+            "handed over, but the answer was lost; b1, b2 may be it, which shows when it has ended",
+        ),
         ({"state": "ended", "status": "expired"}, "ended (expired), being fetched"),
         ({"state": "closed", "status": "completed"}, "done"),
     ],

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overnight.core.attempt import Attempt, Creating, Looked, Unknown, Uploaded, Withdrawn, apply
+from overnight.core.attempt import Attempt, Creating, Examined, Looked, Unknown, Uploaded, Withdrawn, apply
 from overnight.core.result import PASSING, UNASKED, Result, failed
 from overnight.engine.decisions import (
     LOOKS,
@@ -24,11 +24,12 @@ from overnight.engine.decisions import (
     learn_limit,
     may_go,
     must_be_cut,
+    past,
     poll_how,
     retry_delay,
     row_fate,
 )
-from overnight.providers import Batch, Counts, CreateAnswer, Limits, Refusal
+from overnight.providers import Batch, Counts, CreateAnswer, Fence, Limits, Refusal
 
 BATCH = Batch(id="batch_1", phase="running", status="validating")
 NO = Refusal(kind="invalid", message="no")
@@ -141,6 +142,79 @@ def test_an_incomplete_listing_proves_nothing(times: list[float]) -> None:
     for at in sorted(times):
         attempt = look(attempt, 100.0 + at, whole=False)
     assert adjudicate(attempt, 20_000.0).verdict == "look"
+
+
+# --- batches without a tag
+
+
+def maybe(attempt: Attempt, at: float, *possible: str, whole: bool = True) -> Attempt:
+    return apply(attempt, Looked(whole, (), possible), at)
+
+
+def test_what_may_be_ours_is_examined_and_what_proves_ours_is_adopted() -> None:
+    attempt = maybe(unsure(), 100.0, "b1", "b2")
+    assert adjudicate(attempt, 100.0).verdict == "examine"
+    attempt = apply(attempt, Examined("b1", ours=False), 200.0)
+    assert (attempt.possible, attempt.strangers) == (("b2",), ("b1",))
+    assert adjudicate(attempt, 200.0).verdict == "examine"
+    proved = adjudicate(apply(attempt, Examined("b2", ours=True), 300.0), 300.0)
+    assert (proved.verdict, proved.batch_id) == ("adopt", "b2")
+
+
+def test_a_strangers_batch_is_asked_once_and_then_the_looks_begin() -> None:
+    attempt = apply(maybe(unsure(), 100.0, "b1"), Examined("b1", ours=False), 90_000.0)
+    assert adjudicate(attempt, 90_000.0).verdict == "look"
+    attempt = maybe(attempt, 90_000.0, "b1")
+    assert attempt.possible == ()
+    assert adjudicate(attempt, 90_000.0).verdict == "withdraw"
+    attempt = apply(attempt, Withdrawn(), 90_000.0)
+    assert adjudicate(attempt, 90_000.0).verdict == "look"
+    assert adjudicate(maybe(attempt, 90_001.0, "b1"), 90_001.0).verdict == "absent"
+
+
+SIGHTS = st.lists(st.tuples(st.booleans(), st.sets(st.sampled_from(["b1", "b2", "b3"]))), max_size=8)
+
+
+@given(sights=SIGHTS, mine=st.sampled_from(["b1", "b2", "b3", None]), step=st.floats(0, 700))
+def test_only_a_proof_adopts_and_nothing_possible_is_ever_absent(
+    sights: list[tuple[bool, set[str]]], mine: str | None, step: float
+) -> None:
+    attempt, now, shown = unsure(), 100.0, set()
+    for whole, seen in sights:
+        attempt, now = maybe(attempt, now, *sorted(seen), whole=whole), now + step
+        shown |= seen
+        verdict = adjudicate(attempt, now).verdict
+        assert (verdict == "examine") == bool(shown - set(attempt.strangers))
+        if verdict == "examine":
+            one = attempt.possible[0]
+            attempt = apply(attempt, Examined(one, ours=one == mine), now)
+            if one == mine:
+                assert adjudicate(attempt, now).batch_id == mine
+                return
+        elif verdict == "withdraw":
+            attempt = apply(attempt, Withdrawn(), now)
+        elif verdict == "absent":
+            assert mine not in shown
+            return
+
+
+def made(batch_id: str, at: float | None) -> Batch:
+    return Batch(id=batch_id, phase="running", status="in_progress", created_at=at)
+
+
+def test_only_what_can_be_younger_than_the_fence_is_past_it() -> None:
+    listing = [made("new", 1000.5), made("twin", 1000.0), made("newest", 1000.0), made("old", 999.0), made("?", None)]
+    assert [b.id for b in past(Fence("newest", 1000.2), listing)] == ["new", "twin", "?"]
+    assert [b.id for b in past(Fence(None, 1300.1), listing)] == ["new", "?"]
+    assert [b.id for b in past(Fence("deleted", 0.0), listing)] == ["new", "twin", "newest", "old", "?"]
+
+
+@given(st.lists(st.floats(0, 5000), max_size=20), st.floats(0, 5000))
+def test_no_batch_made_after_the_fence_is_passed_over(times: list[float], fence: float) -> None:
+    listing = [made(str(n), at) for n, at in enumerate(sorted(times, reverse=True))]
+    older = [b for b in listing if (b.created_at or 0) <= fence]
+    kept = {b.id for b in past(Fence(older[0].id if older else None, fence), listing)}
+    assert {b.id for b in listing if (b.created_at or 0) > fence} <= kept
 
 
 # --- row_fate

@@ -172,10 +172,11 @@ def _batches(count: int) -> str:
 
 
 def undecided_text(run: str, shard: int, candidates: tuple[str, ...]) -> str:
-    """What to type when more than one batch could be a shard's."""
+    """What to type when it is not known which batch is a shard's."""
     found = ", ".join(candidates)
+    count = "a candidate" if len(candidates) == 1 else f"{len(candidates)} candidates"
     return (
-        f"shard {shard} has {len(candidates)} candidates at the provider ({found}). Keep one: "
+        f"shard {shard} has {count} at the provider ({found}). Keep one: "
         f"overnight adopt --shard {run}:{shard} {candidates[0]}   or say that none is ours: "
         f"overnight resolve {run} --shard {shard} --none"
     )

@@ -63,6 +63,9 @@ def batch_words(batch: BatchLine) -> str:
         return f"ended ({one_line(batch.status or 'unknown')}), being fetched"
     if batch.state == "uploaded" and batch.message:
         return f"waits: {one_line(batch.message)}"
+    if batch.state == "unsure" and batch.possible:
+        names = ", ".join(batch.possible)
+        return f"handed over, but the answer was lost; {names} may be it, which shows when it has ended"
     if batch.state == "closed":
         return "done" if batch.message is None else one_line(batch.message)
     return _STATES.get(batch.state, batch.state)

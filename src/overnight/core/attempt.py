@@ -4,6 +4,8 @@
                    ^           |  \\-> unsure -^        \\-> closed (failed at validation)
                    \\-- refused/         \\-> closed (absent), or stuck until the user decides
 
+Where a provider keeps no tag, `unsure` lasts until the batches that may be ours have ended and were examined.
+
 Events are facts in the ledger; the state is whatever they add up to.
 """
 
@@ -62,6 +64,15 @@ class Looked(msgspec.Struct, frozen=True, tag="looked"):
 
     complete: bool
     candidates: tuple[str, ...] = ()
+    # Batches that may be ours or not: their own rows tell, once they have ended.
+    possible: tuple[str, ...] = ()
+
+
+class Examined(msgspec.Struct, frozen=True, tag="examined"):
+    """A batch that might have been ours has ended, and its rows have told whose it is."""
+
+    batch_id: str
+    ours: bool
 
 
 class Withdrawn(msgspec.Struct, frozen=True, tag="withdrawn"):
@@ -114,6 +125,7 @@ AttemptEvent = (
     | Unsent
     | Unknown
     | Looked
+    | Examined
     | Withdrawn
     | Stuck
     | Seen
@@ -156,6 +168,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     # A complete look without a candidate followed the withdrawal. Its order counts, not its time: clocks go back.
     absent_since_withdrawal: bool = False
     candidates: tuple[str, ...] = ()
+    possible: tuple[str, ...] = ()
+    strangers: tuple[str, ...] = ()
     submitted_at: float | None = None
     ended_at: float | None = None
     ended: Ended | None = None
@@ -163,6 +177,11 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[int, ...] = ()
     gone: bool = False
     closed: Closed | None = None
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether nobody knows yet if its create made a batch."""
+        return self.state in ("creating", "unsure")
 
     @property
     def holds_queue_room(self) -> bool:
@@ -180,6 +199,7 @@ LEGAL: dict[type, frozenset[str]] = {
     Unsent: frozenset({"creating"}),
     Unknown: frozenset({"creating"}),
     Looked: frozenset({"unsure"}),
+    Examined: frozenset({"unsure"}),
     Withdrawn: frozenset({"unsure"}),
     Stuck: frozenset({"unsure"}),
     Seen: frozenset({"running"}),
@@ -203,7 +223,7 @@ def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa:
         case Creating(newest, date):
             return change(attempt, state="creating", fence_newest=newest, fence_date=date, submitted_at=at)
         case Accepted(batch_id):
-            return change(attempt, state="running", batch_id=batch_id, message=None, candidates=())
+            return change(attempt, state="running", batch_id=batch_id, message=None, candidates=(), possible=())
         case Refused(message=message, retry_at=retry_at):
             refusals = attempt.refusals + 1
             return change(attempt, state="uploaded", refusals=refusals, retry_at=retry_at, message=message)
@@ -211,11 +231,13 @@ def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa:
             return change(attempt, state="uploaded", retry_at=retry_at, message=message)
         case Unknown(message):
             return change(attempt, state="unsure", unsure_since=at, looks=(), message=message)
-        case Looked(complete, candidates):
-            if not complete or candidates:
-                return change(attempt, candidates=candidates)
-            absent = attempt.withdrawn_at is not None
-            return change(attempt, looks=(*attempt.looks, at), candidates=(), absent_since_withdrawal=absent)
+        case Looked():
+            return _after_look(attempt, event, at)
+        case Examined(batch_id, ours):
+            if ours:
+                return change(attempt, candidates=(batch_id,), possible=())
+            rest = tuple(one for one in attempt.possible if one != batch_id)
+            return change(attempt, possible=rest, strangers=(*attempt.strangers, batch_id))
         case Withdrawn():
             return change(attempt, withdrawn_at=at)
         case Stuck(candidates):
@@ -229,3 +251,14 @@ def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa:
             return change(attempt, state="fetched", files=files, downloads=download, gone=gone)
         case Closed():
             return change(attempt, state="closed", closed=event, message=event.message)
+
+
+def _after_look(attempt: Attempt, look: Looked, at: float) -> Attempt:
+    """A look counts as an absence when it was complete and showed nothing. What was possible once stays so."""
+    seen = dict.fromkeys((*attempt.possible, *look.possible))
+    possible = tuple(one for one in seen if one not in attempt.strangers)
+    after = msgspec.structs.replace(attempt, candidates=look.candidates, possible=possible)
+    if not look.complete or look.candidates or possible:
+        return after
+    absent = attempt.withdrawn_at is not None
+    return msgspec.structs.replace(after, looks=(*attempt.looks, at), absent_since_withdrawal=absent)

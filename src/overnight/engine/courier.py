@@ -16,6 +16,7 @@ from overnight.core.attempt import (
     Closed,
     Creating,
     Ended,
+    Examined,
     Looked,
     Refused,
     Seen,
@@ -33,8 +34,10 @@ from overnight.engine.decisions import (
     adjudicate,
     backoff,
     create_outcome,
+    past,
 )
 from overnight.engine.outbox import input_path, write_input
+from overnight.engine.provenance import carries
 from overnight.engine.rejections import Rejections
 from overnight.engine.scene import Scene
 from overnight.providers._contract import Batch, CreateAnswer, Fence, Intent, Refusal, RefusalKind
@@ -42,6 +45,8 @@ from overnight.providers._contract import Batch, CreateAnswer, Fence, Intent, Re
 # A running batch that the provider no longer knows: asked this often before it is believed.
 _DENIALS = 3
 _LISTING_PAGES = 50
+# While another create of the account is in doubt, look this often whether it still is.
+_DOUBT = 30.0
 
 
 class Courier:
@@ -112,12 +117,20 @@ class Courier:
     async def _create(self) -> None:
         await self._scene.patience.until(self._attempt.retry_at)
         async with self._desk.creating:
+            await self._none_in_doubt()
             fence = await self._desk.patiently(self._desk.provider.newest)
             await self._record(Creating(fence.newest, fence.date))
             self._desk.created()
             file_id = self._attempt.file_id or ""
             answer = await self._desk.provider.create(self._intent(), file_id)
-        await self._conclude(answer)
+            await self._conclude(answer)
+
+    async def _none_in_doubt(self) -> None:
+        """Without tags, lost creates could be taken for one another: one at a time may be in doubt."""
+        while not self._desk.provider.tags and self._scene.in_doubt(self._desk, besides=self._attempt):
+            if self._desk.halted is not None:
+                raise self._desk.halted
+            await self._scene.patience.pause(_DOUBT)
 
     async def _conclude(self, answer: CreateAnswer) -> None:
         outcome = create_outcome(answer)
@@ -170,6 +183,8 @@ class Courier:
                 await self._scene.patience.until(decision.at)
             case "look":
                 await self._look()
+            case "examine":
+                await self._examine()
             case "withdraw":
                 file_id = self._attempt.file_id
                 if file_id is not None:
@@ -184,10 +199,28 @@ class Courier:
         fence = Fence(self._attempt.fence_newest, self._attempt.fence_date)
         provider, intent = self._desk.provider, self._intent()
         seen = await self._desk.patiently(lambda: provider.recent(fence, _LISTING_PAGES))
-        found = tuple(b.id for b in seen.batches if provider.ours(b, intent, self._attempt.file_id) == "yes")
-        await self._record(Looked(seen.complete, tuple(dict.fromkeys(found))))
-        if not seen.complete and not found:
+        told = [(b.id, provider.ours(b, intent, self._attempt.file_id)) for b in seen.batches]
+        found = tuple(dict.fromkeys(batch_id for batch_id, ours in told if ours == "yes"))
+        known = {other.batch_id for other in self._scene.carried.values()}
+        young = {b.id for b in past(fence, seen.batches)} - known
+        possible = tuple(batch_id for batch_id, ours in told if ours == "maybe" and batch_id in young)
+        await self._record(Looked(seen.complete, found, possible))
+        if self._attempt.possible and not found:
+            names = ", ".join(self._attempt.possible)
+            self._scene.say(f"shard {self._attempt.shard}: {names} may be its batch; its rows tell when it has ended")
+        elif not seen.complete and not found:
             await self._scene.patience.pause(30.0)
+
+    async def _examine(self) -> None:
+        """A batch without a tag is known by the custom ids of its rows, and those show when it has ended."""
+        for batch_id in self._attempt.possible:
+            batch = await self._desk.poller.look(batch_id, self._attempt.fence_date)
+            if batch is not None and batch.phase == "running":
+                continue
+            # A batch that somebody has deleted can no longer be collected, whoever made it.
+            ours = batch is not None and await carries(self._desk, batch, self._attempt.token)
+            await self._record(Stuck((batch_id,)) if ours is None else Examined(batch_id, ours))
+            return
 
     # --- waiting and collecting
 

@@ -1,5 +1,6 @@
 """What to do next, decided from facts alone. Nothing here waits, writes or calls anybody."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -7,10 +8,12 @@ import msgspec
 from overnight.core.attempt import Attempt
 from overnight.core.result import PASSING, UNASKED, Result
 from overnight.ledger.answers import Fate
-from overnight.providers._contract import Counts, CreateAnswer, Limits, Refusal
+from overnight.providers._contract import Batch, Counts, CreateAnswer, Fence, Limits, Refusal
 
 # When to look for a batch that may or may not have been made: at once, and until any create has surely arrived.
 LOOKS = (0.0, 30.0, 120.0, 600.0)
+# How far the clocks of one provider may be apart.
+CLOCKS_APART = 300.0
 # A row is asked this many times before it has failed for good.
 TRIES = 4
 # Rows to be asked again wait this long for siblings that are still under way.
@@ -19,7 +22,7 @@ BACKOFF_FIRST = 5.0
 BACKOFF_LONGEST = 600.0
 
 CreateOutcome = Literal["accepted", "refused", "unsent", "unknown"]
-Verdict = Literal["adopt", "wait", "look", "withdraw", "absent", "stuck"]
+Verdict = Literal["adopt", "wait", "look", "examine", "withdraw", "absent", "stuck"]
 # A create refused for these reasons may be sent again as it is.
 TRANSIENT_REFUSALS = frozenset({"throttled", "file_not_ready"})
 # No further create of this account can succeed until somebody does something about it.
@@ -56,12 +59,14 @@ def adjudicate(attempt: Attempt, now: float) -> Adjudication:
     """An attempt whose create may have made a batch: what do the looks so far say?
 
     `attempt.looks` are the times of complete listings without a candidate; `attempt.candidates` are the
-    batches that the newest listing showed as ours.
+    batches that the newest listing showed as ours; `attempt.possible` are those that only their rows can tell apart.
     """
     if len(attempt.candidates) == 1:
         return Adjudication("adopt", attempt.candidates[0])
     if len(attempt.candidates) > 1:
         return Adjudication("stuck")
+    if attempt.possible:
+        return Adjudication("examine")
     since = attempt.unsure_since if attempt.unsure_since is not None else now
     last = max(attempt.looks, default=since - 1.0)
     due = [since + delay for delay in LOOKS if since + delay > last]
@@ -71,6 +76,14 @@ def adjudicate(attempt: Attempt, now: float) -> Adjudication:
         return Adjudication("withdraw")
     # One complete look after the input was deleted: a create that is still under way can only fail now.
     return Adjudication("absent") if attempt.absent_since_withdrawal else Adjudication("look", at=now)
+
+
+def past(fence: Fence, batches: Iterable[Batch]) -> list[Batch]:
+    """The batches that can have been made after the fence. Those of the same moment can."""
+    seen = list(batches)
+    newest = next((batch.created_at for batch in seen if batch.id == fence.newest), None)
+    earliest = max(fence.date - CLOCKS_APART, newest or 0.0)
+    return [b for b in seen if b.id != fence.newest and (b.created_at is None or b.created_at >= earliest)]
 
 
 def row_fate(result: Result, tries: int) -> Fate:

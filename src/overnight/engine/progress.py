@@ -25,6 +25,8 @@ class BatchLine(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     message: str | None
     submitted_at: float | None
+    # Batches at the provider of which only their end will tell whether one is this shard's.
+    possible: tuple[str, ...] = ()
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,4 +152,5 @@ def batch_line(attempt: Attempt, arm: str) -> BatchLine:
         failed=attempt.failed,
         message=attempt.message,
         submitted_at=attempt.submitted_at,
+        possible=attempt.possible,
     )

@@ -159,6 +159,9 @@ class BatchProvider(Protocol):
 
     name: str
     endpoint: Endpoint
+    # Whether a batch carries our token, so that a listing alone tells whose it is. Where it does not, `ours` says
+    # "maybe" at best, and the custom ids of the batch's rows decide when it has ended.
+    tags: bool
 
     # pure
     def limits(self, model: Model) -> Limits: ...
@@ -185,7 +188,10 @@ class BatchProvider(Protocol):
     def ours(self, batch: Batch, intent: Intent, file_id: str | None) -> Ours: ...
 
     # network
-    async def upload(self, intent: Intent) -> str: ...
+    async def upload(self, intent: Intent) -> str:
+        """A reference to the input at the provider; where nothing is uploaded, any word will do."""
+        ...
+
     async def newest(self) -> Fence: ...
     async def create(self, intent: Intent, file_id: str) -> CreateAnswer:
         """Once, on a fresh connection, without a retry. Never raises for what happens on the wire."""

@@ -52,6 +52,7 @@ class OpenAI:
     """OpenAI's batch API at one endpoint."""
 
     name = "openai"
+    tags = True
 
     def __init__(self, endpoint: Endpoint, timeouts: Timeouts | None = None) -> None:
         self.endpoint = endpoint
