@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from overnight.core.errors import Unavailable
 from overnight.providers import Batch, Counts, Fence, Intent, Refusal
+from overnight.providers._listing import reaches
 from overnight.providers._openai_batches import (
     create_refusal,
     metadata_of,
     named,
-    reaches,
     read_batch,
     read_page,
 )

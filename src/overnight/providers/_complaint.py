@@ -13,11 +13,13 @@ NO_CREDIT: frozenset[str] = frozenset(
         "billing_not_active",
         "enforced_spend_limit_reached",
         "BILLING_DISABLED",
+        "billing_error",
     }
 )
-# Google says it in words: the code is that of any full quota.
+# Google and Anthropic say it in words: the code is that of any full quota, or of any invalid request.
 _UNPAID = re.compile(
-    r"prepay\w* credits?|billing account .*(?:not active|disabled|closed)|requires billing", re.IGNORECASE
+    r"credit balance is too low|prepay\w* credits?|billing account .*(?:not active|disabled|closed)|requires billing",
+    re.IGNORECASE,
 )
 _DEAD_KEYS = frozenset({"API_KEY_INVALID", "API_KEY_SERVICE_BLOCKED", "ACCESS_TOKEN_EXPIRED", "UNAUTHENTICATED"})
 LONGEST_MESSAGE = 500
@@ -76,7 +78,11 @@ def complaint_in(decoded: Any, secret: str = "") -> Complaint:
         return Complaint()
     if isinstance(error.get("status"), str):
         return _google_complaint(error, secret)
-    words = {field: error.get(field) for field in ("message", "code", "type", "param")}
+    details = error.get("details")
+    finer = details.get("error_code") if isinstance(details, dict) else None
+    words = {"code": finer} | {
+        field: error.get(field) for field in ("message", "code", "type", "param") if error.get(field)
+    }
     said = {field: scrub(str(word), secret) for field, word in words.items() if word is not None}
     return msgspec.convert(said, Complaint)
 

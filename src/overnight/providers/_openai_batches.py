@@ -7,7 +7,8 @@ import msgspec
 
 from overnight.core.errors import Unavailable
 from overnight.providers._complaint import Complaint, complaint_of, scrub
-from overnight.providers._contract import Batch, Counts, Fence, Intent, Limits, Phase, Refusal, RefusalKind
+from overnight.providers._contract import Batch, Counts, Intent, Limits, Phase, Refusal, RefusalKind
+from overnight.providers._listing import Page
 from overnight.providers._replies import UNSETTLED, Reply
 
 PHASES: dict[str, Phase] = {
@@ -24,8 +25,6 @@ PHASES: dict[str, Phase] = {
 LIMITS = Limits(requests=50_000, bytes=209_715_200, creates_per_hour=2_000, retention_days=30)
 TAG = "overnight"
 _LONGEST_METADATA = 512
-# How far two of the provider's clocks may be apart before a listing is cut short too early.
-_SLACK_SECONDS = 300.0
 
 _LIMIT = re.compile(r"limit:\s*(\d{1,3}(?:[,._' \u00a0\u202f]\d{3})+|\d+)", re.IGNORECASE)
 _TOO_LARGE = re.compile(
@@ -89,13 +88,6 @@ class _Named(msgspec.Struct):
     id: str
 
 
-class Page(msgspec.Struct, frozen=True):
-    """One page of the listing, newest first."""
-
-    batches: tuple[Batch, ...]
-    has_more: bool
-
-
 def read_batch(body: bytes) -> Batch:
     """A batch object. One with an id but otherwise in no known shape is taken to be running."""
     try:
@@ -112,14 +104,15 @@ def named(body: bytes) -> str:
         raise Unavailable("openai: the answer is not in OpenAI's format (is the base URL right?)") from None
 
 
-def read_page(body: bytes) -> Page:
+def read_page(body: bytes, date: float | None = None) -> Page:
     try:
         page = msgspec.json.decode(body, type=_Page)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise Unavailable("openai: the listing is not in OpenAI's format (is the base URL right?)") from None
     # A listing proves absence, so its end must be said, or shown by a page with nothing on it.
     more = page.has_more if page.has_more is not None else bool(page.data)
-    return Page(tuple(read_batch(bytes(one)) for one in page.data), more)
+    batches = tuple(read_batch(bytes(one)) for one in page.data)
+    return Page(batches, more, batches[-1].id if batches else None, date)
 
 
 def _batch(found: _Batch) -> Batch:
@@ -197,22 +190,3 @@ def metadata_of(intent: Intent) -> dict[str, str]:
     """What a batch carries so that it can be found again, and recognised by a person."""
     tags = {TAG: intent.token, "run": intent.run, "description": intent.description or ""}
     return {key: value[:_LONGEST_METADATA] for key, value in tags.items() if value}
-
-
-def reaches(fence: Fence, batches: tuple[Batch, ...]) -> bool:
-    """Whether a listing, newest first, goes back past everything that the fence shows to be older.
-
-    The batch at the fence is not enough by itself: times are whole seconds, and one created in the same
-    second may be listed after it.
-    """
-    newest_seen_at: float | None = None
-    passed = False
-    for batch in batches:
-        at = batch.created_at
-        if at is not None and at < fence.date - _SLACK_SECONDS:
-            return True
-        if passed and (at is None or newest_seen_at is None or at < newest_seen_at):
-            return True
-        if batch.id == fence.newest:
-            passed, newest_seen_at = True, at
-    return False

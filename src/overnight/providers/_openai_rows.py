@@ -5,16 +5,14 @@ path, which gives up only what it must: half a character in an answer, or a usag
 not cost an answer that was paid for.
 """
 
-import json
 from typing import Annotated, Any
 
 import msgspec
 
 from overnight.core.result import Cause, Line, Outcome, Result, Usage, failed
 from overnight.providers._complaint import NO_CREDIT, scrub
+from overnight.providers._mending import UNREADABLE, patient_json, readable_id, whole
 
-_UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 # What an error code means, wherever it is found: in a row's own error, an HTTP body, a failed response.
@@ -135,7 +133,7 @@ def decode(line: bytes) -> Line:
     """Total: never raises, and never names a custom id that the line does not have."""
     try:
         row = _rows.decode(line)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         return _patiently(line, str(error))
     if not row.custom_id:
         return Line(None, None, "the line has no custom_id")
@@ -273,17 +271,16 @@ def _detail(error: _Error | None, code: str, status: int) -> str:
 
 
 def _patiently(line: bytes, problem: str) -> Line:
-    """The second reading. Bytes that are no text survive as surrogates, so that they can be told apart."""
     try:
-        found = json.loads(line.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "surrogateescape"))
-    except _UNREADABLE:
+        found = patient_json(line)
+    except UNREADABLE:
         return Line(None, None, f"not a line of JSON: {problem}"[:200])
-    custom_id = found.get("custom_id") if isinstance(found, dict) else None
-    if not isinstance(custom_id, str) or not custom_id or _mended(custom_id) != custom_id:
+    custom_id = readable_id(found.get("custom_id")) if isinstance(found, dict) else None
+    if custom_id is None:
         return Line(None, None, "the line has no readable custom_id")
     try:
-        row = _typed(_whole(found))
-    except _UNREADABLE as error:
+        row = _typed(whole(found))
+    except UNREADABLE as error:
         return Line(custom_id, failed("unreadable", scrub(str(error)), _usage_alone(found)))
     return Line(custom_id, _result(row))
 
@@ -306,20 +303,5 @@ def _usage_alone(found: dict[str, Any]) -> Usage:
     """The tokens of an answer that cannot be read: they are paid for all the same."""
     try:
         return _usage(msgspec.convert(_body(found).get("usage"), _Usage))
-    except _UNREADABLE:
+    except UNREADABLE:
         return Usage()
-
-
-def _whole(value: Any) -> Any:
-    """A copy in which half characters are replaced, at any depth."""
-    if isinstance(value, str):
-        return _mended(value)
-    if isinstance(value, list):
-        return [_whole(part) for part in value]
-    if isinstance(value, dict):
-        return {_mended(key): _whole(part) for key, part in value.items()}
-    return value
-
-
-def _mended(text: str) -> str:
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from datetime import date
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import msgspec
 
 from overnight.core.ask import Ask, Model
-from overnight.core.errors import Gone, ProviderError, StudyError, Unauthorized, Unavailable
+from overnight.core.errors import Gone, ProviderError, StudyError, Unavailable
 from overnight.core.result import Line
 from overnight.providers import _openai_body, _openai_rows
 from overnight.providers._contract import (
@@ -22,18 +22,19 @@ from overnight.providers._contract import (
     Sightings,
     Vendor,
 )
+from overnight.providers._listing import Page, back_to, fence_of
 from overnight.providers._openai_batches import (
     LIMITS,
     create_refusal,
     metadata_of,
     named,
-    reaches,
     read_batch,
     read_page,
 )
 from overnight.providers._openai_families import api_of, notices
 from overnight.providers._openai_guide import guide
 from overnight.providers._openai_problems import problems
+from overnight.providers._surroundings import address_parts, found_key
 from overnight.providers._wire import Timeouts, Wire
 
 __all__ = ["OpenAI", "OpenAIVendor", "notices", "provider"]
@@ -102,12 +103,8 @@ class OpenAI:
         return file_id
 
     async def newest(self) -> Fence:
-        reply = await self._wire.ask("list", "GET", "/batches", query={"limit": "1"})
-        batches = read_page(reply.body).batches
-        newest = batches[0] if batches else None
-        # Without the server's clock any older time will do: the listing then reaches back further.
-        earliest = (newest.created_at if newest else None) or 0.0
-        return Fence(newest.id if newest else None, reply.date if reply.date is not None else earliest)
+        page = await self._page("1")
+        return fence_of(page.batches[0] if page.batches else None, page.date)
 
     async def create(self, intent: Intent, file_id: str) -> CreateAnswer:
         body = msgspec.json.encode(
@@ -135,25 +132,12 @@ class OpenAI:
             return CreateAnswer(sent=True, status=reply.status, problem=str(error))
 
     async def recent(self, fence: Fence, pages: int) -> Sightings:
-        seen: dict[str, Batch] = {}
-        began: float | None = None
-        query = {"limit": _PAGE}
-        for number in range(pages):
-            try:
-                reply = await self._wire.ask("list", "GET", "/batches", query=query)
-                page = read_page(reply.body)
-            except ProviderError:
-                if number == 0:
-                    raise
-                break
-            began = reply.date if number == 0 else began
-            seen |= {batch.id: batch for batch in page.batches}
-            if not page.has_more or reaches(fence, tuple(seen.values())):
-                return Sightings(tuple(seen.values()), complete=True, date=began)
-            if not page.batches:
-                break
-            query = {"limit": _PAGE, "after": page.batches[-1].id}
-        return Sightings(tuple(seen.values()), complete=False, date=began)
+        return await back_to(fence, pages, lambda cursor: self._page(_PAGE, cursor))
+
+    async def _page(self, limit: str, after: str | None = None) -> Page:
+        query = {"limit": limit} if after is None else {"limit": limit, "after": after}
+        reply = await self._wire.ask("list", "GET", "/batches", query=query)
+        return read_page(reply.body, reply.date)
 
     async def retrieve(self, batch_id: str) -> Batch | None:
         reply = await self._wire.ask("retrieve", "GET", f"/batches/{_safe(batch_id)}", also=(404,))
@@ -204,14 +188,7 @@ class OpenAIVendor:
     def endpoint(self, environ: Mapping[str, str], model: Model | None) -> Endpoint:
         own_key = model is not None and model.key is not None
         variable = model.key if model is not None and model.key is not None else self.key_variable
-        key = environ.get(variable, "").strip()
-        if not key:
-            raise Unauthorized(
-                f"{variable} is not set: put the OpenAI key there or into a .env file "
-                f"(`--emulate` rehearses without one)"
-            )
-        if not (key.isascii() and key.isprintable() and " " not in key):
-            raise Unauthorized(f"{variable} holds characters that no key has (a space, a quote, a line break?)")
+        key = found_key(environ, variable, "OpenAI")
         base_url = (model.base_url if model is not None else None) or environ.get(self.base_url_variable)
         return Endpoint(
             base_url=_checked_url(base_url or self.default_base_url, self.base_url_variable),
@@ -236,19 +213,10 @@ provider: Vendor = OpenAIVendor()
 
 def _checked_url(address: str, variable: str) -> str:
     where = f"{variable} or base_url"
-    try:
-        parts = urlsplit(address.strip())
-        host, userinfo = parts.hostname, parts.username
-        parts.port  # noqa: B018 - raises when it is no number
-    except ValueError:
-        raise StudyError(f"{where}: '{address}' is not an address; wanted https://host/v1") from None
-    if userinfo is not None:
-        raise StudyError(f"{where}: a user name or password in an address ends up in logs; leave it out")
-    if parts.scheme not in ("http", "https") or not host:
-        raise StudyError(f"{where}: '{address}' is not an address; wanted https://host/v1")
+    parts = address_parts(address, where, "https://host/v1")
     if not parts.path.strip("/") or parts.query or parts.fragment:
         # Gateways have paths of their own, but none does without one.
-        raise StudyError(f"{where}: '{address}' must include the path of the API, as in https://{host}/v1")
+        raise StudyError(f"{where}: '{address}' must include the path of the API, as in https://{parts.hostname}/v1")
     return address.strip().rstrip("/")
 
 

@@ -1,0 +1,33 @@
+"""What a vendor reads from its variables: the key and the address, checked before anything is sent."""
+
+from collections.abc import Mapping
+from urllib.parse import SplitResult, urlsplit
+
+from overnight.core.errors import StudyError, Unauthorized
+
+
+def found_key(environ: Mapping[str, str], variable: str, title: str) -> str:
+    """The key in this variable; the vendor's title is for the words when there is none."""
+    key = environ.get(variable, "").strip()
+    if not key:
+        raise Unauthorized(
+            f"{variable} is not set: put the {title} key there or into a .env file (`--emulate` rehearses without one)"
+        )
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise Unauthorized(f"{variable} holds characters that no key has (a space, a quote, a line break?)")
+    return key
+
+
+def address_parts(address: str, where: str, wanted: str) -> SplitResult:
+    """The parts of an address that can be called; `where` names the setting it is from."""
+    try:
+        parts = urlsplit(address.strip())
+        host, userinfo = parts.hostname, parts.username
+        parts.port  # noqa: B018 - raises when it is no number
+    except ValueError:
+        raise StudyError(f"{where}: '{address}' is not an address; wanted {wanted}") from None
+    if userinfo is not None:
+        raise StudyError(f"{where}: a user name or password in an address ends up in logs; leave it out")
+    if parts.scheme not in ("http", "https") or not host:
+        raise StudyError(f"{where}: '{address}' is not an address; wanted {wanted}")
+    return parts
