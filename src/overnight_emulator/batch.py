@@ -79,6 +79,12 @@ class Batch(msgspec.Struct, frozen=True):
     window_seconds: float = WINDOW_SECONDS
     gives_partial: bool = True
     deleted: bool = False
+    input_dialect: str | None = None
+
+    @property
+    def reads_from(self) -> str:
+        """The dialect whose file its input is."""
+        return self.input_dialect or self.dialect
 
     @property
     def expires_at(self) -> float:

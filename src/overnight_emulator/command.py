@@ -105,7 +105,8 @@ async def _serve(truth: Truth, folder: Path, options: argparse.Namespace) -> Non
         loop.add_signal_handler(number, stopped.set)
     if options.until_stdin_closes:
         _when_stdin_closes(lambda: loop.call_soon_threadsafe(stopped.set))
-    world = World(truth, folder, {dialect.name: dialect.rows(truth) for dialect in DIALECTS})
+    formats = {dialect.name: dialect.rows(truth) for dialect in DIALECTS if dialect.rows is not None}
+    world = World(truth, folder, formats)
     runner = web.AppRunner(application(world, DIALECTS), access_log=None, shutdown_timeout=_STOPPING_SECONDS)
     await runner.setup()
     try:

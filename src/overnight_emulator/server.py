@@ -20,7 +20,7 @@ _KEY_HEADERS = ("Authorization", "x-api-key", "x-goog-api-key")
 
 
 def application(world: World, dialects: tuple[Dialect, ...]) -> web.Application:
-    prefixes = [dialect.prefix for dialect in dialects]
+    prefixes = [prefix for dialect in dialects for prefix in dialect.prefixes]
 
     @web.middleware
     async def record(
@@ -57,7 +57,8 @@ def application(world: World, dialects: tuple[Dialect, ...]) -> web.Application:
     app.on_cleanup.append(stop)
     app.add_routes(control_routes(world))
     for dialect in dialects:
-        app.add_subapp(dialect.prefix, dialect.application(world))
+        for prefix in dialect.prefixes:
+            app.add_subapp(prefix, dialect.application(world))
     return app
 
 

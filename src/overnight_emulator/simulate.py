@@ -10,24 +10,44 @@ import msgspec
 
 from overnight_emulator.answering import Answer, Models, Prompt
 from overnight_emulator.dialects.anthropic.prompts import message_prompt
-from overnight_emulator.dialects.openai.prompts import read_prompt
+from overnight_emulator.dialects.google.generating import digest_of
+from overnight_emulator.dialects.google.prompts import read_prompt as google_prompt
+from overnight_emulator.dialects.google.spelling import camel
+from overnight_emulator.dialects.openai.prompts import read_prompt as openai_prompt
 from overnight_emulator.rows import canonical
 from overnight_emulator.truth import Truth
 
 
-def expected(seed: int, body: Mapping[str, Any], truth: Truth | None = None, dialect: str = "openai") -> Answer:
-    """The answer to a request's body, as the dialect's vendor has it, under a truth with another seed."""
+def expected(
+    seed: int, body: Mapping[str, Any], truth: Truth | None = None, dialect: str = "openai", model: str = ""
+) -> Answer:
+    """The answer to a request's body, as the dialect's vendor has it, under a truth with another seed.
+
+    `model` is for vendors that are told it elsewhere than in the body.
+    """
     models = Models(msgspec.structs.replace(truth or Truth(), seed=seed))
-    return models.answer(_READERS[dialect](dict(body)))
+    return models.answer(_READERS[dialect](dict(body), model))
 
 
-def expected_answer(seed: int, body: Mapping[str, Any], truth: Truth | None = None, dialect: str = "openai") -> str:
+def expected_answer(
+    seed: int, body: Mapping[str, Any], truth: Truth | None = None, dialect: str = "openai", model: str = ""
+) -> str:
     """The text of that answer."""
-    return expected(seed, body, truth, dialect).text
+    return expected(seed, body, truth, dialect, model).text
 
 
-def _message(params: dict[str, Any]) -> Prompt:
+def _message(params: dict[str, Any], _: str) -> Prompt:
     return message_prompt(params, sha256(canonical(params)).digest())
 
 
-_READERS: dict[str, Callable[[dict[str, Any]], Prompt]] = {"openai": read_prompt, "anthropic": _message}
+def _content(body: dict[str, Any], model: str) -> Prompt:
+    whole = {**camel(body), "model": model}
+    return google_prompt(model, whole, digest_of(whole))
+
+
+_READERS: dict[str, Callable[[dict[str, Any], str], Prompt]] = {
+    "anthropic": _message,
+    "gemini": _content,
+    "openai": lambda body, _: openai_prompt(body),
+    "vertex": _content,
+}

@@ -46,6 +46,7 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
     created_at: float
     expires_at: float | None
     batch_id: str | None = None
+    details: dict[str, Any] = {}
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -109,6 +110,9 @@ class Store:
     def set_fact(self, name: str, value: Any) -> None:
         self._do("insert or replace into fact values (?, ?)", name, msgspec.json.encode(value))
 
+    def forget_fact(self, name: str) -> None:
+        self._do("delete from fact where name = ?", name)
+
     def latest_moment(self) -> float | None:
         """The latest virtual time that a reply can have shown."""
         rows = self._all("select max(at) from call")
@@ -119,8 +123,10 @@ class Store:
     # files
 
     def add_file(self, file: StoredFile) -> None:
+        """In place of one that has its id."""
         self._do(
-            "insert into file (id, dialect, purpose, created_at, expires_at, record) values (?, ?, ?, ?, ?, ?)",
+            "insert or replace into file (id, dialect, purpose, created_at, expires_at, record)"
+            " values (?, ?, ?, ?, ?, ?)",
             file.id,
             file.dialect,
             file.purpose,

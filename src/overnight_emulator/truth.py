@@ -40,6 +40,15 @@ class Limits(msgspec.Struct, frozen=True):
     bytes: Whole = 0
     enqueued_tokens: dict[str, Whole] = msgspec.field(default_factory=dict)
     creates_per_hour: Whole = 2_000
+    shard_rows: Annotated[int, msgspec.Meta(ge=1)] = 10_000
+
+
+class Buckets(msgspec.Struct, frozen=True):
+    """Patterns of bucket names: those that do not exist, and those that a caller or the service may not use."""
+
+    missing: tuple[str, ...] = ()
+    refuse: tuple[str, ...] = ()
+    refuse_service: tuple[str, ...] = ()
 
 
 class Answers(msgspec.Struct, frozen=True):
@@ -74,6 +83,7 @@ class Truth(msgspec.Struct, frozen=True):
     models: Models = Models()
     keys: Keys = Keys()
     limits: Limits = Limits()
+    buckets: Buckets = Buckets()
     answers: Answers = Answers()
     qualities: dict[str, float] = msgspec.field(default_factory=dict)
     judge: Judge = Judge()

@@ -72,7 +72,7 @@ class Works:
     async def examine(self, batch: Batch) -> Content | Flaw:
         """What validation will find in a batch that is yet to be added: some providers say so at once."""
         rows = self._formats[batch.dialect]
-        file = self._store.file(batch.dialect, batch.input_file_id, self._clock.now())
+        file = self._store.file(batch.reads_from, batch.input_file_id, self._clock.now())
         found: Content | Flaw = await self._in_thread(self._validating, lambda: self._validate(rows, batch, file))
         self.settle()
         if isinstance(found, Content):
@@ -93,8 +93,12 @@ class Works:
         return self._store.listed_batches(dialect, self._clock.now(), limit, after, before)
 
     def hide(self, batch: Batch) -> None:
-        """Of a batch that has ended: its record stays for the log, but nobody is shown it any more."""
-        self._store.save_batch(replace(batch, listed_from=_NEVER, deleted=True), is_open=False)
+        """Its record stays for the log, but nobody is shown it any more; what runs of it runs on."""
+        gone = replace(batch, listed_from=_NEVER, deleted=True)
+        if batch.id in self._open:
+            self._save(gone)
+        else:
+            self._store.save_batch(gone, is_open=False)
 
     def cancel(self, batch: Batch) -> Batch:
         """The caller has seen that the batch has not ended."""
@@ -192,7 +196,7 @@ class Works:
 
     async def _check(self, batch: Batch) -> None:
         rows = self._formats[batch.dialect]
-        file = self._store.file(batch.dialect, batch.input_file_id, self._clock.now())
+        file = self._store.file(batch.reads_from, batch.input_file_id, self._clock.now())
         found = await self._in_thread(self._validating, lambda: self._validate(rows, batch, file))
         digest = file.sha256 if file is not None else ""
         low, high = self._truth.latency.batch

@@ -20,6 +20,13 @@ class Dialect(Struct, frozen=True):
     name: str
     prefix: str
     application: Callable[[World], web.Application]
-    rows: Callable[[Truth], RowFormat]
+    rows: Callable[[Truth], RowFormat] | None
+    """None where there are no batches."""
     environment: Callable[[str], Mapping[str, str]]
     """Given the emulator's origin, the variables that the provider's SDK reads."""
+    more_prefixes: tuple[str, ...] = ()
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """Everywhere that the same routes are."""
+        return (self.prefix, *self.more_prefixes)

@@ -1,0 +1,1 @@
+"""What Google's dialects share: errors, names in both spellings, and `generateContent`."""
