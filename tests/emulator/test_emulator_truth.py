@@ -8,7 +8,7 @@ import yaml
 
 from overnight_emulator.faults import KINDS, Fault
 from overnight_emulator.patterns import value_for
-from overnight_emulator.truth import Judge, Latency, Truth
+from overnight_emulator.truth import Buckets, Judge, Latency, Truth
 from overnight_emulator.truth_file import TruthError, load_truth, read_faults, read_truth
 
 WHOLE = r"""
@@ -19,6 +19,7 @@ tokens_per_character: {default: 0.25, "gpt-4.1*": 0.3}
 models: {unknown: ["gpt-0*", "*-typo"]}
 keys: {refuse: [sk-dead], no_credit: [sk-poor], hard_limit: [sk-capped]}
 limits: {requests: 50000, bytes: 209715200, enqueued_tokens: {"gpt-4.1": 200000}, creates_per_hour: 2000}
+buckets: {missing: [nowhere], refuse: ["locked-*"], refuse_service: [sealed]}
 answers: {refused: 0.01, truncated: 0.01, filtered: 0.0}
 qualities: {"some planted text": 1.3}
 judge: {noise: 0.5, position_bias: 0.2, tie: 0.0}
@@ -43,6 +44,7 @@ def test_every_key_is_read(tmp_path):
     assert (truth.seed, truth.time_scale) == (7, 600)
     assert truth.latency == Latency((300, 1800), (0.2, 1.5))
     assert truth.judge == Judge(0.5, 0.2, 0.0)
+    assert truth.buckets == Buckets(("nowhere",), ("locked-*",), ("sealed",))
     assert truth.compliance["gpt-5*"] == {"on weapons": 0.99, "default": 0.7}
     assert truth.faults[0] == Fault("upload", "status", status=500, times=1)
     assert truth.faults[1].status == "finalizing"
