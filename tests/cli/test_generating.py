@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from overnight.cli import main
-from overnight.cli.generating import _run_name
+from overnight.cli.asking import run_name
 
 
 def test_a_study_from_flags(study: Path, capsys: pytest.CaptureFixture[str]):
@@ -59,4 +59,4 @@ def test_what_is_refused(flags: list[str], expected: str, capsys: pytest.Capture
     [("fruit.csv", "generate-fruit"), ("my texts/", "generate-my-texts"), ("ß.csv", "generate-items")],
 )
 def test_the_run_is_named_after_its_items(items: str, name: str):
-    assert _run_name(Path(items)) == name
+    assert run_name("generate", Path(items)) == name

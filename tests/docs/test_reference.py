@@ -9,7 +9,7 @@ from typing import get_args
 from overnight.core.result import PASSING, UNASKED, Cause
 from overnight.engine.decisions import TRIES
 from overnight.settings import VARIABLES
-from overnight.tables import attempts, costs, results
+from overnight.tables import attempts, costs, rankings, results, verdicts
 from overnight.tasks.generate import Generate
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -37,6 +37,12 @@ def test_every_column_is_documented() -> None:
     page = (DOCS / "results.md").read_text()
     for name in (*results.COLUMNS, *attempts.COLUMNS, *costs.COLUMNS, *Generate.columns):
         assert f"`{name}`" in page, name
+
+
+def test_every_column_of_judged_pairs_is_documented() -> None:
+    page = (DOCS / "pairwise.md").read_text()
+    for table in (verdicts, rankings):
+        assert f"`{', '.join(table.COLUMNS)}`" in page
 
 
 def test_the_glossary_has_the_nouns() -> None:

@@ -163,7 +163,7 @@ def test_the_rows_of_nobody():
 
 
 def test_an_unknown_task_is_offered_the_nearest():
-    wanted = "study: stages[0].task: unknown task 'generat'; did you mean 'generate'? (known: generate)"
+    wanted = "study: stages[0].task: unknown task 'generat'; did you mean 'generate'? (known: compare, generate)"
     assert complaint(lambda: staged(changed(ANSWERS, task="generat")), UnknownName) == wanted
 
 
@@ -189,6 +189,13 @@ GIVEN = {
     "messages": "chat",
     "system": "x",
     "turns": ["y"],
+    "text": "text",
+    "trait": "organization",
+    "pairs": {"reverse": 1.0},
+    "ties": True,
+    "explanation": True,
+    "confidence": True,
+    "tags": ["<B>", "</B>"],
     "grid": {},
     "replicates": 2,
     "seed": 2,

@@ -12,13 +12,17 @@ from overnight.study import (
     Grid,
     GridRule,
     ModelEntry,
+    PairsEntry,
     PollSettings,
     Study,
     TemplateEntry,
+    TraitEntry,
     resolve,
 )
 from overnight.study.document import parse_document
 from overnight.study.stage import StageSettings
+from overnight.tasks._prompt_files import prompt_names
+from overnight.tasks.compare import Compare
 from overnight.tasks.generate import Generate
 from study.writing import complaint
 
@@ -30,8 +34,9 @@ BASE = {"name": "example", "task": "generate", "items": "essays.csv", "prompt": 
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "essays.csv").write_text("ID,text,age\nS01,One essay.,9\n")
+    (tmp_path / "essays.csv").write_text("ID,text,age\nS01,One essay.,9\nS02,Another.,8\n")
     (tmp_path / "mine.txt").write_text("Grade: {text}")
+    (tmp_path / "pairs.csv").write_text("ID1,ID2\nS01,S02\n")
     (tmp_path / "chats.jsonl").write_text('{"ID": "a", "chat": [{"role": "user", "content": "hello"}]}\n')
     return tmp_path
 
@@ -44,7 +49,10 @@ def test_every_key_is_explained(struct):
         assert f"`{field}`" in PAGE, field
 
 
-@pytest.mark.parametrize(("prefix", "struct"), [("batch", BatchSettings), ("poll", PollSettings), ("budget", Budget)])
+@pytest.mark.parametrize(
+    ("prefix", "struct"),
+    [("batch", BatchSettings), ("poll", PollSettings), ("budget", Budget), ("pairs", PairsEntry)],
+)
 def test_every_inner_key_is_explained(prefix, struct):
     for field in struct.__struct_fields__:
         assert f"`{prefix}.{field}`" in PAGE, field
@@ -57,9 +65,17 @@ def test_all_that_is_handed_on_is_explained(name):
 
 
 def test_templates_and_columns_are_explained():
-    assert "`{" + ", ".join(TemplateEntry.__struct_fields__) + "}`" in PAGE
-    for column in Generate.columns:
-        assert f"| `{column}` |" in PAGE
+    for entry in (TemplateEntry, TraitEntry):
+        assert "`{" + ", ".join(entry.__struct_fields__) + "}`" in PAGE
+    for task in (Generate, Compare):
+        section = PAGE.partition(f"## The task `{task.name}`")[2]
+        for column in task.columns:
+            assert re.search(rf"^\| (`\w+`, )*`{column}`(, `\w+`)* \|", section, re.MULTILINE), column
+
+
+@pytest.mark.parametrize("name", [*prompt_names("compare"), *prompt_names("traits")])
+def test_all_that_ships_is_named(name):
+    assert f"`{name}`" in PAGE
 
 
 @pytest.mark.parametrize("example", YAML, ids=[example.split("\n")[0] for example in YAML])

@@ -186,7 +186,7 @@ def test_a_value_that_holds_itself_is_said():
 
 
 def test_an_unknown_task_is_offered_the_nearest():
-    wanted = "study: task: unknown task 'generat'; did you mean 'generate'? (known: generate)"
+    wanted = "study: task: unknown task 'generat'; did you mean 'generate'? (known: compare, generate)"
     assert complaint(lambda: a_study(task="generat"), UnknownName) == wanted
 
 

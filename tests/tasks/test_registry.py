@@ -17,9 +17,9 @@ def test_tasks_go_by_file_name():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("generat", "unknown task 'generat'; did you mean 'generate'? (known: generate)"),
-        ("compare", "unknown task 'compare' (known: generate)"),
-        ("_contract", "unknown task '_contract' (known: generate)"),
+        ("generat", "unknown task 'generat'; did you mean 'generate'? (known: compare, generate)"),
+        ("judge", "unknown task 'judge' (known: compare, generate)"),
+        ("_contract", "unknown task '_contract' (known: compare, generate)"),
     ],
 )
 def test_what_is_no_task_is_said(name, message):
@@ -39,7 +39,7 @@ def test_every_task_can_be_opened_again():
 def test_what_cannot_be_opened_is_said():
     with pytest.raises(UnknownName) as caught:
         open_task("generat", [], {})
-    assert str(caught.value) == "unknown task 'generat'; did you mean 'generate'? (known: generate, ready)"
+    assert str(caught.value) == "unknown task 'generat'; did you mean 'generate'? (known: compare, generate, ready)"
 
 
 class Adaptive:

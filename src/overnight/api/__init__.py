@@ -3,6 +3,7 @@
 from overnight.api.adopting import adopt
 from overnight.api.cancelling import cancel, resolve_shard
 from overnight.api.costs import costs
+from overnight.api.judgements import judgements
 from overnight.api.keys import KeyStatus, keys
 from overnight.api.planning import ArmPlan, Plan, plan
 from overnight.api.running import resume, run, submit
@@ -23,6 +24,7 @@ __all__ = [
     "audit_log",
     "cancel",
     "costs",
+    "judgements",
     "keys",
     "plan",
     "rebuild",

@@ -1,6 +1,7 @@
 """`results` and `rebuild`: a run's rows, now or read again from its raw files."""
 
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
@@ -16,6 +17,7 @@ from overnight.settings import settings
 from overnight.tables.rereading import reread
 
 WRITERS = (".parquet", ".csv", ".jsonl")
+Table = Literal["results", "verdicts", "rankings"]
 
 
 def results(
@@ -24,25 +26,45 @@ def results(
     output: str | Path | None = None,
     failed: bool = False,
     stage: str | None = None,
+    table: Table = "results",
     emulate: bool | None = None,
     runs: str | Path | None = None,
 ) -> pl.DataFrame:
-    """The run's rows; `failed` keeps those without an answer and adds why. `output` also writes them."""
+    """The run's rows; `failed` keeps those without an answer and adds why. `output` also writes them.
+
+    `table` is `verdicts` for what judges said of pairs, `rankings` for the order it comes to.
+    """
     folder = run_folder(run, settings(runs=runs, emulate=emulate))
-    table = folder.tables / "results.parquet"
-    if not table.exists():
-        message = f"run '{folder.name}' has no tables yet: overnight rebuild {folder.name}"
+    if failed and table != "results":
+        message = f"--failed goes with the table of results, not with {table}"
         raise StudyError(message)
-    frame = pl.scan_parquet(table)
+    file = _table_file(folder, table)
+    frame = pl.scan_parquet(file)
     if stage is not None:
         frame = frame.filter(pl.col("stage") == stage)
-        _check_stage(table, stage)
+        _check_stage(file, stage)
     if failed:
         frame = _with_reasons(frame.filter(pl.col("status") == "failed"), folder)
     found = frame.collect()
     if output is not None:
         write_frame(found, Path(output))
     return found
+
+
+def _table_file(folder: RunFolder, table: Table) -> Path:
+    file = folder.tables / f"{table}.parquet"
+    if file.exists():
+        return file
+    if not (folder.tables / "results.parquet").exists():
+        message = f"run '{folder.name}' has no tables yet: overnight rebuild {folder.name}"
+    elif table == "rankings" and (folder.tables / "verdicts.parquet").exists():
+        message = (
+            f"run '{folder.name}' has no ranking: it needs a readable verdict, and pip install 'overnight[rank]'; "
+            f"then overnight rebuild {folder.name}"
+        )
+    else:
+        message = f"run '{folder.name}' has no {table}: none of its stages compares anything"
+    raise StudyError(message)
 
 
 def _check_stage(table: Path, stage: str) -> None:

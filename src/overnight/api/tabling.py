@@ -11,7 +11,9 @@ from overnight.ledger.identity import arms, stages
 from overnight.providers import Endpoint, vendor
 from overnight.tables.attempts import write_attempts
 from overnight.tables.costs import write_costs
+from overnight.tables.rankings import write_rankings
 from overnight.tables.results import Decode, ResultsTable
+from overnight.tables.verdicts import write_verdicts
 from overnight.tasks import open_task
 from overnight.tasks._contract import Rounds, Task
 
@@ -32,7 +34,10 @@ def write_tables(db: sqlite3.Connection, folder: RunFolder, tasks: Mapping[str, 
         or open_task(row.task, [arm for arm in known if arm.stage == row.name], msgspec.json.decode(row.spec))
         for row in stages(db)
     }
-    rows = ResultsTable(db, folder, opened, decoders(known)).write(folder.tables / "results.parquet")
+    results, verdicts = folder.tables / "results.parquet", folder.tables / "verdicts.parquet"
+    rows = ResultsTable(db, folder, opened, decoders(known)).write(results)
+    if write_verdicts(results, verdicts):
+        write_rankings(verdicts, folder.tables / "rankings.parquet")
     write_attempts(db, folder.tables / "attempts.parquet")
     write_costs(db, folder.tables / "costs.parquet")
     return rows

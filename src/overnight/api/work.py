@@ -64,6 +64,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """The rows so far, as a polars frame."""
         return pl.read_parquet(self.path / "tables" / "results.parquet")
 
+    def verdicts(self) -> pl.DataFrame:
+        """What judges said of pairs so far; FileNotFoundError for a run that judges none."""
+        return pl.read_parquet(self.path / "tables" / "verdicts.parquet")
+
+    def rankings(self) -> pl.DataFrame:
+        """The order that the verdicts come to; it needs the extra `rank`."""
+        return pl.read_parquet(self.path / "tables" / "rankings.parquet")
+
 
 def connector(settings: Settings, emulated: str | None) -> Connect:
     """How providers are reached in this pass."""

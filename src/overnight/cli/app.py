@@ -12,7 +12,7 @@ from typing import Any
 from cyclopts import App, Group, Parameter
 
 from overnight import __version__
-from overnight.cli import deciding, emulating, generating, looking, planning, sending, verifying
+from overnight.cli import comparing, deciding, emulating, generating, looking, planning, sending, verifying
 from overnight.cli.help_page import HelpPage
 
 _ABOUT = """\
@@ -46,7 +46,7 @@ _USAGES = {
 Verb = Callable[..., int]
 
 _VERBS: tuple[tuple[Group, tuple[Verb, ...]], ...] = (
-    (RUN, (sending.run, planning.plan, sending.submit, sending.resume, generating.generate)),
+    (RUN, (sending.run, planning.plan, sending.submit, sending.resume, generating.generate, comparing.compare)),
     (LOOK, (looking.status, looking.watch, looking.results, looking.costs)),
     (MEND, (deciding.cancel, deciding.adopt, deciding.resolve, deciding.rebuild, verifying.verify)),
     (TOOLS, (looking.keys,)),

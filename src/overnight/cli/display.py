@@ -1,7 +1,7 @@
 """What people see of a verb while it works and when it is done, and what programs read of it."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -10,14 +10,15 @@ import polars as pl
 from rich.console import RenderableType
 
 from overnight.api import KeyStatus, Plan, Run, RunStatus, status
-from overnight.cli import bill_pictures, closing, plan_pictures, row_pictures, status_pictures
+from overnight.api.places import run_folder
+from overnight.cli import bill_pictures, closing, plan_pictures, row_pictures, status_pictures, verdict_pictures
 from overnight.cli.ending import STOPPED, complain_line
 from overnight.cli.flags import Flags, Voice
 from overnight.cli.following import Look, follow
 from overnight.cli.live_picture import LivePicture
 from overnight.cli.log_lines import LogLines
 from overnight.cli.paper import Paper, is_terminal
-from overnight.cli.words import state_words
+from overnight.cli.words import number_of, state_words
 from overnight.core.errors import RowsFailed, Unauthorized
 from overnight.engine.progress import Snapshot
 
@@ -113,7 +114,20 @@ class Display:
             if not self._voice.quiet:
                 next_command = self._voice.typed(f"overnight results {run.name}")
                 self.paper.print(closing.details(run, causes, next_command))
+                self.paper.print(*self._verdicts(run.path, run.name))
         return closing.document(run, message, causes)
+
+    def _verdicts(self, path: Path, run: str) -> Iterator[RenderableType]:
+        return verdict_pictures.pictures(
+            path / "tables", self._voice.typed(f"overnight results {run} --table rankings")
+        )
+
+    def _verdicts_of(self, run: str) -> Iterator[RenderableType]:
+        return (
+            self._verdicts(run_folder(run, self._voice.settings()).path, run)
+            if isinstance(self._voice, Flags)
+            else iter(())
+        )
 
     def _causes(self, run: Run) -> dict[str, int]:
         snapshot = run.snapshot
@@ -145,7 +159,19 @@ class Display:
             self.paper.write_bytes(frame.write_json().encode() + b"\n")
             return 0
         last = row_pictures.rows_line(frame, run, failed=failed)
-        return self.show(None, last, row_pictures.rows(frame, self.paper.width, failed=failed))
+        return self.show(None, last, row_pictures.rows(frame, self.paper.width, failed=failed), *self._verdicts_of(run))
+
+    def show_table(self, frame: pl.DataFrame, run: str, table: str, output: Path | None) -> int:
+        """A table of a run's other than its results, as it stands."""
+        if output is not None:
+            document = {"run": run, "table": table, "rows": frame.height, "output": str(output)}
+            return self.show(document, f"{run}: wrote {frame.height:,} rows to {output}")
+        if self._voice.json:
+            self.paper.write_bytes(frame.write_json().encode() + b"\n")
+            return 0
+        more = f"overnight results {run} --table {table} -o {table}.csv"
+        last = f"{run}: {number_of(frame.height, 'row')} of {table}; all of them: {more}"
+        return self.show(None, last, row_pictures.plain_rows(frame, self.paper.width))
 
     def show_costs(self, frame: pl.DataFrame, run: str) -> int:
         if self._voice.json:

@@ -1,13 +1,12 @@
 """`generate`: one task from flags, without a study file."""
 
-import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 import overnight
+from overnight.cli.asking import Asking, IdColumn, Models, run_name
 from overnight.cli.flags import Flags
 from overnight.cli.sending import SendFlags, send
 from overnight.core.errors import StudyError
@@ -16,39 +15,12 @@ if TYPE_CHECKING:
     from overnight.study import Study
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Asking:
-    """How the models are asked."""
-
-    system: Annotated[str | None, Parameter(help="The system text.", metavar="TEXT")] = None
-    max_tokens: Annotated[int | None, Parameter(help="Cut answers at so many tokens.", metavar="N")] = None
-    temperature: Annotated[float | None, Parameter(help="From 0 (steady) to 2 (wild).", metavar="X")] = None
-    thinking: Annotated[
-        str | None, Parameter(help="off, on, minimal, low, medium, high, or a number of tokens.", metavar="V")
-    ] = None
-    replicates: Annotated[int, Parameter(help="Ask each question so many times; default: 1.", metavar="N")] = 1
-
-    def entry(self, model: str) -> dict[str, Any]:
-        """The model as a study writes it; what is not given is left to the provider."""
-        thinking = int(self.thinking) if self.thinking and self.thinking.isdecimal() else self.thinking
-        options = {"max_tokens": self.max_tokens, "temperature": self.temperature, "thinking": thinking}
-        return {"model": model} | {key: value for key, value in options.items() if value is not None}
-
-
 def generate(
     *,
     items: Annotated[
         Path, Parameter(help="Required: a csv, tsv, jsonl or parquet file, or a folder of .txt files.", metavar="FILE")
     ],
-    model: Annotated[
-        list[str],
-        Parameter(
-            help="Required: who is asked, such as openai/gpt-4.1-mini; several are fine.",
-            metavar="PROVIDER/MODEL...",
-            consume_multiple=True,
-        ),
-    ],
+    model: Models,
     prompt: Annotated[
         str | None, Parameter(help="The question; {name} stands for the item's column of that name.", metavar="TEXT")
     ] = None,
@@ -58,9 +30,7 @@ def generate(
     name: Annotated[
         str | None, Parameter(help="Name of the run; default: generate- and the items' file name.", metavar="NAME")
     ] = None,
-    id_column: Annotated[
-        str | None, Parameter(name="--id", help="The items' id column; default: ID, id or the first.", metavar="COLUMN")
-    ] = None,
+    id_column: IdColumn = None,
     asking: Asking = Asking(),  # noqa: B008 - frozen
     sending: SendFlags = SendFlags(),  # noqa: B008 - frozen
     flags: Flags = Flags(),  # noqa: B008 - frozen
@@ -79,7 +49,9 @@ def generate(
     if (prompt is None) == (template is None):
         message = "generate: wanted one of --prompt and --template"
         raise StudyError(message)
-    return send(_study(items, model, prompt, template, name or _run_name(items), id_column, asking), sending, flags)
+    return send(
+        _study(items, model, prompt, template, name or run_name("generate", items), id_column, asking), sending, flags
+    )
 
 
 def _study(
@@ -104,9 +76,3 @@ def _study(
     }
     # What is not given is not written: a study tells an absent key from an empty one.
     return overnight.Study.from_mapping({key: value for key, value in written.items() if value is not None}, "generate")
-
-
-def _run_name(items: Path) -> str:
-    """From the name of the items' file, without what a run's name may not have."""
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", items.stem).strip("._-")
-    return f"generate-{stem or 'items'}"[:100]

@@ -1,7 +1,7 @@
 """`status`, `watch`, `results`, `costs`, `keys`: the verbs that change nothing."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -72,17 +72,28 @@ def results(
     ] = None,
     failed: Annotated[bool, Parameter(help="Only rows that failed, with the provider's own words why.")] = False,
     stage: Annotated[str | None, Parameter(help="Only rows of this stage.", metavar="NAME")] = None,
+    table: Annotated[
+        Literal["results", "verdicts", "rankings"],
+        Parameter(help="results, verdicts or rankings; default: results.", metavar="NAME"),
+    ] = "results",
     flags: Flags = Flags(),  # noqa: B008 - frozen
 ) -> int:
     """Show a run's first rows, or write all of them to a file.
 
+    Where pairs were judged, what the judges said and the ranking it comes to are shown as well.
+
     Examples:
       overnight results essay-quality
       overnight results essay-quality -o answers.csv
+      overnight results essay-quality --table rankings -o ranking.csv
       overnight results essay-quality --failed
     """
     display = flags.display()
-    frame = overnight.results(run, output=output, failed=failed, stage=stage, emulate=flags.emulate, runs=flags.runs)
+    frame = overnight.results(
+        run, output=output, failed=failed, stage=stage, table=table, emulate=flags.emulate, runs=flags.runs
+    )
+    if table != "results":
+        return display.show_table(frame, run, table, output)
     return display.show_results(frame, run, output, failed=failed)
 
 

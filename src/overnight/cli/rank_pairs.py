@@ -10,16 +10,13 @@ from rich.table import Table
 
 from overnight.cli.ending import WRONG_USE, complain_line
 from overnight.cli.paper import Paper
-from overnight.cli.plain_text import one_line, shortened
+from overnight.cli.rank_pictures import headed, item_table, number, short
 from overnight.core.errors import StudyError
 
 if TYPE_CHECKING:
     from overnight.rank import BradleyTerryFit
 
-_PICTURE_WIDTH = 41
-_WIDEST_ID = 32
 _FIRST_ITEMS = 200
-_REACH = 1.959964
 
 _File = Annotated[Path, Parameter(help="Verdicts as .csv, .tsv, .jsonl or .parquet.")]
 _Output = Annotated[
@@ -216,7 +213,7 @@ def _document(
 def _pictures(
     fit: "BradleyTerryFit", table: pl.DataFrame, judges: pl.DataFrame | None, problems: list[str], *, verbose: bool
 ) -> list[Table | str]:
-    shown: list[Table | str] = [_item_table(table.head(_FIRST_ITEMS))]
+    shown: list[Table | str] = [item_table(table.head(_FIRST_ITEMS))]
     if table.height > _FIRST_ITEMS:
         shown.append(f"... and {table.height - _FIRST_ITEMS:,} more; -o FILE writes all")
     if judges is not None:
@@ -232,58 +229,19 @@ def _last_line(fit: "BradleyTerryFit", problems: list[str], file: Path, output: 
     return counts + reliability + said + (f"; wrote {output}" if output else "")
 
 
-def _item_table(table: pl.DataFrame) -> Table:
-    """Rank, interval, ability, error, and a dot with whiskers that reach as far as a 95% interval."""
-    columns = _columns(
-        ("rank", "right"), ("95%", "left"), ("ID", "left"), ("theta", "right"), ("se", "right"), ("", "left")
-    )
-    rows = table.to_dicts()
-    finite = [row for row in rows if _is_finite(row["theta"]) and _is_finite(row["se"])]
-    low = min((row["theta"] - _REACH * row["se"] for row in finite), default=0.0)
-    high = max((row["theta"] + _REACH * row["se"] for row in finite), default=1.0)
-    for row in rows:
-        span = "" if row["rank_lwr"] is None else f"{row['rank_lwr']}-{row['rank_upr']}"
-        rank = "?" if row["rank"] is None else str(row["rank"])
-        label = _short(str(row["ID"]))
-        columns.add_row(rank, span, label, _number(row["theta"]), _number(row["se"]), whisker(row, low, high))
-    return columns
-
-
-def whisker(row: dict[str, Any], low: float, high: float) -> str:
-    """`  ---o---  ` on a scale from low to high, with the zero of the scale marked; arrows for what lies beyond."""
-    theta, error = row["theta"], row["se"]
-    if theta is None or theta != theta:  # noqa: PLR0124 - only NaN differs from itself
-        return ""
-    if not _is_finite(theta):
-        return ">".rjust(_PICTURE_WIDTH) if theta > 0 else "<"
-    line = [" "] * _PICTURE_WIDTH
-    if low < 0 < high:
-        line[_place(0.0, low, high)] = "|"
-    reach = _REACH * error if _is_finite(error) else 0.0
-    for at in range(_place(theta - reach, low, high), _place(theta + reach, low, high) + 1):
-        line[at] = "-"
-    line[_place(theta, low, high)] = "o"
-    return "".join(line).rstrip()
-
-
-def _place(value: float, low: float, high: float) -> int:
-    share = (value - low) / (high - low) if high > low else 0.5
-    return min(max(round(share * (_PICTURE_WIDTH - 1)), 0), _PICTURE_WIDTH - 1)
-
-
 def _judge_table(judges: pl.DataFrame) -> Table:
     names = ("n_verdicts", "tie_share", "position", "discrimination", "discrimination_se", "reliability", "agreement")
-    columns = _columns(("judge", "left"), *((name.replace("_", " "), "right") for name in names))
+    columns = headed(("judge", "left"), *((name.replace("_", " "), "right") for name in names))
     for row in judges.to_dicts():
-        numbers = (f"{row['n_verdicts']:,.10g}", *(_number(row[name]) for name in names[1:]))
-        columns.add_row(_short(str(row["judge"])), *numbers)
+        numbers = (f"{row['n_verdicts']:,.10g}", *(number(row[name]) for name in names[1:]))
+        columns.add_row(short(str(row["judge"])), *numbers)
     return columns
 
 
 def _term_lines(fit: "BradleyTerryFit") -> list[str]:
     meanings = {"position": " (log-odds of being shown first)", "tie": f" ({fit.model.outcomes.name})"}
     return [
-        f"{term} {_number(estimate)}, se {_number(error)}{meanings.get(term, '')}"
+        f"{term} {number(estimate)}, se {number(error)}{meanings.get(term, '')}"
         for term, estimate, error in fit.coefficients.rows()
     ]
 
@@ -294,24 +252,3 @@ def _fit_lines(fit: "BradleyTerryFit") -> list[str]:
         f"deviance {fit.deviance:.2f} on {fit.df_residual:,} degrees of freedom",
     ]
     return lines if fit.n_clusters is None else [*lines, f"errors allow for {fit.n_clusters:,} clusters"]
-
-
-def _columns(*headings: tuple[str, Any]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name, side in headings:
-        table.add_column(name, justify=side, no_wrap=True)
-    return table
-
-
-def _short(text: str) -> str:
-    return shortened(one_line(text), _WIDEST_ID)
-
-
-def _number(value: float | None) -> str:
-    if value is None or value != value:  # noqa: PLR0124 - only NaN differs from itself
-        return "?"
-    return f"{value:.3f}" if _is_finite(value) else f"{value:+}"
-
-
-def _is_finite(value: float | None) -> bool:
-    return value is not None and abs(value) < float("inf")

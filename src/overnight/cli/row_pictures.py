@@ -51,6 +51,28 @@ def _cells(row: Mapping[str, Any], *, repeated: bool, failed: bool) -> tuple[str
     )
 
 
+def plain_rows(frame: pl.DataFrame, width: int) -> Table:
+    """The first rows of any table, with as many of its columns as there is room for."""
+    cells = {name: [_cell(value) for value in frame[name].head(FIRST_ROWS)] for name in frame.columns}
+    shown: list[str] = []
+    room = width
+    for name, column in cells.items():
+        room -= max(len(name), *map(len, column), 0) + _GAP
+        if room < 0:
+            break
+        shown.append(name)
+    table = columns(*shown)
+    for row in zip(*(cells[name] for name in shown), strict=True):
+        table.add_row(*row)
+    return table
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3f}" if isinstance(value, float) else shortened(one_line(str(value)), _WIDEST_MODEL)
+
+
 def rows_line(frame: pl.DataFrame, name: str, *, failed: bool) -> str:
     """How many there are, and how to get the rest."""
     rows_there = number_of(frame.height, "failed row" if failed else "row")

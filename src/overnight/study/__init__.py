@@ -2,6 +2,7 @@
 
 from overnight.core.money import Budget
 from overnight.study.arms import Grid, GridRule
+from overnight.study.comparing import PairsEntry, TraitEntry
 from overnight.study.handing_on import HANDED_ON
 from overnight.study.identity import differences
 from overnight.study.items import ItemSource
@@ -19,11 +20,13 @@ __all__ = [
     "GridRule",
     "ItemSource",
     "ModelEntry",
+    "PairsEntry",
     "PollSettings",
     "Resolved",
     "ResolvedStage",
     "Study",
     "TemplateEntry",
+    "TraitEntry",
     "definition",
     "differences",
     "resolve",

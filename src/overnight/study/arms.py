@@ -1,9 +1,10 @@
-"""The arms of a study: every template with every model and thinking setting, less what the grid leaves out."""
+"""The arms of a study: each template with each model, thinking setting and direction, less what the grid leaves out."""
 
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from itertools import product
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -82,24 +83,29 @@ def check_grid(grid: Grid | None, origin: Origin) -> None:
 
 
 def build_arms(
-    stage: str, templates: Sequence[str], candidates: Sequence[Candidate], grid: Grid | None, origin: Origin
+    stage: str,
+    templates: Sequence[str],
+    candidates: Sequence[Candidate],
+    grid: Grid | None,
+    origin: Origin,
+    directions: Sequence[Literal["forward", "reverse"]] = ("forward",),
 ) -> list[Branch]:
     """Names are given before the grid is applied, and the first to claim one keeps it: so what is added
     to the end of a list, or let in again by the grid, renames nothing that was there."""
     branches: list[Branch] = []
     names: set[str] = set()
     asked: dict[bytes, int] = {}
-    for template in templates:
-        for entry, model, system in candidates:
-            draft = Branch(Arm(stage=stage, name="", template=template, model=model), entry, system)
-            definition = _canonical.encode(draft.definition)
-            if definition in asked:
-                same = f"models[{asked[definition]}] asks the same: every option is equal"
-                raise origin.error(("models", entry), same)
-            asked[definition] = entry
-            name = _free_name(arm_name(draft.traits, model.name), definition, names)
-            names.add(name.casefold())
-            branches.append(draft._replace(arm=msgspec.structs.replace(draft.arm, name=name)))
+    for template, (entry, model, system), direction in product(templates, candidates, directions):
+        arm = Arm(stage=stage, name="", template=template, model=model, direction=direction)
+        draft = Branch(arm, entry, system)
+        definition = _canonical.encode(draft.definition)
+        if definition in asked:
+            same = f"models[{asked[definition]}] asks the same: every option is equal"
+            raise origin.error(("models", entry), same)
+        asked[definition] = entry
+        name = _free_name(arm_name(draft.traits, model.name), definition, names)
+        names.add(name.casefold())
+        branches.append(draft._replace(arm=msgspec.structs.replace(arm, name=name)))
     return _apply(grid, branches, origin)
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from overnight.core.template import Template
 from overnight.study.arms import Branch, build_arms
+from overnight.study.comparing import Comparison, builtin_templates, check_places, read_comparison, with_answer_forms
 from overnight.study.handing_on import HANDED_ON
 from overnight.study.items import MessagesColumn, Need
 from overnight.study.models import resolve_models
@@ -15,7 +16,10 @@ from overnight.tasks.generate import LAST_ANSWER
 
 
 class Draft(NamedTuple):
-    """`systems` go by the arms' names; `needs`, what is asked of each item, by the place that asks it."""
+    """`systems` go by the arms' names; `needs`, what is asked of each item, by the place that asks it.
+
+    `comparison` is there for the task `compare`, whose templates ask nothing of single items.
+    """
 
     settings: StageSettings
     origin: Origin
@@ -24,9 +28,25 @@ class Draft(NamedTuple):
     systems: dict[str, Template]
     needs: dict[Route, Need]
     notes: tuple[str, ...]
+    comparison: Comparison | None = None
 
 
 def draft_stage(settings: StageSettings, origin: Origin) -> Draft:
+    return _compared(settings, origin) if settings.task == "compare" else _generated(settings, origin)
+
+
+def _compared(settings: StageSettings, origin: Origin) -> Draft:
+    comparison = read_comparison(settings)
+    prompts = read_prompts(settings, origin, builtin_templates())
+    candidates, notes = resolve_models(settings.models, origin)
+    arms = build_arms(settings.name, prompts.names, candidates, settings.grid, origin, comparison.directions)
+    branches = tuple(with_answer_forms(arms, prompts.templates, comparison.form))
+    systems, by_place = _systems(branches, prompts)
+    check_places({prompts.routes[name]: one for name, one in prompts.templates.items()} | by_place, origin)
+    return Draft(settings, origin, prompts, branches, systems, {}, tuple(notes), comparison)
+
+
+def _generated(settings: StageSettings, origin: Origin) -> Draft:
     prompts = read_prompts(settings, origin)
     candidates, notes = resolve_models(settings.models, origin)
     branches = tuple(build_arms(settings.name, prompts.names, candidates, settings.grid, origin))

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from overnight.core.errors import StudyError
 from overnight.study.files import Row, Rows
-from overnight.study.origin import Origin
+from overnight.study.origin import Origin, Route
 from overnight.study.shape import found_text
 from overnight.study.utf8 import unreadable
 
@@ -59,14 +59,15 @@ class ParquetRows:
 class PolarsRows:
     """A polars frame."""
 
-    def __init__(self, frame: "pl.DataFrame", origin: Origin) -> None:
-        self.name = origin.at(("items",))
+    def __init__(self, frame: "pl.DataFrame", origin: Origin, route: Route = ("items",)) -> None:
+        self.name = origin.at(route)
         self.columns: tuple[str, ...] = tuple(frame.columns)
         self._frame = frame
         self._origin = origin
+        self._route = route
 
     def place(self, number: int) -> str:
-        return self._origin.at(("items", number))
+        return self._origin.at((*self._route, number))
 
     def __iter__(self) -> Iterator[tuple[int, Row]]:
         for number, row in enumerate(self._frame.iter_rows(named=True)):
@@ -76,17 +77,18 @@ class PolarsRows:
 class PandasRows:
     """A pandas frame. An index with a name is a column; one without is only a numbering."""
 
-    def __init__(self, frame: Any, origin: Origin) -> None:
-        self.name = origin.at(("items",))
+    def __init__(self, frame: Any, origin: Origin, route: Route = ("items",)) -> None:
+        self.name = origin.at(route)
         self._frame = frame.reset_index() if any(name is not None for name in frame.index.names) else frame
         self.columns: tuple[str, ...] = tuple(str(column) for column in self._frame.columns)
         self._origin = origin
+        self._route = route
         for column in self.columns:
             if self.columns.count(column) > 1:
-                raise origin.error(("items",), f"two columns are called '{column}'")
+                raise origin.error(route, f"two columns are called '{column}'")
 
     def place(self, number: int) -> str:
-        return self._origin.at(("items", number))
+        return self._origin.at((*self._route, number))
 
     def __iter__(self) -> Iterator[tuple[int, Row]]:
         for start in range(0, len(self._frame), _SLICE):
@@ -102,13 +104,14 @@ class ListRows:
 
     columns = None
 
-    def __init__(self, rows: Sequence[Any], origin: Origin) -> None:
-        self.name = origin.at(("items",))
+    def __init__(self, rows: Sequence[Any], origin: Origin, route: Route = ("items",)) -> None:
+        self.name = origin.at(route)
         self._rows = rows
         self._origin = origin
+        self._route = route
 
     def place(self, number: int) -> str:
-        return self._origin.at(("items", number))
+        return self._origin.at((*self._route, number))
 
     def __iter__(self) -> Iterator[tuple[int, Row]]:
         for number, row in enumerate(self._rows):

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from overnight.study.comparing import Comparison
 from overnight.study.drafts import Draft
 from overnight.study.handing_on import taken_by, when_of
 from overnight.study.items import ItemSource
@@ -14,7 +15,12 @@ Definition = dict[str, Any]
 
 _SHOWN = 60
 # Fields of the definition that may not change at all; what they are called in the study.
-_FIXED = ("task", "of", "when", "take", "messages", "system", "turns", "id", "seed", "dedupe")
+_FIXED = (
+    "task", "of", "when", "take", "messages", "system", "turns", "id", "seed", "dedupe",
+    "trait", "text", "ties", "explanation", "confidence", "tags",
+)  # fmt: skip
+# Fields of `pairs` that may only grow: a larger draw holds the smaller one.
+_GROWING_PAIRS = ("n", "reverse")
 
 
 def define(draft: Draft, sources: Mapping[str, ItemSource]) -> Definition:
@@ -38,7 +44,13 @@ def define(draft: Draft, sources: Mapping[str, ItemSource]) -> Definition:
         "replicates": stage.replicates,
         "seed": stage.seed,
         "dedupe": stage.dedupe,
+        **(_comparison(draft.comparison, stage.text) if draft.comparison else {}),
     }
+
+
+def _comparison(comparison: Comparison, text: str | None) -> Definition:
+    trait, pairs, form = (msgspec.to_builtins(part) for part in comparison)
+    return {"trait": trait, "pairs": pairs, "text": text, **form}
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -84,12 +96,23 @@ def _stage_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterat
             yield _changed(field, old.get(field), new.get(field))
     if new["replicates"] < old["replicates"]:
         yield f"replicates: was {old['replicates']}, is now {new['replicates']}; there may only be more"
+    yield from _pairs_differences(old.get("pairs") or {}, new.get("pairs") or {})
     yield from _template_differences(old["templates"], new["templates"])
     for name, arm in old["arms"].items():
         if name in new["arms"]:
             yield from _arm_differences(name, arm, new["arms"][name])
         elif arm["template"] in new["templates"] or not old["templates"]:
             yield f"models: the arm {name} is gone"
+
+
+def _pairs_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    for field, before in old.items():
+        now = new.get(field)
+        if field in _GROWING_PAIRS and before is not None and now is not None:
+            if now < before:
+                yield f"pairs.{field}: was {before}, is now {now}; there may only be more"
+        elif now != before:
+            yield _changed(f"pairs.{field}", before, now)
 
 
 def _template_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from overnight.core.errors import StudyError, nearest
 from overnight.core.template import Template, columns_text, nearest_column
 from overnight.study.files import DelimitedRows, JsonLines, Row, Rows, TextFolder, TextLines
 from overnight.study.frames import ParquetRows, frame_kind
-from overnight.study.origin import Origin
+from overnight.study.origin import Origin, Route
 
 _FILE_KINDS = (".csv", ".tsv", ".jsonl", ".parquet", ".txt")
 
@@ -161,26 +161,29 @@ def check_items(items: Any, origin: Origin) -> None:
 
 def open_items(items: Any, id_column: str | None, origin: Origin, needs: Sequence[Need] = ()) -> ItemSource:
     """A file's header is read here; its rows are not."""
-    rows = _rows(items, origin)
+    rows = open_rows(items, origin)
     if isinstance(rows, TextLines | TextFolder) and id_column is not None:
         raise origin.error(("id",), f"{rows.name} has no columns to choose the id from; leave `id` out")
     return ItemSource(rows, _chosen_id(rows, id_column, origin), needs)
 
 
-def _rows(items: Any, origin: Origin) -> Rows:
-    if isinstance(items, str | Path):
-        return _file_rows(items, origin)
-    kind = frame_kind(items)
-    assert kind, "check_items comes first"
-    return kind(items, origin)
+def open_rows(table: Any, origin: Origin, route: Route = ("items",)) -> Rows:
+    """The rows of a file, a folder or a frame that the study names at this place."""
+    if isinstance(table, str | Path):
+        return _file_rows(table, origin, route)
+    kind = frame_kind(table)
+    if kind is None:
+        wanted = "a file, a folder of .txt, a polars or pandas frame, or a list of mappings"
+        raise origin.error(route, f"wanted {wanted}, found {type(table).__name__}")
+    return kind(table, origin, route)
 
 
-def _file_rows(written: str | Path, origin: Origin) -> Rows:
+def _file_rows(written: str | Path, origin: Origin, route: Route) -> Rows:
     path = origin.path(written)
     if path.is_dir():
         return TextFolder(path)
     if not path.exists():
-        raise origin.error(("items",), f"{path}: no such file or folder")
+        raise origin.error(route, f"{path}: no such file or folder")
     match path.suffix.lower():
         case ".csv":
             return DelimitedRows(path, ",")
@@ -195,7 +198,7 @@ def _file_rows(written: str | Path, origin: Origin) -> Rows:
         case other:
             near = nearest(other, _FILE_KINDS)
             kinds = f"{', '.join(_FILE_KINDS)}, or a folder of .txt"
-            raise origin.error(("items",), f"{path}: wanted a file that ends in {kinds}{near}")
+            raise origin.error(route, f"{path}: wanted a file that ends in {kinds}{near}")
 
 
 def _chosen_id(rows: Rows, written: str | None, origin: Origin) -> str:

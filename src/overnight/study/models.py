@@ -157,10 +157,19 @@ def _options(entry: ModelEntry, origin: Origin, route: Route) -> list[Options]:
     return [msgspec.structs.replace(shared, thinking=setting) for setting in settings]
 
 
+def takes(model: Model) -> bool:
+    """Whether the model's provider has nothing against it and its options."""
+    return not _problems(model)
+
+
+def _problems(model: Model) -> list[str]:
+    unused = Endpoint(base_url="http://unused", key="unused")
+    return vendor(model.provider).connect(unused).problems(model)
+
+
 def _check_rules(model: Model, origin: Origin, route: Route) -> None:
     """A provider's sentence begins with the field that it is about."""
-    unused = Endpoint(base_url="http://unused", key="unused")
-    problems = vendor(model.provider).connect(unused).problems(model)
+    problems = _problems(model)
     if not problems:
         return
     field, colon, rest = problems[0].partition(": ")

@@ -1,10 +1,11 @@
 """What is asked: an inline prompt, templates in files or in place, or a column of messages; and the system text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
 
+from overnight.core.errors import nearest
 from overnight.core.template import Template
 from overnight.study.origin import Origin, Route
 from overnight.study.utf8 import read_text
@@ -50,10 +51,10 @@ class Prompts(NamedTuple):
         return tuple(self.templates) or ("messages",)
 
 
-def check_prompts(asked: Asked, origin: Origin) -> None:
-    """Everything that can be known without opening a file."""
+def check_prompts(asked: Asked, origin: Origin, *, needed: bool = True) -> None:
+    """Everything that can be known without opening a file. `needed`: the task brings no templates of its own."""
     given = [way for way in _WAYS if getattr(asked, way) is not None]
-    if len(given) != 1:
+    if needed and len(given) != 1:
         found = " and ".join(given) or "none of them"
         raise origin.error((), f"wanted one of `prompt`, `templates` and `messages`, found {found}")
     if asked.templates is not None and not asked.templates:
@@ -83,16 +84,18 @@ def _check_text(text: str, origin: Origin, route: Route) -> None:
         raise origin.error(route, "the text is empty")
 
 
-def read_prompts(asked: Asked, origin: Origin) -> Prompts:
+def read_prompts(asked: Asked, origin: Origin, shipped: Mapping[str, str] | None = None) -> Prompts:
+    """`shipped` are the templates that the task brings, by name: `default` is used where none is listed."""
+    known = shipped or {}
     templates: dict[str, Template] = {}
     routes: dict[str, Route] = {}
     if asked.prompt is not None:
         _refuse_file_name(asked.prompt, origin, ("prompt",), "to use a file write templates: [{name}]")
         templates["prompt"] = Template(asked.prompt)
         routes["prompt"] = ("prompt",)
-    for index, entry in enumerate(asked.templates or ()):
+    for index, entry in enumerate(asked.templates or ("default",) * bool(known)):
         route: Route = ("templates", index)
-        template = _read_template(entry, origin, route)
+        template = _read_template(entry, origin, route, known)
         if template.name in templates:
             way_out = "give one of them another with {name: ..., text: ...}"
             raise origin.error(route, f"two templates are called '{template.name}'; {way_out}")
@@ -104,13 +107,16 @@ def read_prompts(asked: Asked, origin: Origin) -> Prompts:
     return Prompts(templates, routes, asked.messages, system, turn_templates(asked.turns or ()))
 
 
-def _read_template(entry: str | TemplateEntry, origin: Origin, route: Route) -> Template:
+def _read_template(entry: str | TemplateEntry, origin: Origin, route: Route, shipped: Mapping[str, str]) -> Template:
     if isinstance(entry, TemplateEntry):
         return Template(entry.text, entry.name)
+    if entry in shipped:
+        return Template(shipped[entry], entry)
     path = origin.path(entry)
     if not path.is_file():
         way_out = "a text in place is written {name: ..., text: ...}"
-        raise origin.error(route, f"{path}: no such file; {way_out}")
+        there = f"{nearest(entry, shipped)} (shipped: {', '.join(shipped)})" if shipped else ""
+        raise origin.error(route, f"{path}: no such file{there}; {way_out}")
     text = read_text(path)
     _check_text(text, origin, route)
     return Template(text, path.stem)

@@ -10,12 +10,12 @@ from overnight.study.drafts import Draft, draft_stage
 from overnight.study.handing_on import When, taken_by, when_of
 from overnight.study.identity import Definition, define
 from overnight.study.items import ItemSource
+from overnight.study.making import make_task
 from overnight.study.origin import Origin
 from overnight.study.pace import BatchSettings, PollSettings, gather_seconds, timeout_seconds
 from overnight.study.sources import hidden_columns, open_sources
 from overnight.study.study import Header, Study, read_settings
 from overnight.tasks._contract import Task
-from overnight.tasks.generate import Generate
 
 
 class ResolvedStage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -73,21 +73,13 @@ def resolve(study: Study) -> Resolved:
 
 
 def _resolved(draft: Draft, source: ItemSource, header: Header, origin: Origin) -> ResolvedStage:
-    settings, prompts = draft.settings, draft.prompts
-    arms = tuple(branch.arm for branch in draft.branches)
-    task = Generate(
-        arms,
-        templates=prompts.templates,
-        messages=prompts.messages,
-        systems=draft.systems,
-        turns=prompts.turns,
-        replicates=settings.replicates,
-    )
+    settings = draft.settings
+    task, notes = make_task(draft, source)
     gather = header.gather if settings.gather is None else settings.gather
     return ResolvedStage(
         name=settings.name,
         task=task,
-        arms=arms,
+        arms=tuple(branch.arm for branch in draft.branches),
         items=source if settings.of is None else None,
         of=settings.of,
         when=when_of(settings),
@@ -99,7 +91,7 @@ def _resolved(draft: Draft, source: ItemSource, header: Header, origin: Origin) 
         batch=settings.batch or header.batch or BatchSettings(),
         poll=header.poll or PollSettings(),
         timeout_seconds=timeout_seconds(header.timeout, origin),
-        notes=(*draft.notes, *hidden_columns(draft, source.columns or ())),
+        notes=(*draft.notes, *notes, *hidden_columns(draft, source.columns or ())),
     )
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from overnight.core.errors import UnknownName
 from overnight.study.arms import Grid, check_grid
+from overnight.study.comparing import PairsEntry, TraitEntry, check_comparing
 from overnight.study.handing_on import check_source
 from overnight.study.items import check_items
 from overnight.study.models import ModelEntry, check_models
@@ -19,8 +20,13 @@ from overnight.tasks import check_task
 from overnight.tasks.generate import MOST_REPLICATES
 
 # Keys of a stage that later versions have. To take them in silence would promise what is not done.
-LATER_STAGE_KEYS = ("spec", "inputs", "trait", "pairs", "ties", "design", "levels", "control")
+LATER_STAGE_KEYS = ("spec", "inputs", "design", "levels", "control")
 
+# Keys that only one task has.
+_OWN_KEYS = {
+    "generate": ("prompt", "messages", "turns"),
+    "compare": ("text", "trait", "pairs", "ties", "explanation", "confidence", "tags"),
+}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -40,6 +46,13 @@ class StageSettings(msgspec.Struct, frozen=True, kw_only=True):
     messages: str | None = None
     system: str | None = None
     turns: list[str] | None = None
+    text: str | None = None
+    trait: str | TraitEntry | None = None
+    pairs: PairsEntry | None = None
+    ties: bool = False
+    explanation: bool = False
+    confidence: bool = False
+    tags: list[str] | None = None
     grid: Grid | None = None
     replicates: int = 1
     seed: int = 0
@@ -64,22 +77,41 @@ def read_stage(written: Any, origin: Origin) -> StageSettings:
 
 def shaped_stage(written: Mapping[str, Any], origin: Origin) -> StageSettings:
     """Everything that can be known of a stage without opening a file, asking a provider, or its neighbours."""
-    plain = {
-        field: value if field == "items" else plain_settings(value, origin, (field,))
-        for field, value in written.items()
-    }
-    stage = shaped(plain, StageSettings, origin)
+    stage = shaped({field: _plain(field, value, origin) for field, value in written.items()}, StageSettings, origin)
     _check_header(stage, origin)
+    _refuse_keys_of_others(stage, origin)
     check_source(stage, origin)
     if stage.items is not None:
         check_items(stage.items, origin)
-    check_prompts(stage, origin)
+    check_prompts(stage, origin, needed=stage.task == "generate")
+    if stage.task == "compare":
+        check_comparing(stage, origin)
     check_models(stage.models, origin)
     check_grid(stage.grid, origin)
     check_batch(stage.batch, origin)
     if stage.gather is not None:
         gather_seconds(stage.gather, origin)
     return stage
+
+
+def _plain(field: str, value: Any, origin: Origin) -> Any:
+    """Tables are left as they are: the samples, and a list of pairs."""
+    if field == "items":
+        return value
+    if isinstance(value, PairsEntry):
+        value = msgspec.structs.asdict(value)
+    if field == "pairs" and isinstance(value, Mapping) and "list" in value:
+        others = {key: one for key, one in value.items() if key != "list"}
+        return {**plain_settings(others, origin, (field,)), "list": value["list"]}
+    return plain_settings(value, origin, (field,))
+
+
+def _refuse_keys_of_others(stage: StageSettings, origin: Origin) -> None:
+    defaults = {field.name: field.default for field in msgspec.structs.fields(StageSettings)}
+    for task, keys in _OWN_KEYS.items():
+        for key in keys:
+            if task != stage.task and getattr(stage, key) != defaults[key]:
+                raise origin.error((key,), f"this is for the task {task}, not for {stage.task}")
 
 
 def check_name(name: str, what: str, origin: Origin) -> None:

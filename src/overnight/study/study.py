@@ -11,6 +11,7 @@ from overnight.core.errors import nearest
 from overnight.core.money import Budget
 from overnight.study.arms import Grid
 from overnight.study.budget import read_budget
+from overnight.study.comparing import PairsEntry, TraitEntry
 from overnight.study.document import read_document
 from overnight.study.handing_on import check_order
 from overnight.study.items import check_items
@@ -46,6 +47,13 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_defau
     messages: str | None = None
     system: str | None = None
     turns: Sequence[str] | None = None
+    text: str | None = None
+    trait: str | TraitEntry | Mapping[str, Any] | None = None
+    pairs: PairsEntry | Mapping[str, Any] | None = None
+    ties: bool = False
+    explanation: bool = False
+    confidence: bool = False
+    tags: Sequence[str] | None = None
     grid: Grid | Mapping[str, Any] | None = None
     replicates: int = 1
     seed: int = 0

@@ -33,11 +33,15 @@ def write_parquet(path: Path, schema: Schema, rows: Callable[[], Iterable[tuple[
             counted += len(chunk)
             yield pl.DataFrame(chunk, schema=dict(schema), orient="row")
 
+    keep_parquet(register_io_source(source, schema=pl.Schema(schema), is_pure=True), path)
+    return counted
+
+
+def keep_parquet(frame: pl.LazyFrame, path: Path) -> None:
+    """Write a frame as it streams by; `path` is there when it is whole."""
     part = path.with_name(path.name + ".part")
-    frame = register_io_source(source, schema=pl.Schema(schema), is_pure=True)
     frame.sink_parquet(part, compression="zstd", row_group_size=_ROW_GROUP, maintain_order=True, statistics=True)
     _keep(part, path)
-    return counted
 
 
 def _keep(part: Path, path: Path) -> None:

@@ -8,6 +8,7 @@ from overnight.core.ask import Arm
 from overnight.core.errors import UnknownName, nearest
 from overnight.tasks._contract import Task
 from overnight.tasks._ready import Ready
+from overnight.tasks.compare import Compare
 from overnight.tasks.generate import Generate
 
 
@@ -35,6 +36,7 @@ def _ready(arms: Sequence[Arm], spec: Mapping[str, Any]) -> Task:  # noqa: ARG00
 
 # What stands in a run's ledger by name; requests that were made elsewhere are no task of a study.
 _OPENED: Mapping[str, Callable[[Sequence[Arm], Mapping[str, Any]], Task]] = {
+    Compare.name: Compare.from_spec,
     Generate.name: Generate.from_spec,
     Ready.name: _ready,
 }

@@ -1,0 +1,63 @@
+"""What judges said, and the ranking it comes to, in short."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from overnight.api import judgements
+from overnight.cli.plain_text import one_line
+from overnight.cli.rank_pictures import item_table, short
+from overnight.cli.status_pictures import columns
+
+FIRST_RANKS = 20
+_COUNTS = ("first", "second", "tie", "none", "unparsed")
+_EVERYONE = "all"
+
+
+def pictures(tables: Path, more: str) -> Iterator[RenderableType]:
+    """Of a run's tables; nothing for one that judges no pairs. `more` is the command for whole rankings."""
+    verdicts, rankings = tables / "verdicts.parquet", tables / "rankings.parquet"
+    if verdicts.exists():
+        found = judgements(pl.read_parquet(verdicts))
+        if found.height:
+            yield ""
+            yield _judges(found)
+    if rankings.exists():
+        yield from _rankings(pl.read_parquet(rankings), more)
+
+
+def _judges(found: pl.DataFrame) -> Table:
+    counts = [word for word in _COUNTS if word in {"first", "second"} or found[word].sum()]
+    named = [name for name in ("stage", "template", "thinking") if found[name].n_unique() > 1]
+    both = ("consistent", "sign test") if found["pairs"].is_not_null().any() else ()
+    table = columns(*named, "judge", *counts, *both, numbers=(*counts, *both))
+    for row in found.iter_rows(named=True):
+        told = _told(row) if both else ()
+        names = (short(row[name]) for name in (*named, "judge"))
+        table.add_row(*names, *(f"{row[word]:,}" for word in counts), *told)
+    return table
+
+
+def _told(row: dict[str, Any]) -> tuple[str, str]:
+    if row["pairs"] is None:
+        return "", ""
+    chance = "" if row["p_position"] is None else f"p={row['p_position']:.3g}"
+    return f"{row['consistent']:.1%} of {row['pairs']:,}", chance
+
+
+def _rankings(rankings: pl.DataFrame, more: str) -> Iterator[RenderableType]:
+    together = rankings.filter(pl.col("judge") == _EVERYONE)
+    for (stage,), ranking in together.group_by("stage", maintain_order=True):
+        if together["stage"].n_unique() > 1:
+            yield f"\n{stage}:"
+        yield ""
+        yield item_table(ranking.head(FIRST_RANKS))
+        if ranking.height > FIRST_RANKS:
+            yield f"... and {ranking.height - FIRST_RANKS:,} more: {more}"
+        if ranking["note"][0]:
+            yield Text(f"note: {one_line(ranking['note'][0])}", style="yellow")

@@ -1,0 +1,244 @@
+"""What a study says of comparing: the trait, the pairs and their orders, and the form of the verdict."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, cast, get_args
+
+import msgspec
+
+from overnight.core.errors import StudyError, UnknownName, nearest
+from overnight.core.template import Template, columns_text, nearest_column
+from overnight.study.arms import Branch
+from overnight.study.files import Row, Rows
+from overnight.study.items import ItemSource, open_rows
+from overnight.study.models import ModelEntry, entries, takes
+from overnight.study.origin import Origin, Route
+from overnight.tasks._answer_form import TAGS, AnswerForm
+from overnight.tasks._pairing import Listed, Listing, Order, PairPlan, pair_count
+from overnight.tasks._prompt_files import prompt_names, prompt_text
+from overnight.tasks._traits import Trait, known_trait
+from overnight.tasks.compare import PLACES, SAMPLES
+
+SELECTS = ("all", "sample")
+ORDERS: tuple[str, ...] = get_args(Order)
+PAIR_COLUMNS = ("ID1", "ID2")
+# From here on the number of pairs is worth a word before they are paid for.
+MANY_PAIRS = 10_000
+
+_TEXT = "text"
+
+
+class TraitEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A trait of one's own: its name and what it means, as the prompt says them."""
+
+    name: str
+    description: str
+
+
+class PairsEntry(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """Which pairs are compared. `list` is a table with the columns ID1 and ID2, instead of all pairs there are."""
+
+    select: str | None = None
+    n: int | None = None
+    share: float | None = None
+    order: str | None = None
+    reverse: float = 0.0
+    seed: int | None = None
+    list: Any = None
+
+
+class Comparing(Protocol):
+    """The part of a stage that is read here."""
+
+    @property
+    def models(self) -> Sequence[str | ModelEntry]: ...
+    @property
+    def of(self) -> str | None: ...
+    @property
+    def text(self) -> str | None: ...
+    @property
+    def trait(self) -> str | TraitEntry | None: ...
+    @property
+    def pairs(self) -> PairsEntry | None: ...
+    @property
+    def ties(self) -> bool: ...
+    @property
+    def explanation(self) -> bool: ...
+    @property
+    def confidence(self) -> bool: ...
+    @property
+    def tags(self) -> Sequence[str] | None: ...
+    @property
+    def seed(self) -> int: ...
+
+
+class Comparison(NamedTuple):
+    """The same, read."""
+
+    trait: Trait
+    pairs: PairPlan
+    form: AnswerForm
+
+    @property
+    def directions(self) -> tuple[Literal["forward", "reverse"], ...]:
+        return ("forward", "reverse") if self.pairs.reverse > 0 else ("forward",)
+
+
+def builtin_templates() -> dict[str, str]:
+    return {name: prompt_text("compare", name) for name in prompt_names("compare")}
+
+
+def check_comparing(stage: Comparing, origin: Origin) -> None:
+    """Everything that can be known without opening a file."""
+    if stage.of is not None:
+        raise origin.error(("of",), "compare takes samples from `items`, not the rows of another stage")
+    for index, entry in enumerate(entries(stage.models)):
+        if entry.json_schema is not None:
+            raise origin.error(("models", index, "json_schema"), "compare has a form of its own for its answers")
+    _check_trait(stage.trait, origin)
+    if stage.text is not None and not stage.text:
+        raise origin.error(("text",), "wanted the name of a column")
+    if stage.tags is not None and (len(stage.tags) != 2 or not all(tag.strip() for tag in stage.tags)):
+        raise origin.error(("tags",), f"wanted two texts, such as {TAGS[0]} and {TAGS[1]}")
+    if stage.pairs is not None:
+        _check_pairs(stage.pairs, origin)
+
+
+def _check_trait(trait: str | TraitEntry | None, origin: Origin) -> None:
+    if isinstance(trait, TraitEntry):
+        for field in TraitEntry.__struct_fields__:
+            if not getattr(trait, field).strip():
+                raise origin.error(("trait", field), "the text is empty")
+    elif trait is not None:
+        try:
+            known_trait(trait)
+        except UnknownName as error:
+            way_out = "write one of your own as {name: ..., description: ...}"
+            raise origin.error(("trait",), f"{error}; {way_out}", UnknownName) from None
+
+
+def _check_pairs(pairs: PairsEntry, origin: Origin) -> None:
+    if pairs.select == "adaptive":
+        raise origin.error(("pairs", "select"), "adaptive is not part of this version; write all or sample")
+    _check_word("select", pairs.select, SELECTS, origin)
+    _check_word("order", pairs.order, ORDERS, origin)
+    if not 0 <= pairs.reverse <= 1:
+        raise origin.error(("pairs", "reverse"), f"{pairs.reverse:g} is not between 0 and 1")
+    if pairs.seed is not None and pairs.seed < 0:
+        raise origin.error(("pairs", "seed"), f"{pairs.seed} is less than 0")
+    given = [field for field in ("n", "share") if getattr(pairs, field) is not None]
+    if len(given) == 2:
+        raise origin.error(("pairs",), "`n` and `share` exclude each other; keep one of them")
+    if pairs.select == "sample" and not given:
+        raise origin.error(("pairs",), "a sample needs `n`, a number of pairs, or `share`, a part of them")
+    if given and pairs.select != "sample":
+        raise origin.error(("pairs", given[0]), "this is for `select: sample`")
+    if pairs.n is not None and pairs.n < 1:
+        raise origin.error(("pairs", "n"), f"{pairs.n} is less than 1")
+    if pairs.share is not None and not 0 < pairs.share <= 1:
+        raise origin.error(("pairs", "share"), f"{pairs.share:g} is not more than 0 and at most 1")
+
+
+def _check_word(field: str, word: str | None, words: Sequence[str], origin: Origin) -> None:
+    if word is not None and word not in words:
+        wanted = f"wanted {', '.join(words[:-1])} or {words[-1]}"
+        raise origin.error(("pairs", field), f"{wanted}, found '{word}'{nearest(word, words)}")
+
+
+def read_comparison(stage: Comparing) -> Comparison:
+    trait = stage.trait or "overall_quality"
+    written = stage.pairs or PairsEntry()
+    # A list has an order that somebody chose; pairs that are made here have none but that of the items.
+    order = written.order or ("random" if written.list is None else "given")
+    return Comparison(
+        known_trait(trait) if isinstance(trait, str) else Trait(trait.name, trait.description),
+        PairPlan(
+            select="sample" if written.select == "sample" else "all",
+            n=written.n,
+            share=written.share,
+            order=cast(Order, order),
+            reverse=written.reverse,
+            seed=stage.seed if written.seed is None else written.seed,
+        ),
+        AnswerForm(
+            ties=stage.ties,
+            explanation=stage.explanation,
+            confidence=stage.confidence,
+            tags=cast(tuple[str, str], tuple(stage.tags or TAGS)),
+        ),
+    )
+
+
+def check_places(templates: Mapping[Route, Template], origin: Origin) -> None:
+    """A template shows both samples, and asks for nothing that a pair does not have."""
+    for route, template in templates.items():
+        for name in template.names:
+            if name not in PLACES:
+                known = f"{nearest_column(name, PLACES)} (there are: {', '.join(PLACES)})"
+                raise origin.error(route, f"template '{template.name}' asks for {{{name}}}, which no pair has{known}")
+    for route, template in templates.items():
+        missing = [name for name in SAMPLES if name not in template.names]
+        if missing and template.name != "system":
+            raise origin.error(route, f"template '{template.name}' does not show {{{missing[0]}}}")
+
+
+def with_answer_forms(
+    branches: Iterable[Branch], templates: Mapping[str, Template], form: AnswerForm
+) -> Iterator[Branch]:
+    """Arms whose provider holds answers to a schema get one, unless their template asks for tags itself."""
+    for branch in branches:
+        arm = branch.arm
+        if form.is_in(templates[arm.template].text):
+            yield branch
+            continue
+        options = msgspec.structs.replace(arm.model.options, json_schema=form.schema())
+        model = msgspec.structs.replace(arm.model, options=options)
+        yield branch._replace(arm=msgspec.structs.replace(arm, model=model)) if takes(model) else branch
+
+
+def text_column(source: ItemSource, written: str | None, origin: Origin) -> str:
+    """The column of the samples' texts: the one named, `text`, or the only one beside the id."""
+    columns = source.columns if source.columns is not None else tuple(next(source.read()).fields)
+    others = [column for column in columns if column != source.id_column]
+    name = written or (others[0] if len(others) == 1 else _TEXT)
+    if name not in columns:
+        known = f"{columns_text(columns)}{nearest_column(name, columns)}"
+        raise origin.error(("text",), f"{source.name} has no column '{name}'; {known}; name it with `text`")
+    return name
+
+
+def open_listing(pairs: PairsEntry | None, origin: Origin) -> Listing | None:
+    """The listed pairs, read again at every call; None where all pairs are candidates."""
+    if pairs is None or pairs.list is None:
+        return None
+    rows = open_rows(pairs.list, origin, ("pairs", "list"))
+    for column in PAIR_COLUMNS:
+        if rows.columns is not None and column not in rows.columns:
+            near = nearest_column(column, rows.columns)
+            raise origin.error(
+                ("pairs", "list"), f"{rows.name} has no column '{column}'; {columns_text(rows.columns)}{near}"
+            )
+    return lambda: _listed(rows)
+
+
+def _listed(rows: Rows) -> Iterator[Listed]:
+    for number, row in rows:
+        place = rows.place(number)
+        yield Listed(place, *(_sample_id(row, column, place) for column in PAIR_COLUMNS))
+
+
+def _sample_id(row: Row, column: str, place: str) -> str:
+    value = row.get(column)
+    if value is None or not str(value).strip():
+        raise StudyError(f"{place}: column '{column}' names no sample")
+    return str(value)
+
+
+def notes_on(comparison: Comparison, source: ItemSource, listing: Listing | None) -> Iterator[str]:
+    """What the user should know before paying."""
+    if comparison.pairs.reverse == 0:
+        yield "each pair is asked in one order only; `pairs: {reverse: 1.0}` asks both, and shows if the place decides"
+    if listing is None and comparison.pairs.select == "all":
+        samples = sum(1 for _ in source.read())
+        if pair_count(samples) >= MANY_PAIRS:
+            fewer = "`pairs: {select: sample, n: 2000}` asks fewer"
+            yield f"all pairs of {samples:,} samples are {pair_count(samples):,}; {fewer}"

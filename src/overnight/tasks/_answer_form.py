@@ -1,0 +1,103 @@
+"""The form in which a judge of two samples answers, and the strict reading of it.
+
+Where the provider holds answers to a JSON schema, the answer is an object; elsewhere the verdict stands in tags. An
+answer that names two samples, or none, or one that is not there, is `unparsed`: nothing is guessed.
+"""
+
+import re
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from overnight.tasks._prompt_files import prompt_text
+
+Verdict = Literal["first", "second", "tie", "none", "unparsed"]
+
+TAGS = ("<BETTER_SAMPLE>", "</BETTER_SAMPLE>")
+_SEATS: dict[str, Verdict] = {"SAMPLE_1": "first", "SAMPLE_2": "second", "TIE": "tie"}
+_EXPLANATION = re.compile(r"<EXPLANATION>\s*(.*?)\s*</EXPLANATION>", re.DOTALL | re.IGNORECASE)
+_CONFIDENCE = re.compile(r"<CONFIDENCE>\s*(.*?)\s*</CONFIDENCE>", re.DOTALL | re.IGNORECASE)
+
+
+class Reading(NamedTuple):
+    """What an answer says."""
+
+    verdict: Verdict
+    confidence: float | None = None
+    explanation: str | None = None
+
+
+class AnswerForm(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked for beside the verdict, and the tags around a verdict that is not in JSON."""
+
+    ties: bool = False
+    explanation: bool = False
+    confidence: bool = False
+    tags: tuple[str, str] = TAGS
+
+    def is_in(self, text: str) -> bool:
+        """Whether a template asks for the tags itself."""
+        return self.tags[0] in text
+
+    def asked_in(self, text: str, *, structured: bool) -> str:
+        """The template with the form at its end; one that has tags of its own stays as it is."""
+        if self.is_in(text):
+            return text
+        kind = "json" if structured else "tags"
+        parts = [kind, f"{kind}_tie" if self.ties else f"{kind}_no_tie"]
+        parts += [f"{kind}_{extra}" for extra in ("explanation", "confidence") if getattr(self, extra)]
+        return f"{text.rstrip()}\n\n{''.join(prompt_text('answers', part) for part in parts)}"
+
+    def schema(self) -> dict[str, Any]:
+        """The reason comes before the verdict: what is written later rests on what was written before."""
+        seats = [seat for seat in _SEATS if self.ties or seat != "TIE"]
+        fields: dict[str, Any] = {"better_sample": {"type": "string", "enum": seats}}
+        if self.explanation:
+            fields = {"explanation": {"type": "string"}} | fields
+        if self.confidence:
+            fields["confidence"] = {"type": "number"}
+        return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+
+    def read(self, answer: str, *, structured: bool) -> Reading:
+        return self._read_json(answer) if structured else self._read_tags(answer)
+
+    def _read_tags(self, answer: str) -> Reading:
+        opening, closing = (re.escape(tag) for tag in self.tags)
+        named = re.findall(rf"{opening}\s*(.*?)\s*{closing}", answer, re.DOTALL | re.IGNORECASE)
+        seats = {self._seat(name) for name in named}
+        verdict = seats.pop() if len(seats) == 1 else "unparsed"
+        return Reading(verdict, _share(_only(_CONFIDENCE, answer)), _only(_EXPLANATION, answer))
+
+    def _read_json(self, answer: str) -> Reading:
+        try:
+            said = msgspec.json.decode(answer)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            return Reading("unparsed")
+        if not isinstance(said, dict):
+            return Reading("unparsed")
+        explanation = said.get("explanation")
+        return Reading(
+            self._seat(said.get("better_sample")),
+            _share(said.get("confidence")),
+            explanation if isinstance(explanation, str) else None,
+        )
+
+    def _seat(self, named: Any) -> Verdict:
+        seat = _SEATS.get(named.strip().upper().replace(" ", "_"), "unparsed") if isinstance(named, str) else "unparsed"
+        return "unparsed" if seat == "tie" and not self.ties else seat
+
+
+def _only(tag: re.Pattern[str], answer: str) -> str | None:
+    found = set(tag.findall(answer))
+    return found.pop() if len(found) == 1 else None
+
+
+def _share(said: Any) -> float | None:
+    """A number from 0 to 1, else nothing."""
+    if isinstance(said, bool) or not isinstance(said, int | float | str):
+        return None
+    try:
+        share = float(said)
+    except ValueError:
+        return None
+    return share if 0 <= share <= 1 else None
