@@ -47,4 +47,4 @@ fuzz: $(STAMP)  ## a million mutated lines against the row decoder (atheris, in 
 	PYTHONPATH=src .venv-fuzz/bin/python fuzz/openai_rows.py -runs=1000000
 
 clean:
-	rm -rf $(VENV) .venv-fuzz build runs .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-fuzz .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache

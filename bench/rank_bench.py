@@ -5,15 +5,17 @@
     python bench/rank_bench.py --size 1000000x100    another size
     python bench/rank_bench.py --without-rivals      no venv is made, nothing is installed
 
-Rivals are installed with pip into a venv under a temporary folder. Seconds run from a loaded frame to the result
-(imports and reading the file are left out); megabytes are the process's peak, the frame included. evalica gives no
-errors; fed counted pairs instead of rows (its faster way, counting included) it is listed a second time.
+Every rival has a virtual environment of its own, made at need under `.venv-rivals`. Seconds run from a loaded frame to
+the result (imports and reading the file are left out; compiling is not, where a rival compiles); megabytes are the
+process's peak, the frame included. evalica gives no errors; fed counted pairs instead of rows (its faster way, counting
+included) it is listed a second time.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -21,13 +23,23 @@ import sys
 import tempfile
 import time
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-OURS = ("overnight", "overnight, position", "overnight, clusters")
-RIVALS = ("evalica", "evalica, counted")
-MOST_ITEMS_CLUSTERED = 2_000  # beyond, two products of large matrices would be all that is measured
+ROOT = Path(__file__).resolve().parent.parent
+ERRORS = {
+    "overnight": "exact",
+    "overnight, position": "exact",
+    "overnight, clusters": "sandwich",
+    "evalica": "none",
+    "evalica, counted": "none",
+    "arena-rank": "sandwich",
+}
+# What each rival's own environment needs beside the reading of the file.
+PACKAGES = {"evalica": ["evalica", "polars"], "arena-rank": ["arena-rank", "polars", "pyarrow"]}
+# Beyond, products of large matrices would be all that is measured (minutes, gigabytes).
+MOST_ITEMS = {"overnight, clusters": 2_000, "arena-rank": 2_000}
 FULL = [(10_000_000, 1_000), (10_000_000, 10_000)]
 QUICK = [(100_000, 1_000), (200_000, 2_000)]
 
@@ -91,16 +103,43 @@ def fit_evalica(frame: Any, contender: str) -> Callable[[], dict[str, float]]:
     return run
 
 
+def fit_arena(frame: Any, _contender: str) -> Callable[[], dict[str, float]]:
+    import numpy as np
+    from arena_rank.models.bradley_terry import BradleyTerry
+    from arena_rank.utils.data_utils import PairDataset
+
+    table = frame.select("object1", "object2", "result").to_pandas()
+
+    def run() -> dict[str, float]:
+        pairs = PairDataset.from_pandas(table, ["object1", "object2"], "result", outcome_map=float)
+        model = BradleyTerry(len(pairs.competitors))
+        found = model.compute_ratings_and_cis(pairs)
+        ratings = np.asarray(found["ratings"]) / model.alpha
+        return dict(zip(found["competitors"], (ratings - ratings.mean()).tolist(), strict=True))
+
+    return run
+
+
+FITS = {"overnight": fit_ours, "evalica": fit_evalica, "arena-rank": fit_arena}
+
+
+def package(contender: str) -> str:
+    return contender.split(",", maxsplit=1)[0]
+
+
 def worker(contender: str, path: Path) -> None:
     import polars as pl
 
-    frame = pl.read_parquet(path)
-    run = (fit_ours if contender.startswith("overnight") else fit_evalica)(frame, contender)
-    begun = time.perf_counter()
+    run = FITS[package(contender)](pl.read_parquet(path), contender)
+    begun, spent = time.perf_counter(), time.process_time()
     abilities = run()
-    seconds = time.perf_counter() - begun
-    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": seconds, "megabytes": megabytes, "abilities": abilities}))
+    found = {
+        "seconds": time.perf_counter() - begun,
+        "cpu": time.process_time() - spent,
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "abilities": abilities,
+    }
+    print(json.dumps(found))
 
 
 def measure(python: Path, contender: str, path: Path, repeats: int) -> dict[str, Any]:
@@ -109,48 +148,61 @@ def measure(python: Path, contender: str, path: Path, repeats: int) -> dict[str,
         command = [str(python), __file__, "--worker", contender, "--frame", str(path)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         found.append(json.loads(done.stdout.splitlines()[-1]))
-    seconds = [one["seconds"] for one in found]
     return {
         "contender": contender,
-        "best": min(seconds),
-        "median": statistics.median(seconds),
+        "best": min(one["seconds"] for one in found),
+        "cpu": statistics.median(one["cpu"] for one in found),
         "megabytes": max(one["megabytes"] for one in found),
         "abilities": found[0]["abilities"],
     }
 
 
-def rival_python(folder: Path) -> Path:
-    venv.create(folder / "rivals", with_pip=True)
-    python = folder / "rivals" / "bin" / "python"
-    subprocess.run([str(python), "-m", "pip", "install", "--quiet", "evalica", "polars"], check=True)
-    return python
+def environments(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The interpreter of every rival; what cannot be installed here is left out."""
+    for name, packages in PACKAGES.items():
+        python = folder / name / "bin" / "python"
+        if not python.exists():
+            venv.create(folder / name, with_pip=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
+        if subprocess.run(install, check=False, capture_output=True).returncode == 0:
+            yield name, python
+        else:
+            print(f"{name} cannot be installed here and is left out")
 
 
-def compare(n_rows: int, n_items: int, folder: Path, rivals: Path | None, repeats: int) -> list[dict[str, Any]]:
-    path = folder / f"{n_rows}x{n_items}.parquet"
-    subprocess.run([sys.executable, __file__, "--make", str(n_rows), str(n_items), "--frame", str(path)], check=True)
-    ours = OURS if n_items <= MOST_ITEMS_CLUSTERED else OURS[:-1]
-    rows = [measure(Path(sys.executable), contender, path, repeats) for contender in ours]
-    if rivals is not None:
-        rows += [measure(rivals, contender, path, repeats) for contender in RIVALS]
-    reference = rows[0].pop("abilities")
-    rows[0]["difference"] = 0.0
-    for row in rows[1:]:
+def compare(n_rows: int, n_items: int, pythons: dict[str, Path], repeats: int) -> list[dict[str, Any]]:
+    with tempfile.TemporaryDirectory(prefix="rank-bench-") as folder:
+        path = Path(folder) / "frame.parquet"
+        make = [sys.executable, __file__, "--make", str(n_rows), str(n_items), "--frame", str(path)]
+        subprocess.run(make, check=True)
+        rows = [
+            measure(pythons[package(contender)], contender, path, repeats)
+            for contender in ERRORS
+            if package(contender) in pythons and n_items <= MOST_ITEMS.get(contender, n_items)
+        ]
+    reference = rows[0]["abilities"]
+    for row in rows:
         theirs = row.pop("abilities")
         row["difference"] = max(abs(theirs[item] - ability) for item, ability in reference.items())
-    path.unlink()
     return rows
 
 
-def report(n_rows: int, n_items: int, rows: list[dict[str, Any]]) -> None:
-    print(f"\n{n_rows:,} comparisons of {n_items:,} items")
-    print(f"{'':22}{'best s':>9}{'median s':>10}{'peak MB':>9}{'errors':>8}  furthest from the first")
+def lines(n_rows: int, n_items: int, rows: list[dict[str, Any]]) -> Iterator[str]:
+    yield f"{n_rows:,} comparisons of {n_items:,} items (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)"
+    yield f"{'':22}{'best s':>9}{'CPU s':>9}{'peak MB':>9}{'errors':>10}  furthest from the first"
     for row in rows:
-        errors = "exact" if row["contender"].startswith("overnight") else "none"
-        print(
-            f"{row['contender']:22}{row['best']:9.2f}{row['median']:10.2f}{row['megabytes']:9.0f}{errors:>8}"
-            f"  {row['difference']:.1e}"
+        yield (
+            f"{row['contender']:22}{row['best']:9.2f}{row['cpu']:9.2f}{row['megabytes']:9,.0f}"
+            f"{ERRORS[row['contender']]:>10}  {row['difference']:.1e}"
         )
+
+
+def race(sizes: list[tuple[int, int]], rivals: Path | None, repeats: int) -> Iterator[str]:
+    """A table for every size."""
+    pythons = {"overnight": Path(sys.executable), **(dict(environments(rivals)) if rivals else {})}
+    for n_rows, n_items in sizes:
+        yield ""
+        yield from lines(n_rows, n_items, compare(n_rows, n_items, pythons, repeats))
 
 
 def main() -> None:
@@ -168,11 +220,10 @@ def main() -> None:
     elif given.make:
         make_frame(given.frame, *given.make)
     else:
-        with tempfile.TemporaryDirectory(prefix="rank-bench-") as folder:
-            rivals = None if given.without_rivals else rival_python(Path(folder))
-            wanted = [tuple(map(int, size.split("x"))) for size in given.size or ()]
-            for n_rows, n_items in wanted or (QUICK if given.quick else FULL):
-                report(n_rows, n_items, compare(n_rows, n_items, Path(folder), rivals, given.repeats))
+        sizes = [(int(rows), int(items)) for rows, items in (size.split("x") for size in given.size or ())]
+        rivals = None if given.without_rivals else ROOT / ".venv-rivals"
+        for line in race(sizes or (QUICK if given.quick else FULL), rivals, given.repeats):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

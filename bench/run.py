@@ -1,4 +1,4 @@
-"""`make bench`: the pipeline by step and size, then the same work by other hands."""
+"""`make bench`: the pipeline by step and size, then the same work, and rankings, by other hands."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pipeline
 import race
+import rank_bench
 
 SIZES = (10_000, 100_000)
 FULL_SIZES = (10_000, 100_000, 1_000_000)
@@ -24,6 +25,8 @@ def main() -> int:
     print()
     print(f"The same {asked.race_rows:,} requests by other hands, imports included")
     print("\n".join(race.lines(list(race.race(asked.race_rows, asked.rivals)))))
+    for line in rank_bench.race(rank_bench.FULL, rank_bench.ROOT / ".venv-rivals", repeats=1):
+        print(line, flush=True)
     return 0
 
 

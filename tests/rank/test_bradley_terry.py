@@ -239,8 +239,9 @@ def test_wrong_choices_are_refused_with_the_nearest():
         fit_bt_model(draws(), ties="davidsen")
     with pytest.raises(ValueError, match="penalty must be one of firth, eb, a number; found 'furth'"):
         fit_bt_model(draws(), penalty="furth")
-    with pytest.raises(ValueError, match="zero or more"):
-        fit_bt_model(draws(), penalty=-1.0)
+    for penalty in (-1.0, np.inf, np.nan, None, True):
+        with pytest.raises(ValueError, match=f"zero or more, 'firth' or 'eb'; found {penalty!r}"):
+            fit_bt_model(draws(), penalty=penalty)
     with pytest.raises(ValueError, match=r"a list of columns, such as \['longer'\]"):
         fit_bt_model(draws(), covariates="longer")
     with pytest.raises(ValueError, match="cannot be called 'tie'"):
@@ -306,3 +307,20 @@ def test_going_through_cells_in_portions_makes_no_difference(ties, monkeypatch):
     np.testing.assert_allclose(in_portions.se, whole.se, atol=1e-12)
     assert in_portions.deviance == pytest.approx(whole.deviance, abs=1e-9)
     assert in_portions.coefficients["se"].to_list() == pytest.approx(whole.coefficients["se"].to_list(), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "expected"),
+    [
+        ("A>B", {}, 0),
+        ("A>B B>A A>C", {}, 0),
+        ("A>B B>A B>C C>B A>C", {}, 1),
+        ("A>B B>A C>D D>C", {}, 0),
+        ("A>B B>A C>D D>C", {"penalty": 1.0}, 0),
+        ("A>B B>A A=B B>C C>B C>A", {}, 3),
+    ],
+)
+def test_degrees_of_freedom_are_those_of_what_is_fitted(text, options, expected):
+    fit = fit_bt_model(spelled(text), **options)
+    assert fit.df_residual == expected
+    assert fit.deviance == pytest.approx(0, abs=1e-6) or expected

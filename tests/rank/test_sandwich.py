@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overnight.rank import fit_bt_model, tally
+from overnight.rank import fit_bt_model, fit_judge_model, summarize_bt_fit, tally
 
 from .simulated import Truth, centred
 
@@ -72,6 +72,20 @@ def test_few_clusters_are_said():
     table = TRUTH.draw(np.random.default_rng(3), 400, cluster_size=50)
     fit = fit_bt_model(table, cluster="prompt")
     assert any("only 8 clusters" in sentence for sentence in fit.problems)
+
+
+def test_one_cluster_tells_no_errors():
+    table = TRUTH.draw(np.random.default_rng(3), 400).with_columns(prompt=pl.lit("the only one"), judge=pl.lit("j"))
+    fit = fit_bt_model(table, position=True, cluster="prompt", small_sample=True)
+    np.testing.assert_array_equal(fit.theta, fit_bt_model(table, position=True).theta)
+    assert np.isnan([*fit.se, fit.position_se]).all()
+    assert fit.problems == [
+        "All comparisons are of one cluster: it has nothing to vary from, so that errors are given as NaN."
+    ]
+    assert summarize_bt_fit(fit)["rank_lwr"].to_list() == [None] * 4
+    judged = fit_judge_model(table, cluster="prompt")
+    assert np.isnan(judged.fit.se).all()
+    assert judged.problems == fit.problems
 
 
 def test_ties_and_covariates_take_part():

@@ -77,27 +77,6 @@ def test_clusters_split_the_counts(comparisons):
     assert per_cluster.tolist() == [labels.count(label) for label in sorted(set(labels))]
 
 
-def test_ids_seen_late_are_found(monkeypatch):
-    monkeypatch.setattr(tally, "_SAMPLE", 2)
-    ids = ["b", "a", "d", "c", "e"]
-    read = read_rows(pl.DataFrame({"object1": ids, "object2": ids[1:] + ids[:1], "result": [1.0] * 5}))
-    assert read.items.to_list() == ["a", "b", "c", "d", "e"]
-    assert read.first.tolist() == [1, 0, 3, 2, 4]
-    assert read.second.tolist() == [0, 3, 2, 4, 1]
-
-
-@pytest.mark.parametrize("ids", [[7, -3, 9], [10**15, 5, -(10**15)]])
-def test_whole_numbers_stay_numbers(ids):
-    read = read_rows(pl.DataFrame({"object1": ids, "object2": ids[1:] + ids[:1], "result": [1, 0, 1]}))
-    assert read.items.to_list() == sorted(ids)
-    assert [read.items[int(code)] for code in read.first] == ids
-
-
-def test_mixed_ids_become_text():
-    read = read_rows(pl.DataFrame({"object1": [1, 2], "object2": ["2", "3"], "result": [1, 0]}))
-    assert read.items.to_list() == ["1", "2", "3"]
-
-
 def test_rows_without_a_result_are_counted_and_their_items_forgotten():
     table = {"object1": ["a", "a", "x", "y"], "object2": ["b", "b", "z", "y"], "result": [1.0, 0.0, None, 1.0]}
     read = read_rows(table)
@@ -121,6 +100,7 @@ def test_a_count_of_zero_is_no_comparison():
         ({"object1": ["a", None]}, "'object1' has 1 rows without an id"),
         ({"count": [1, -2]}, "'count' must hold counts"),
         ({"weight": [1, None]}, "'weight' must hold counts"),
+        ({"weight": [1, 2], "count": [1, 2]}, "both a column 'count' and a column 'weight'"),
         ({"result": [None, None]}, "no comparison to rank"),
     ],
 )

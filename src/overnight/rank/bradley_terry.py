@@ -73,13 +73,19 @@ def _check_choices(ties: str, penalty: float | str, covariates: Sequence[str]) -
     if isinstance(penalty, str):
         if penalty not in PENALTIES:
             raise ValueError(wrong_choice("penalty", penalty, (*PENALTIES, "a number")))
-    elif not (np.isfinite(penalty) and penalty >= 0):
+    elif not _is_ridge(penalty):
         raise ValueError(f"penalty must be zero or more, 'firth' or 'eb'; found {penalty!r}")
     if isinstance(covariates, str):
         raise ValueError(f"covariates must be a list of columns, such as [{covariates!r}]")  # noqa: TRY004
     taken = {"position", "tie"} & set(covariates)
     if taken:
         raise ValueError(f"a covariate cannot be called {taken.pop()!r}, which is a term of the model's own")
+
+
+def _is_ridge(penalty: object) -> bool:
+    if isinstance(penalty, bool) or not isinstance(penalty, int | float | np.integer | np.floating):
+        return False
+    return 0 <= float(penalty) < np.inf
 
 
 def _design(rows: Rows, *, position: bool, covariates: tuple[str, ...], ties: str, penalty: float | str) -> Design:
@@ -186,7 +192,9 @@ def _clustered(design: Design, estimate: Estimate, *, small_sample: bool) -> Est
     spread, n_clusters = clustered_covariance(
         estimate.model, estimate.optimum.point, estimate.bread, portions, fitted_cells
     )
-    if small_sample and n_clusters > 1:
+    if n_clusters < 2:
+        return replace(estimate, spread=None, n_clusters=n_clusters)
+    if small_sample:
         spread = spread.scaled(n_clusters / (n_clusters - 1))
     return replace(estimate, spread=spread, n_clusters=n_clusters)
 

@@ -153,11 +153,13 @@ def _term(coefficients: pl.DataFrame, name: str) -> tuple[float | None, float | 
 
 def _goodness(design: Design, estimate: Estimate) -> tuple[float, int]:
     """The deviance from a model that fits every cell perfectly, and its degrees of freedom."""
-    model = estimate.model
-    perfect = sum(_perfect_loglik(part, has_tie=model.outcomes.has_tie) for part in design.model.cells.portions())
-    free = model.n_items - len(model.groups.size) + model.n_features + model.outcomes.has_tie
+    model, cells = estimate.model, design.model.cells
+    perfect = sum(_perfect_loglik(part, has_tie=model.outcomes.has_tie) for part in cells.portions())
+    # what a ridge joins beyond the comparisons is no parameter of theirs
+    apart = max(len(model.groups.size), int(design.graph.component.max()) + 1)
+    free = model.n_items - apart + model.n_features + model.outcomes.has_tie
     outcomes_free = 2 if model.outcomes.has_tie else 1
-    return 2 * (perfect - estimate.optimum.evaluation.loglik), outcomes_free * len(design.cells.first) - free
+    return 2 * (perfect - estimate.optimum.evaluation.loglik), outcomes_free * len(cells.first) - free
 
 
 def _perfect_loglik(cells: Cells, *, has_tie: bool) -> float:

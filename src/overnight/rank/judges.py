@@ -19,6 +19,7 @@ from scipy.sparse import coo_array, csr_array
 from overnight.rank.arrays import Floats, Ints, summed
 from overnight.rank.bradley_terry import fit_bt_model
 from overnight.rank.fit import BradleyTerryFit
+from overnight.rank.labels import label_codes
 from overnight.rank.newton import maximise
 from overnight.rank.outcomes import Davidson, Evaluation
 from overnight.rank.problems import convergence_problems
@@ -65,7 +66,7 @@ def fit_judge_model(
     pooled = fit_bt_model(frame, position=position, ties=ties, penalty=penalty, cluster=cluster)
     frame, cluster = _usable(frame, cluster, drop_ties=ties == "drop")
     rows = read_rows(frame, cluster=judge)
-    names = _names(frame.get_column(judge))
+    names = [str(name) for name in label_codes(frame.get_column(judge))[0].to_list()]
     cells = count_cells(rows, ordered=True, by_cluster=True)
     if not (pooled.converged and np.isfinite(pooled.theta).all() and pooled.component.max() == 0):
         return JudgeFit(pooled, _tallied(names, cells))
@@ -87,14 +88,9 @@ def _usable(frame: pl.DataFrame, cluster: Any, *, drop_ties: bool) -> tuple[pl.D
         frame = frame.with_columns(pl.Series("cluster of the row", cluster))
         cluster = "cluster of the row"
     result = numeric_column(frame, "result")
-    keep = result.is_not_null() & result.is_not_nan() & (frame.get_column("object1") != frame.get_column("object2"))
+    first, second = (frame.get_column(side).cast(pl.String) for side in ("object1", "object2"))
+    keep = result.is_not_null() & result.is_not_nan() & (first != second)
     return frame.filter(keep & (result != 0.5) if drop_ties else keep), cluster
-
-
-def _names(judges: pl.Series) -> list[str]:
-    """The judges in the order of their codes."""
-    ordered = judges if judges.dtype.is_integer() else judges.cast(pl.String)
-    return [str(name) for name in ordered.unique().sort().to_list()]
 
 
 @dataclass(frozen=True)
@@ -251,6 +247,8 @@ def _clustered(model: _JudgeModel, point: Floats, bread: Floats, rows: Rows, lab
     """The sandwich: row by row, since a cluster and a judge may cut across each other."""
     assert labels.cluster is not None
     scores = model.evaluate(point, row_cells(rows, position=True)).scores_by(labels.cluster)
+    if len(scores) < 2:
+        return np.full_like(bread, np.nan)
     half = scores @ bread
     return np.asarray(half.T @ half)
 

@@ -143,12 +143,18 @@ def singular_problems() -> list[str]:
 def cluster_problems(n_clusters: int) -> list[str]:
     if n_clusters >= _FEW_CLUSTERS:
         return []
+    if n_clusters < 2:
+        return ["All comparisons are of one cluster: it has nothing to vary from, so that errors are given as NaN."]
     return [f"There are only {n_clusters} clusters: errors from so few are uncertain, and tend to be too small."]
 
 
 def learnt_ridge_problems(ridge: float, *, weakest: float, strongest: float) -> list[str]:
     if ridge >= strongest * (1 - _ROUNDING):
-        return ["No differences in ability can be told from chance: the learnt penalty shrinks every ability to zero."]
+        sentence = (
+            "No differences in ability can be told from chance: the learnt penalty shrinks every ability to zero, and "
+            "its error with it."
+        )
+        return [sentence]
     if ridge <= weakest * (1 + _ROUNDING):
         return [
             f"The comparisons set no limit to how far apart the items are; the penalty is at its weakest, {weakest:g}."

@@ -1,4 +1,4 @@
-"""From rows of verdicts to counts: ids become codes, and equal comparisons are counted once.
+"""From rows of verdicts to counts: equal comparisons are counted once.
 
 The likelihood sees only how often each outcome was seen in each *cell*: a pair of items (in the order shown,
 when the order matters), with its covariates if there are any.
@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 
 from overnight.rank.arrays import Flags, Floats, Ints
+from overnight.rank.labels import complete, label_codes
 from overnight.rank.verdicts import BadVerdicts, as_frame, numeric_column, require_columns
 
 OUTCOMES: Final = 3  # codes: 0 the second won, 1 a tie, 2 the first won
 _MOST_BINS: Final = 15_000_000  # counting into bins is faster than sorting, but not when the bins fill the memory
 _PORTION: Final = 250_000
 _CACHED: Final = 1 << 17  # rows whose arithmetic stays in the processor's cache
-_SAMPLE: Final = 100_000
 _WEIGHT_COLUMNS: Final = ("count", "weight")
 
 
@@ -72,9 +72,10 @@ def read_rows(bt_data: Any, covariates: Sequence[str] = (), cluster: Any = None)
     frame = as_frame(bt_data)
     require_columns(frame, ["object1", "object2", "result"])
     outcome = _outcome_codes(numeric_column(frame, "result"))
-    items, first, second = _encode(frame.get_column("object1"), frame.get_column("object2"))
+    ids = [complete(frame.get_column(side), f"column {side!r}", "an id") for side in ("object1", "object2")]
+    items, (first, second) = label_codes(*ids)
     rows = Rows(
-        items=items,
+        items=items.alias("ID"),
         first=first,
         second=second,
         outcome=outcome,
@@ -269,57 +270,15 @@ def _portion_outcomes(result: Floats) -> Ints:
     return np.where(missing, -1, code).astype(np.int8)
 
 
-def _encode(first: pl.Series, second: pl.Series) -> tuple[pl.Series, Ints, Ints]:
-    """Sorted ids and each row's codes. Whole numbers stay numbers; every other id is text."""
-    for column in (first, second):
-        if column.null_count():
-            raise BadVerdicts(f"column {column.name!r} has {column.null_count()} rows without an id")
-    items, (first_codes, second_codes) = _codes(first, second)
-    return items.alias("ID"), first_codes, second_codes
-
-
-def _codes(*columns: pl.Series) -> tuple[pl.Series, list[Ints]]:
-    """The sorted labels of some columns, and where each value stands among them."""
-    if all(column.dtype.is_integer() for column in columns):
-        return _number_codes([column.cast(pl.Int64).to_numpy() for column in columns])
-    frame = pl.DataFrame([column.cast(pl.String).alias(str(at)) for at, column in enumerate(columns)])
-    labels = _labels([frame.head(_SAMPLE)])
-    coded = _text_codes(frame, labels)
-    # most ids show early; only what the sample missed is looked for in the rest
-    missed = [frame.filter(column.is_null()) for column in coded if column.null_count()]
-    if missed:
-        labels = _labels([labels.to_frame(), *missed])
-        coded = _text_codes(frame, labels)
-    return labels, [column.to_numpy() for column in coded]
-
-
-def _labels(parts: Sequence[pl.DataFrame]) -> pl.Series:
-    return pl.concat([column.unique().alias("label") for part in parts for column in part]).unique().sort()
-
-
-def _text_codes(frame: pl.DataFrame, labels: pl.Series) -> pl.DataFrame:
-    return frame.select(pl.all().cast(pl.Enum(labels), strict=False).to_physical().cast(pl.Int32))
-
-
-def _number_codes(columns: Sequence[Ints]) -> tuple[pl.Series, list[Ints]]:
-    low, high = min(int(column.min()) for column in columns), max(int(column.max()) for column in columns)
-    if high - low < _MOST_BINS:
-        seen = np.zeros(high - low + 1, dtype=np.int32)
-        for column in columns:
-            seen[column - low] = 1
-        place = np.cumsum(seen, dtype=np.int32) - 1
-        return pl.Series(np.flatnonzero(seen) + low), [place[column - low] for column in columns]
-    labels = pl.concat([pl.Series(column).unique() for column in columns]).unique().sort()
-    return labels, [np.searchsorted(labels.to_numpy(), column) for column in columns]
-
-
 def _counts(frame: pl.DataFrame) -> Floats | None:
-    name = next((name for name in _WEIGHT_COLUMNS if name in frame.columns), None)
-    if name is None:
+    names = [name for name in _WEIGHT_COLUMNS if name in frame.columns]
+    if not names:
         return None
-    count = numeric_column(frame, name).to_numpy()
+    if len(names) > 1:
+        raise BadVerdicts("there are both a column 'count' and a column 'weight'; rename or drop one of them")
+    count = numeric_column(frame, names[0]).to_numpy()
     if not (np.isfinite(count).all() and (count >= 0).all()):
-        raise BadVerdicts(f"column {name!r} must hold counts of zero or more in every row")
+        raise BadVerdicts(f"column {names[0]!r} must hold counts of zero or more in every row")
     return count
 
 
@@ -341,9 +300,7 @@ def _cluster_codes(frame: pl.DataFrame, cluster: Any) -> Ints:
         labels = pl.Series("cluster", cluster)
     if len(labels) != frame.height:
         raise BadVerdicts(f"cluster has {len(labels)} labels for {frame.height} rows")
-    if labels.null_count():
-        raise BadVerdicts(f"cluster {labels.name!r} has {labels.null_count()} rows without a label")
-    return _codes(labels)[1][0]
+    return label_codes(complete(labels, f"cluster {labels.name!r}", "a label"))[1][0]
 
 
 __all__ = [
