@@ -10,6 +10,7 @@ import msgspec
 from overnight.core.ask import Arm, Ask, Model
 from overnight.core.attempt import Attempt
 from overnight.core.clock import Clock
+from overnight.core.garbage import seldom_collected
 from overnight.engine.accounts import check_accounts
 from overnight.engine.conductor import Conductor, Held
 from overnight.engine.desk import Desk, Poller
@@ -236,7 +237,7 @@ def _telling(scene: Scene, tell: Callable[[Snapshot], None]) -> Iterator[None]:
 def opened(folder: RunFolder, memory_file: RunFolder, clock: Clock) -> Iterator[Session]:
     """Lock the run and open its ledger; both are let go at the end, whatever happens."""
     folder.make()
-    with folder.locked():
+    with folder.locked(), seldom_collected():
         db = Database(folder.ledger)
         memory = Memory(memory_file.path / "accounts.db")
         try:
