@@ -31,7 +31,7 @@ PASSING: frozenset[str] = frozenset({"rate_limited", "server_error", "timeout", 
 UNASKED: frozenset[str] = frozenset({"cancelled", "no_credit", "unauthorized"})
 
 
-class Usage(msgspec.Struct, frozen=True):
+class Usage(msgspec.Struct, frozen=True, gc=False):
     """Tokens as the provider counted them; None where it did not say."""
 
     input: int | None = None
@@ -41,7 +41,7 @@ class Usage(msgspec.Struct, frozen=True):
     reasoning: int | None = None
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class Result(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     outcome: Outcome
     cause: Cause | None = None
     answer: str | None = None
@@ -50,7 +50,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
 
 
-class Line(msgspec.Struct, frozen=True):
+class Line(msgspec.Struct, frozen=True, gc=False):
     """One decoded line of a provider's file. No custom id: the line cannot be joined to anything."""
 
     custom_id: str | None

@@ -1,7 +1,7 @@
 """Rows in, one Parquet file out: in constant memory, whole or not at all, the same bytes for the same rows."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from overnight.ledger.folder import sync_directory
 _CHUNK = 5_000
 # Fixed: the file's bytes must not depend on how fast rows came.
 _ROW_GROUP = 20_000
+# Tables of answers are no larger by it than by the default, and cost a third less.
+_LEVEL = 1
 
 Schema = Mapping[str, "pl.DataType | type[pl.DataType]"]
 
@@ -31,7 +33,7 @@ def write_parquet(path: Path, schema: Schema, rows: Callable[[], Iterable[tuple[
         stream = iter(rows())
         while chunk := list(islice(stream, _CHUNK)):
             counted += len(chunk)
-            yield pl.DataFrame(chunk, schema=dict(schema), orient="row")
+            yield _frame(chunk, schema)
 
     keep_parquet(register_io_source(source, schema=pl.Schema(schema), is_pure=True), path)
     return counted
@@ -40,8 +42,21 @@ def write_parquet(path: Path, schema: Schema, rows: Callable[[], Iterable[tuple[
 def keep_parquet(frame: pl.LazyFrame, path: Path) -> None:
     """Write a frame as it streams by; `path` is there when it is whole."""
     part = path.with_name(path.name + ".part")
-    frame.sink_parquet(part, compression="zstd", row_group_size=_ROW_GROUP, maintain_order=True, statistics=True)
+    frame.sink_parquet(
+        part,
+        compression="zstd",
+        compression_level=_LEVEL,
+        row_group_size=_ROW_GROUP,
+        maintain_order=True,
+        statistics=True,
+    )
     _keep(part, path)
+
+
+def _frame(rows: Sequence[tuple[Any, ...]], schema: Schema) -> pl.DataFrame:
+    """Turned into columns first: polars takes a column at once in a third of the time that rows take one by one."""
+    columns = zip(schema.items(), zip(*rows, strict=True), strict=True)
+    return pl.DataFrame([pl.Series(name, values, dtype=kind) for (name, kind), values in columns])
 
 
 def _keep(part: Path, path: Path) -> None:

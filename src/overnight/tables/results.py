@@ -3,8 +3,9 @@
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -44,7 +45,24 @@ _KINDS: dict[ColumnKind, type[pl.DataType]] = {
     "boolean": pl.Boolean,
 }
 
+# What a row without a result says, from `status` to `cost`.
+_PENDING = ("pending", *(None,) * 8)
+# The fields of a TableRow by which rows are one thread: stage, arm, item, replicate.
+_THREAD = itemgetter(0, 1, 2, 3)
+
 Decode = Callable[[bytes], Line]
+
+
+class _ArmView(NamedTuple):
+    """What all rows of an arm have in common, looked up once."""
+
+    arm: Arm
+    stage: int
+    task: Task | Rounds
+    decode: Decode
+    # Columns before and after the address.
+    head: tuple[str, str]
+    asked: tuple[str, str]
 
 
 class ResultsTable:
@@ -59,13 +77,21 @@ class ResultsTable:
     ) -> None:
         self._db = db
         self._folder = folder
-        self._arms = arms(db)
-        self._stages = {row.id: row.name for row in stages(db)}
-        self._tasks = {number: tasks[name] for number, name in self._stages.items()}
-        self._decoders = decoders
+        numbers = {row.name: row.id for row in stages(db)}
+        self._views = {
+            number: _ArmView(
+                arm=arm,
+                stage=numbers[arm.stage],
+                task=tasks[arm.stage],
+                decode=decoders[arm.model.provider],
+                head=(arm.stage, arm.name),
+                asked=(arm.model.provider, arm.model.name),
+            )
+            for number, arm in arms(db).items()
+        }
         self._own: dict[str, ColumnKind] = {}
-        for task in self._tasks.values():
-            self._own.update(task.columns)
+        for name in numbers:
+            self._own.update(tasks[name].columns)
 
     def write(self, path: Path) -> int:
         schema = COLUMNS | {name: _KINDS[kind] for name, kind in self._own.items()}
@@ -73,35 +99,32 @@ class ResultsTable:
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         with RawFiles(self._folder, paths(self._db)) as raw:
-            threads = groupby(table_rows(self._db), key=lambda row: (row.stage, row.arm, row.item, row.replicate))
-            for (stage, arm_number, item, replicate), rows in threads:
-                yield from self._thread(raw, stage, self._arms[arm_number], item, replicate, list(rows))
+            for _, rows in groupby(table_rows(self._db), key=_THREAD):
+                yield from self._thread(raw, list(rows))
 
-    def _thread(
-        self, raw: RawFiles, stage: int, arm: Arm, item: str, replicate: int, rows: list[TableRow]
-    ) -> Iterator[tuple[Any, ...]]:
-        task = self._tasks[stage]
-        decode = self._decoders[arm.model.provider]
-        results = [_result(row, raw, decode) for row in rows]
-        fields = item_fields(self._db, raw.read, stage, item) if task.reads_items else {}
-        settled = tuple(result for result in results if result is not None)
-        thread = Thread(arm=arm, item=Item(item, fields), replicate=replicate, turns=settled)
-        own = list(task.read(thread))
+    def _thread(self, raw: RawFiles, rows: list[TableRow]) -> Iterator[tuple[Any, ...]]:
+        first = rows[0]
+        view = self._views[first.arm]
+        results = [_result(row, raw, view.decode) for row in rows]
+        fields = item_fields(self._db, raw.read, view.stage, first.item) if view.task.reads_items else {}
+        settled = tuple(filter(None, results))
+        thread = Thread(arm=view.arm, item=Item(first.item, fields), replicate=first.replicate, turns=settled)
+        own = list(view.task.read(thread))
         for number, (row, result) in enumerate(zip(rows, results, strict=True)):
             mine = own[number] if number < len(own) and result is not None else {}
-            yield (*self._common(stage, arm, row, result), *(mine.get(name) for name in self._own))
+            address = (row.item, row.replicate, row.turn)
+            yield (*view.head, *address, *view.asked, *_said(row, result), key_text(row.key), *map(mine.get, self._own))
 
-    def _common(self, stage: int, arm: Arm, row: TableRow, result: Result | None) -> tuple[Any, ...]:
-        head = (self._stages[stage], arm.name, row.item, row.replicate, row.turn, arm.model.provider, arm.model.name)
-        key = key_text(row.key)
-        if result is None:
-            return (*head, "pending", None, None, None, None, None, None, None, None, key)
-        usage = result.usage
-        return (
-            *head, result.outcome, result.cause, result.answer, result.thoughts,
-            usage.input, usage.cached, usage.output, usage.reasoning,
-            None if row.cost is None else row.cost / DOLLAR, key,
-        )  # fmt: skip
+
+def _said(row: TableRow, result: Result | None) -> tuple[Any, ...]:
+    if result is None:
+        return _PENDING
+    usage = result.usage
+    return (
+        result.outcome, result.cause, result.answer, result.thoughts,
+        usage.input, usage.cached, usage.output, usage.reasoning,
+        None if row.cost is None else row.cost / DOLLAR,
+    )  # fmt: skip
 
 
 def _result(row: TableRow, raw: RawFiles, decode: Decode) -> Result | None:
