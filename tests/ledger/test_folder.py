@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from overnight.core.errors import FolderUnfit, LedgerError, RunBusy
 from overnight.ledger.folder import DurableFile, RunFolder, file_system_of
@@ -83,13 +85,26 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None
         RunFolder(tmp_path / "file" / "run").make()
 
 
-def test_a_full_disk_is_one_clear_error() -> None:
-    file = DurableFile.__new__(DurableFile)
-    file.path = Path("/dev/full")
-    file._part = Path("/dev/full")
-    file._hash = hashlib.sha256()
-    file._handle = Path("/dev/full").open("wb", buffering=0)  # noqa: SIM115
-    file.bytes = 0
-    with pytest.raises(LedgerError, match="cannot write: No space left on device"):
-        file.write(b"x")
-    file._handle.close()
+@pytest.mark.parametrize("size", [1, 1_000_000])
+def test_a_full_disk_is_one_clear_error(tmp_path: Path, size: int) -> None:
+    (tmp_path / "file.part").symlink_to("/dev/full")
+    file = DurableFile(tmp_path / "file")
+    with pytest.raises(LedgerError, match="cannot write: No space left on device"), file:
+        file.write(b"x" * size)
+    file.drop()
+    assert list(tmp_path.iterdir()) == []
+
+
+@settings(max_examples=20, deadline=None)
+@given(pieces=st.lists(st.integers(0, 70_000), max_size=8))
+def test_a_durable_file_is_what_was_written(pieces: list[int], tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("durable") / "file"
+    data = [bytes([number % 251]) * size for number, size in enumerate(pieces)]
+    with DurableFile(path) as file:
+        for piece in data:
+            file.write(piece)
+        early = file.sha256
+        assert file.bytes == sum(pieces)
+    whole = b"".join(data)
+    assert path.read_bytes() == whole
+    assert early == file.sha256 == hashlib.sha256(whole).hexdigest()

@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Self
 
@@ -20,6 +20,8 @@ NETWORK_FILE_SYSTEMS = frozenset(
         *("gpfs", "beegfs", "davfs", "fuse.glusterfs", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone"),
     }
 )
+# What a durable file holds before it goes on: more would fall out of the processor's cache meanwhile.
+_PIECE = 128 * 1024
 
 
 class RunFolder:
@@ -123,28 +125,46 @@ def sync_directory(path: Path) -> None:
 
 
 class DurableFile:
-    """A file that appears under its name only when it is whole and on disk; its hash comes for free."""
+    """A file that appears under its name only when it is whole and on disk; its hash comes for free.
+
+    What is written is held until there is a good deal of it: a million lines are hashed and handed to the system in a
+    few thousand pieces.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._part = path.with_name(path.name + ".part")
         self._hash = hashlib.sha256()
-        self._handle: BinaryIO = self._part.open("wb", buffering=1 << 20)
+        self._handle: BinaryIO = self._part.open("wb")
+        self._held: list[bytes] = []
+        self._handed_over = 0
         self.bytes = 0
 
     def write(self, data: bytes) -> None:
+        self._held.append(data)
+        self.bytes += len(data)
+        if self.bytes - self._handed_over >= _PIECE:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        if not self._held:
+            return
+        piece = b"".join(self._held)
+        self._held.clear()
+        self._handed_over = self.bytes
         try:
-            self._handle.write(data)
+            self._handle.write(piece)
         except OSError as error:
             raise _disk_trouble(self.path, error) from error
-        self._hash.update(data)
-        self.bytes += len(data)
+        self._hash.update(piece)
 
     @property
     def sha256(self) -> str:
+        self._hand_over()
         return self._hash.hexdigest()
 
     def keep(self) -> None:
+        self._hand_over()
         try:
             self._handle.flush()
             checkpoint(f"fsync {self.path.parent.name}")
@@ -157,7 +177,8 @@ class DurableFile:
         checkpoint(f"kept {self.path.parent.name}")
 
     def drop(self) -> None:
-        self._handle.close()
+        with suppress(OSError):  # a full disk has been told already
+            self._handle.close()
         self._part.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
