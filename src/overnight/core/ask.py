@@ -15,7 +15,7 @@ KEY_PREFIX = "a1"
 _canonical = msgspec.json.Encoder(order="deterministic")
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True, gc=False):
     role: Role
     content: str
 
@@ -54,7 +54,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     direction: Literal["forward", "reverse"] = "forward"
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
+class Ask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One question. The address says where its answer goes; the key says what is asked."""
 
     arm: Arm
@@ -66,7 +66,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     vote: int = 0
 
 
-class Item(msgspec.Struct, frozen=True):
+class Item(msgspec.Struct, frozen=True, gc=False):
     """One row of the researcher's table."""
 
     id: str

@@ -1,6 +1,5 @@
 """Questions on record: the items they come from, their bodies on disk, their addresses, their queue."""
 
-import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 
@@ -8,8 +7,10 @@ import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.errors import StudyChanged
+from overnight.ledger.answers import paths
 from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.identity import arm_id, get_fact, set_fact, stage_id
+from overnight.ledger.raw import RawFiles
 
 _CHUNK = 5_000
 _canonical = msgspec.json.Encoder(order="deterministic")
@@ -50,29 +51,27 @@ class Intake:
 
     def items(self, source: Iterable[Item]) -> Iterator[Item]:
         """Pass the items through, keeping a copy of each new one."""
-        with next_segment(self._db, self._folder, "items") as segment:
+        stage, fresh = self.stage, self._fresh
+        with next_segment(self._db, self._folder, "items") as segment, RawFiles(self._folder, paths(self._db)) as kept:
             number = register_pending(self._db, segment, self._folder)
             pending: list[tuple[object, ...]] = []
             for item in source:
                 text = _canonical.encode(item.fields)
-                digest = hashlib.blake2b(text, digest_size=16).digest()
-                if not self._known_item(item, digest):
-                    pending.append((self.stage, item.id, digest, number, segment.bytes, len(text)))
+                if fresh or not self._known_item(kept, item, text):
+                    pending.append((stage, item.id, number, segment.bytes, len(text)))
                     segment.write(text + b"\n")
-                    self._items += 1
                 if len(pending) >= _CHUNK:
                     self._keep_items(pending)
                 yield item
             self._keep_items(pending)
         settle_pending(self._db, number, segment)
 
-    def _known_item(self, item: Item, digest: bytes) -> bool:
-        if self._fresh:
-            return False
-        row = self._db.execute("SELECT digest FROM item WHERE stage=? AND item_id=?", (self.stage, item.id)).fetchone()
+    def _known_item(self, kept: RawFiles, item: Item, text: bytes) -> bool:
+        where = "SELECT file, offset, length FROM item WHERE stage=? AND item_id=?"
+        row = self._db.execute(where, (self.stage, item.id)).fetchone()
         if row is None:
             return False
-        if bytes(row[0]) != digest:
+        if kept.read(*row) != text:
             message = (
                 f"items: '{item.id}' is not what it was when the run began; put it back, give it a new id, "
                 "or start a copy with --as NAME"
@@ -81,7 +80,8 @@ class Intake:
         return True
 
     def _keep_items(self, pending: list[tuple[object, ...]]) -> None:
-        self._db.executemany("INSERT INTO item VALUES(?,?,?,?,?,?)", pending)
+        self._db.executemany("INSERT INTO item VALUES(?,?,?,?,?)", pending)
+        self._items += len(pending)
         pending.clear()
 
     def asks(
@@ -124,15 +124,16 @@ class Intake:
     ) -> None:
         new_asks: list[tuple[object, ...]] = []
         new_slots: list[tuple[object, ...]] = []
-        ask_id = self._floor
+        ask_id, fresh, arms = self._floor, self._fresh, self._arms
         for ask in asks:
-            arm, keys = self._arms[ask.arm.name]
+            arm, keys = arms[ask.arm.name]
             key = keys.key(ask, shared=shared)
-            if not self._fresh and self._known_slot(ask, arm, key):
+            if not fresh and self._known_slot(ask, arm, key):
                 continue
             ask_id += 1
             body = encode(ask)
-            new_asks.append((ask_id, arm, key, number, segment.bytes, len(body)))
+            # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
+            new_asks.append((ask_id, arm, bytearray(key), number, segment.bytes, len(body)))
             new_slots.append((arm, ask.item, ask.replicate, ask.turn, ask_id, round_n))
             segment.write(body + b"\n")
             if len(new_asks) >= _CHUNK:

@@ -83,8 +83,13 @@ def _create(db: sqlite3.Connection) -> None:
             db.execute(statement)
 
 
+def _compare_items_themselves(db: sqlite3.Connection) -> None:
+    """An item's text is kept anyway: a hash of it beside it cost more than all else about an item."""
+    db.execute("ALTER TABLE item DROP COLUMN digest")
+
+
 # One function for each version, in order. A released one is never edited.
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create,)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create, _compare_items_themselves)
 
 
 def version(db: sqlite3.Connection, where: str) -> int:

@@ -1,0 +1,46 @@
+"""Ledgers of older versions are brought up to date with all that is in them."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from overnight.core.ask import Item
+from overnight.core.errors import StudyChanged
+from overnight.ledger.database import connect
+from overnight.ledger.folder import RunFolder
+from overnight.ledger.questions import Intake
+from overnight.ledger.schema import MIGRATIONS, migrate
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> tuple[sqlite3.Connection, RunFolder]:
+    """A ledger as the first version left it, with one item and one question on record."""
+    folder = RunFolder(tmp_path)
+    folder.make()
+    db = connect(folder.ledger)
+    MIGRATIONS[0](db)
+    db.execute("PRAGMA user_version=1")
+    (tmp_path / "items" / "00001.jsonl").write_text('{"text":"a word"}\n')
+    db.execute("INSERT INTO file VALUES(1, 'items/00001.jsonl', 18, '')")
+    db.execute("INSERT INTO stage(name, task, version) VALUES('s', 'generate', '1')")
+    db.execute("INSERT INTO item VALUES(1, 'one', x'00', 1, 0, 17)")
+    db.execute("INSERT INTO ask VALUES(1, 1, x'01', 1, 0, 17)")
+    return db, folder
+
+
+def test_the_first_versions_items_are_known_by_their_text(first: tuple[sqlite3.Connection, RunFolder]) -> None:
+    db, folder = first
+    migrate(db, "here")
+    intake = Intake(db, folder, ("s", "generate", "1"), ())
+    same, other = Item("one", {"text": "a word"}), Item("two", {"text": "more"})
+    assert list(intake.items([same, other])) == [same, other]
+    assert [row[0] for row in db.execute("SELECT item_id FROM item")] == ["one", "two"]
+
+
+def test_a_changed_item_is_still_noticed(first: tuple[sqlite3.Connection, RunFolder]) -> None:
+    db, folder = first
+    migrate(db, "here")
+    intake = Intake(db, folder, ("s", "generate", "1"), ())
+    with pytest.raises(StudyChanged, match="'one' is not what it was"):
+        list(intake.items([Item("one", {"text": "a  word"})]))
