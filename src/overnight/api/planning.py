@@ -165,7 +165,8 @@ class _Lane:
         self.keys = KeyMaker(arm)
         self.overhead = line_overhead(self.provider, arm.model)
         self._stage = stage
-        self._pricing = Pricing({0: arm}, {} if price is None else {0: price}, output_tokens)
+        pricing = Pricing({0: arm}, {} if price is None else {0: price}, output_tokens)
+        self._ceiling = pricing.ceilings(0, DEFAULT_TOKENS_PER_BYTE)
         self._packer = self._packer_for(None)
         bounded = arm.model.options.max_tokens or output_tokens
         self.plan = ArmPlan(
@@ -200,7 +201,7 @@ class _Lane:
         if self.plan.max_output_tokens is not None:
             self.plan.max_output_tokens += self.arm.model.options.max_tokens or 0
         if self.plan.ceiling is not None:
-            self.plan.ceiling += self._pricing.row_ceiling(0, size, DEFAULT_TOKENS_PER_BYTE) or 0
+            self.plan.ceiling += self._ceiling(size) or 0
         return begins
 
 

@@ -32,10 +32,9 @@ from overnight.ledger.answers import (
 from overnight.ledger.folder import DurableFile
 from overnight.ledger.money import Charge, book, density_of
 from overnight.ledger.shards import finish_shard, foreign_lines, record
-from overnight.providers._contract import BatchProvider, Counts
+from overnight.providers._contract import Counts
 
 Settling = tuple[Landed, Fate]
-Chunk = tuple[int, list[tuple[int, int, Line]]]
 
 _CHUNK_BYTES = 4 << 20
 _DOWNLOAD_TRIES = 4
@@ -188,14 +187,24 @@ class Arrivals:
         """In chunks; results, fates and how far we are become durable together."""
         scene, attempt = self._scene, self._attempt
         start = await asyncio.to_thread(lambda: read_offset(scene.db.reader(), attempt.id, number))
-        chunks = decoded_chunks(self._desk.provider, scene.folder.file(relative), start)
-        while True:
-            chunk = await asyncio.to_thread(next, chunks, None)
-            if chunk is None:
-                return
-            end, lines = chunk
-            landed = [one for one in (self._joined(number, *line) for line in lines) if one is not None]
-            await self._take_in(number, end, landed)
+        chunks = self._chunks(number, scene.folder.file(relative), start)
+        while chunk := await asyncio.to_thread(next, chunks, None):
+            await self._take_in(number, *chunk)
+
+    def _chunks(self, number: int, path: Path, start: int) -> Iterator[tuple[int, list[Settling]]]:
+        """(offset after the chunk, what its lines settle) of a raw file, from `start` on; for a worker thread."""
+        decode = self._desk.provider.decode
+        with path.open("rb") as handle:
+            handle.seek(start)
+            offset = start
+            while lines := handle.readlines(_CHUNK_BYTES):
+                landed = []
+                for line in lines:
+                    text = line.strip()
+                    if text and (one := self._joined(number, offset, len(line), decode(text))) is not None:
+                        landed.append(one)
+                    offset += len(line)
+                yield offset, landed
 
     def _joined(self, number: int, offset: int, length: int, decoded: Line) -> Settling | None:
         """The row a line belongs to, by its custom id and nothing else."""
@@ -210,8 +219,7 @@ class Arrivals:
             self._strange["lines with a foreign custom id"] += 1
             return None
         cost = self._scene.pricing.row_cost(self._attempt.arm, decoded.result.usage)
-        landed = Landed(line=row, result=decoded.result, file=number, offset=offset, length=length, cost=cost)
-        return landed, self._fate(decoded.result, row)
+        return Landed(row, decoded.result, number, offset, length, cost), self._fate(decoded.result, row)
 
     def _fate(self, result: Result, row: int) -> Fate:
         tries = self._rows[row].tries
@@ -234,14 +242,14 @@ class Arrivals:
 
         Rows whose answers are gone were run and billed, as far as anybody can tell: their ceiling is presumed spent.
         """
-        arm, pricing = self._attempt.arm, self._scene.pricing
+        arm, rows = self._attempt.arm, self._rows
         overhead = line_overhead(self._desk.provider, self._scene.arms[arm].model)
-
-        def charge(one: Landed) -> Charge:
-            size = self._rows[one.line].length + overhead
-            return Charge(one.cost, pricing.row_ceiling(arm, size, self._density) or 0, one.result.cause == "gone")
-
-        book(db, self._attempt.shard, arm, (charge(one) for one, _ in fresh))
+        ceiling = self._scene.pricing.ceilings(arm, self._density)
+        charges = (
+            Charge(one.cost, ceiling(rows[one.line].length + overhead) or 0, one.result.cause == "gone")
+            for one, _ in fresh
+        )
+        book(db, self._attempt.shard, arm, charges)
 
     def _count(self, fresh: Sequence[Settling], addresses: dict[int, int]) -> None:
         outcomes: Counter[str] = Counter()
@@ -294,18 +302,3 @@ class Arrivals:
         attempt, model = self._attempt, self._scene.arms[self._attempt.arm].model.name
         sent = attempt.bytes * self._counted_rows // max(1, attempt.rows)
         self._scene.memory.remember_density(self._desk.provider, model, sent, self._counted_tokens)
-
-
-def decoded_chunks(provider: BatchProvider, path: Path, start: int) -> Iterator[Chunk]:
-    """(offset after the chunk, [(offset, length, Line)]) of a raw file, from `start` on."""
-    with path.open("rb") as handle:
-        handle.seek(start)
-        offset = start
-        while lines := handle.readlines(_CHUNK_BYTES):
-            chunk = []
-            for line in lines:
-                text = line.strip()
-                if text:
-                    chunk.append((offset, len(line), provider.decode(text)))
-                offset += len(line)
-            yield offset, chunk

@@ -20,17 +20,17 @@ class Pricing:
         self._prices = prices
         self._output_tokens = output_tokens
 
-    def row_ceiling(self, arm: int, size: int, density: float) -> int | None:
+    def ceilings(self, arm: int, density: float) -> Callable[[int], int | None]:
         """The most that a request of so many bytes can cost; None when nobody can say."""
         price = self._prices.get(arm)
         longest = self._arms[arm].model.options.max_tokens or self._output_tokens
         if price is None or longest is None:
-            return None
-        tokens = math.ceil(size * density * INPUT_MARGIN) + INPUT_FLOOR
-        return ceiling(price, tokens, longest)
+            return lambda _: None
 
-    def ceilings(self, arm: int, density: float) -> Callable[[int], int | None]:
-        return lambda size: self.row_ceiling(arm, size, density)
+        def most(size: int) -> int | None:
+            return ceiling(price, math.ceil(size * density * INPUT_MARGIN) + INPUT_FLOOR, longest)
+
+        return most
 
     def row_cost(self, arm: int, usage: Usage) -> int | None:
         price = self._prices.get(arm)

@@ -1,7 +1,7 @@
 """Results on record: read once, settled once, counted, and found again by their bytes."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -9,7 +9,7 @@ import msgspec
 from overnight.core.result import Result, Usage
 
 
-class Landed(msgspec.Struct, frozen=True, kw_only=True):
+class Landed(msgspec.Struct, frozen=True, gc=False):
     """One row's result and where its raw bytes are; no file for a row that is in none."""
 
     line: int
@@ -29,15 +29,15 @@ class ShardRow(NamedTuple):
     length: int
 
 
-class Fate(msgspec.Struct, frozen=True):
+class Fate(msgspec.Struct, frozen=True, gc=False):
     """What becomes of a row: `final` settles it, else it goes back to the queue with so many tries."""
 
     final: bool
     tries: int
 
 
-class TableRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One address with its settled result, for the tables."""
+class TableRow(NamedTuple):
+    """One address with its settled result, for the tables. The first four fields are its thread."""
 
     stage: int
     arm: int
@@ -51,25 +51,28 @@ class TableRow(msgspec.Struct, frozen=True, kw_only=True):
     offset: int | None
     length: int | None
     cost: int | None
-    usage: tuple[int | None, ...]
 
 
+_WHERE_AND_USED = "file, offset, length, input, cached, cache_write, output, reasoning, cost"
 _RESULT = (
-    "INSERT OR IGNORE INTO result(attempt, line, ask, outcome, cause, detail, file, offset, length, "
-    "input, cached, cache_write, output, reasoning, cost, received_at) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    f"INSERT INTO result(attempt, line, ask, received_at, outcome, {_WHERE_AND_USED}, cause, detail) "
+    "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+)
+# Most rows have neither cause nor detail, and None is what sqlite3 binds most slowly of all.
+_PLAIN_RESULT = (
+    f"INSERT INTO result(attempt, line, ask, received_at, outcome, {_WHERE_AND_USED}) "
+    "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
 
 
 def rows_of(db: sqlite3.Connection, shard: int) -> list[ShardRow]:
     """A shard's rows, by line."""
-    return [
-        ShardRow(ask, tries, length)
-        for ask, tries, length in db.execute(
-            "SELECT shard_row.ask, tries, length FROM shard_row JOIN ask ON ask.id=shard_row.ask "
-            "WHERE shard=? ORDER BY line",
-            (shard,),
-        )
-    ]
+    rows = db.execute(
+        "SELECT shard_row.ask, tries, length FROM shard_row JOIN ask ON ask.id=shard_row.ask "
+        "WHERE shard=? ORDER BY line",
+        (shard,),
+    )
+    return list(map(ShardRow._make, rows))
 
 
 def take_in(
@@ -80,12 +83,17 @@ def take_in(
     at: float,
 ) -> list[tuple[Landed, Fate]]:
     """Keep results, settle what is final, queue what is to be asked again. Doing it twice changes nothing."""
-    known = _known_lines(db, attempt, [one.line for one, _ in landed])
-    fresh: dict[int, tuple[Landed, Fate]] = {}
-    for one, fate in landed:
-        if one.line not in known:
-            fresh.setdefault(one.line, (one, fate))
-    db.executemany(_RESULT, (_result_row(attempt, rows[one.line].ask, one, at) for one, _ in fresh.values()))
+    # Of a line that came twice, the first counts.
+    fresh = {pair[0].line: pair for pair in reversed(landed)}
+    db.execute("SAVEPOINT lines")
+    try:
+        _keep_results(db, attempt, rows, fresh.values(), at)
+    except sqlite3.IntegrityError:  # some were here before, which is rare enough to begin anew without them
+        db.execute("ROLLBACK TO lines")
+        known = _known_lines(db, attempt, fresh)
+        fresh = {line: pair for line, pair in fresh.items() if line not in known}
+        _keep_results(db, attempt, rows, fresh.values(), at)
+    db.execute("RELEASE lines")
     db.executemany(
         "INSERT OR IGNORE INTO settled VALUES(?,?,?)",
         ((rows[line].ask, attempt, line) for line, (_, fate) in fresh.items() if fate.final),
@@ -97,6 +105,26 @@ def take_in(
     return list(fresh.values())
 
 
+def _keep_results(
+    db: sqlite3.Connection, attempt: int, rows: Sequence[ShardRow], fresh: Iterable[tuple[Landed, Fate]], at: float
+) -> None:
+    plain: list[tuple[object, ...]] = []
+    others: list[tuple[object, ...]] = []
+    for one, _ in fresh:
+        result = one.result
+        usage = result.usage
+        row = (
+            attempt, one.line, rows[one.line].ask, at, result.outcome, one.file, one.offset, one.length,
+            usage.input, usage.cached, usage.cache_write, usage.output, usage.reasoning, one.cost,
+        )  # fmt: skip
+        if result.cause is None and result.detail is None:
+            plain.append(row)
+        else:
+            others.append((*row, result.cause, result.detail))
+    db.executemany(_PLAIN_RESULT, plain)
+    db.executemany(_RESULT, others)
+
+
 def addresses_of(db: sqlite3.Connection, asks: Sequence[int]) -> dict[int, int]:
     """How many addresses share each of these questions, where it is more than one."""
     shared = db.execute("SELECT value FROM fact WHERE name='shared'").fetchone()
@@ -106,9 +134,7 @@ def addresses_of(db: sqlite3.Connection, asks: Sequence[int]) -> dict[int, int]:
     return {ask: int(count) for ask, count in found if count > 1}
 
 
-def _known_lines(db: sqlite3.Connection, attempt: int, lines: Sequence[int]) -> set[int]:
-    if not lines:
-        return set()
+def _known_lines(db: sqlite3.Connection, attempt: int, lines: Collection[int]) -> set[int]:
     rows = db.execute(
         "SELECT line FROM result WHERE attempt=? AND line BETWEEN ? AND ?", (attempt, min(lines), max(lines))
     )
@@ -119,15 +145,11 @@ def _counted(usage: Usage) -> tuple[int | None, ...]:
     return (usage.input, usage.cached, usage.cache_write, usage.output, usage.reasoning)
 
 
-def _result_row(attempt: int, ask: int, one: Landed, at: float) -> tuple[object, ...]:
-    result, where = one.result, (one.file, one.offset, one.length)
-    said = (result.outcome, result.cause, result.detail)
-    return (attempt, one.line, ask, *said, *where, *_counted(result.usage), one.cost, at)
-
-
 def unanswered_lines(db: sqlite3.Connection, attempt: int, rows: int) -> list[int]:
     """Lines of an attempt for which no file held anything."""
-    found = {int(row[0]) for row in db.execute("SELECT line FROM result WHERE attempt=?", (attempt,))}
+    if db.execute("SELECT count(*) FROM result WHERE attempt=?", (attempt,)).fetchone()[0] == rows:
+        return []
+    found = _known_lines(db, attempt, (0, rows))
     return [line for line in range(rows) if line not in found]
 
 
@@ -186,18 +208,13 @@ def table_rows(db: sqlite3.Connection) -> Iterator[TableRow]:
     """Every address in the order of the tables: never the order of arrival."""
     rows = db.execute(
         "SELECT arm.stage, slot.arm, slot.item, slot.replicate, slot.turn, ask.key, result.outcome, result.cause, "
-        "result.file, result.offset, result.length, result.cost, result.input, result.cached, result.output, "
-        "result.reasoning "
+        "result.file, result.offset, result.length, result.cost "
         "FROM slot JOIN arm ON arm.id=slot.arm JOIN ask ON ask.id=slot.ask "
         "LEFT JOIN settled ON settled.ask=slot.ask "
         "LEFT JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
         "ORDER BY arm.stage, arm.name, slot.item, slot.replicate, slot.turn"
     )
-    for stage, arm, item, replicate, turn, key, outcome, cause, file, offset, length, cost, *usage in rows:
-        yield TableRow(
-            stage=stage, arm=arm, item=item, replicate=replicate, turn=turn, key=key, outcome=outcome, cause=cause,
-            file=file, offset=offset, length=length, cost=cost, usage=tuple(usage),
-        )  # fmt: skip
+    return map(TableRow._make, rows)
 
 
 def attempt_rows(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:

@@ -19,13 +19,13 @@ def cost(price: Price, usage: Usage) -> int | None:
     if plain < 0 or cached < 0 or written < 0 or usage.output < 0:
         return None
     step = price.rate.at(usage.input)
+    parts = [(plain, step.input), (usage.output, step.output)]
+    if cached:
+        parts.append((cached, step.input if step.cached is None else step.cached))
+    if written:
+        parts.append((written, step.input if step.cache_write is None else step.cache_write))
     total = (price.rate.request or 0) * _TOKENS
-    for tokens, rate in (
-        (plain, step.input),
-        (cached, step.input if step.cached is None else step.cached),
-        (written, step.input if step.cache_write is None else step.cache_write),
-        (usage.output, step.output),
-    ):
+    for tokens, rate in parts:
         if tokens:
             if rate is None:
                 return None
