@@ -9,7 +9,8 @@ from typing import Any
 from emulator_process import EmulatorProcess
 from overnight.core.ask import Ask, Model
 from overnight.core.result import Line
-from overnight.providers import Batch, BatchProvider, Endpoint, Intent, vendor
+from overnight.engine.decisions import past
+from overnight.providers import Batch, BatchProvider, Endpoint, Fence, Intent, Sightings, vendor
 from providers.asking import KEY, ask
 
 SEED = 7
@@ -23,7 +24,9 @@ TRUTH = {
     "models": {"unknown": ["*-typo"]},
 }
 # One model of each vendor that answers in plain text.
-MODELS = {"openai": "gpt-4.1"}
+MODELS = {"anthropic": "claude-haiku-4-5", "openai": "gpt-4.1"}
+# Vendors that get their input with the create: nothing is uploaded before.
+WITHOUT_FILES = {"anthropic"}
 ENDED = ("completed", "failed", "expired", "cancelled")
 _numbers = itertools.count()
 
@@ -36,6 +39,7 @@ class Night:
     def __init__(self, name: str, emulator: EmulatorProcess, folder: Path) -> None:
         self.vendor = vendor(name)
         self.model = Model(provider=name, name=MODELS[name])
+        self.files = name not in WITHOUT_FILES
         self.emulator = emulator
         self.folder = folder
 
@@ -89,6 +93,17 @@ async def rows_of(provider: BatchProvider, batch: Batch) -> dict[str, list[Line]
         assert await provider.fetch(ref, got.extend) in (None, len(got))
         rows[kind] = [provider.decode(line) for line in bytes(got).splitlines()]
     return rows
+
+
+def claimed(provider: BatchProvider, seen: Sightings, fence: Fence, intent: Intent, file_id: str) -> list[Batch]:
+    """The batches of a listing that are ours, or may be, as the engine would take them."""
+    young = past(fence, seen.batches)
+    verdicts = [(batch, provider.ours(batch, intent, file_id)) for batch in seen.batches]
+    if provider.tags:
+        assert "maybe" not in [ours for _, ours in verdicts]
+        return [batch for batch, ours in verdicts if ours == "yes"]
+    assert "yes" not in [ours for _, ours in verdicts]
+    return [batch for batch, ours in verdicts if ours == "maybe" and batch in young]
 
 
 def told_apart(rows: dict[str, list[Line]]) -> tuple[list[Line], list[Line]]:

@@ -39,7 +39,8 @@ def test_a_batch_in_which_nothing_succeeded_has_no_output(night: Night, nothing:
     async def work(provider: BatchProvider) -> None:
         ended = await end_of(provider, await submit(provider, intent))
         assert ended.phase == "completed"
-        assert [kind for kind, _ in ended.parts] in (["error"], [])
+        answered, _ = told_apart(await rows_of(provider, ended))
+        assert answered == []
 
     night.run(work)
 
@@ -50,9 +51,12 @@ def test_a_validation_failure_is_a_refusal(night: Night) -> None:
 
     async def work(provider: BatchProvider) -> None:
         ended = await end_of(provider, await submit(provider, intent))
-        assert ended.phase == "failed"
-        assert ended.refusal is not None
-        assert (ended.refusal.kind, ended.refusal.message) == ("invalid", "Line 1 is not JSON.")
+        if ended.phase == "failed":
+            assert ended.refusal is not None
+            assert (ended.refusal.kind, ended.refusal.message) == ("invalid", "Line 1 is not JSON.")
+        else:  # where batches do not fail, all of their rows do
+            answered, failed = told_apart(await rows_of(provider, ended))
+            assert (answered, causes(failed)) == ([], {"invalid_request"})
 
     night.run(work)
 
@@ -72,6 +76,8 @@ def test_an_unknown_model_is_told_apart(night: Night) -> None:
 
 
 def test_a_deleted_input_keeps_a_late_create_from_running(night: Night) -> None:
+    if not night.files:
+        pytest.skip("the input travels with the create")
     intent = night.intent(night.asks(1))
 
     async def work(provider: BatchProvider) -> None:
@@ -147,7 +153,8 @@ def test_trouble_in_other_calls_has_a_name(night: Night, fault: dict[str, Any], 
             lambda: provider.remove_file(ref),
         )
         # A deletion whose answer is lost is repeated on a new connection, and finds the work done.
-        for call in calls[:-1] if fault["do"] == "drop_answer" else calls:
+        last = len(calls) - int(fault["do"] == "drop_answer")
+        for call in calls[:last] if night.files else calls[1:-1]:
             with pytest.raises(family) as caught:
                 await call()
             assert KEY not in repr(caught.value)

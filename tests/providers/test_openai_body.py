@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from overnight.core.ask import Ask, Message
 from overnight.core.errors import StudyError
-from overnight.providers._openai_body import Forms, encode, form_of, line, read_line
+from overnight.providers._by_model import ByModel
+from overnight.providers._openai_body import encode, form_of, line, read_line
 from providers.asking import ask, model
 
 SCHEMA = {
@@ -161,11 +162,11 @@ def test_equal_models_give_equal_bytes() -> None:
 
 
 def test_forms_are_told_apart_by_model_and_never_mixed_up() -> None:
-    forms = Forms()
+    forms = ByModel(form_of)
     for number in range(1000):  # far more than are kept; each model dies before the next is made
         asked = ask(model(max_tokens=number + 1), "hi")
         assert json.loads(encode(forms.of(asked.arm.model), asked))["max_tokens"] == number + 1
-    assert len(forms._forms) <= 256
+    assert len(forms._made) <= 256
 
 
 def test_a_line_wraps_its_body() -> None:

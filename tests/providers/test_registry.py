@@ -37,7 +37,14 @@ def test_an_unknown_vendor_is_refused_with_the_nearest_name() -> None:
         providers.vendor("opnai")
 
 
-def test_an_alias_of_an_absent_vendor_is_unknown() -> None:
+def test_an_alias_is_its_vendor() -> None:
+    assert providers.vendor("claude") is providers.vendor("anthropic")
+    assert providers.resolve_model("claude/claude-haiku-4-5") == ("anthropic", "claude-haiku-4-5")
+
+
+def test_an_alias_of_an_absent_vendor_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    only = {"openai": providers.vendors()["openai"]}
+    monkeypatch.setattr(providers, "_installed", lambda: only)
     with pytest.raises(UnknownName, match="provider 'claude' is not known"):
         providers.vendor("claude")
 
@@ -58,6 +65,7 @@ def test_changing_the_table_handed_out_changes_nothing() -> None:
         ("o4-mini", ("openai", "o4-mini")),
         ("chatgpt-4o-latest", ("openai", "chatgpt-4o-latest")),
         ("ft:gpt-4.1-mini:lab::x", ("openai", "ft:gpt-4.1-mini:lab::x")),
+        ("claude-opus-5-5", ("anthropic", "claude-opus-5-5")),
     ],
 )
 def test_models_are_resolved(text: str, resolved: tuple[str, str]) -> None:

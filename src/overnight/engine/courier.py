@@ -116,6 +116,7 @@ class Courier:
 
     async def _create(self) -> None:
         await self._scene.patience.until(self._attempt.retry_at)
+        await self._ensure_input()  # some providers get it with the create itself
         async with self._desk.creating:
             await self._none_in_doubt()
             fence = await self._desk.patiently(self._desk.provider.newest)

@@ -18,7 +18,7 @@ from overnight.providers._openai_problems import RESERVED
 
 PATHS: dict[Api, str] = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 _APIS: dict[str, Api] = {path: api for api, path in PATHS.items()}
-_FORMS_KEPT = 256
+_MODELS_KEPT = 256
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 T = TypeVar("T")
@@ -39,24 +39,6 @@ class Form(msgspec.Struct, frozen=True, gc=False):
 class _Turn(msgspec.Struct, gc=False):
     role: str
     content: str
-
-
-class Forms:
-    """The forms of the models in use, found by identity: a Model holds dicts, so it has no hash."""
-
-    def __init__(self) -> None:
-        self._forms: dict[int, Form] = {}
-
-    def of(self, model: Model) -> Form:
-        form = self._forms.get(id(model))
-        # A kept form keeps its model alive, so an identity cannot pass to another model meanwhile.
-        return form if form is not None else self._keep(model)
-
-    def _keep(self, model: Model) -> Form:
-        if len(self._forms) >= _FORMS_KEPT:
-            self._forms = {}
-        form = self._forms[id(model)] = form_of(model)
-        return form
 
 
 def form_of(model: Model) -> Form:
@@ -177,7 +159,7 @@ def read_line(given: bytes) -> ReadyLine:
     return ReadyLine(custom_id=found.custom_id, model=_ready_model(asked.model, _APIS[found.url]), body=body)
 
 
-@lru_cache(maxsize=_FORMS_KEPT)
+@lru_cache(maxsize=_MODELS_KEPT)
 def _ready_model(name: str, api: Api) -> Model:
     """One object for all lines of a model, so that its form is made once."""
     return Model(provider="openai", name=name, options=Options(api=api))

@@ -5,6 +5,7 @@ from typing import Any
 
 from overnight.core.ask import Model
 from overnight.providers._openai_families import Family, api_of, family_of, thinking_choices
+from overnight.providers._schemas import objects_in
 
 # What Overnight itself writes into a request, or reads back in a fixed form.
 RESERVED: frozenset[str] = frozenset({"model", "messages", "input", "instructions", "stream"})
@@ -95,32 +96,18 @@ def _schema(model: Model, family: Family) -> Iterator[str]:
     elif schema.get("type") != "object":
         yield "json_schema: the outermost `type` must be object; put the value into a field of one"
     else:
-        yield from _loose_objects(schema, "json_schema")
+        yield from _loose_objects(schema)
 
 
-def _loose_objects(schema: Any, where: str) -> Iterator[str]:
+def _loose_objects(schema: dict[str, Any]) -> Iterator[str]:
     """Strict mode wants every object closed and every field of it required, at any depth."""
-    if isinstance(schema, list):
-        for place, part in enumerate(schema):
-            yield from _loose_objects(part, f"{where}[{place}]")
-    if not isinstance(schema, dict):
-        return
-    fields = schema.get("properties")
-    if isinstance(fields, dict):
-        if schema.get("additionalProperties") is not False:
+    for where, found in objects_in(schema, "json_schema"):
+        if found.get("additionalProperties") is not False:
             yield f"{where}: an object without `additionalProperties: false`; add it"
-        required = schema.get("required")
-        missing = [name for name in fields if name not in (required if isinstance(required, list) else ())]
+        required = found.get("required")
+        missing = [name for name in found["properties"] if name not in (required if isinstance(required, list) else ())]
         if missing:
             yield f"{where}: {', '.join(missing)} not in `required`; OpenAI wants every field there"
-        for name, part in fields.items():
-            yield from _loose_objects(part, f"{where}.{name}")
-    for word in ("items", "anyOf"):
-        yield from _loose_objects(schema.get(word), f"{where}.{word}")
-    for word in ("$defs", "definitions"):
-        named = schema.get(word)
-        for name, part in named.items() if isinstance(named, dict) else ():
-            yield from _loose_objects(part, f"{where}.{word}.{name}")
 
 
 def _extra(model: Model, _: Family) -> Iterator[str]:

@@ -28,9 +28,10 @@ from overnight.core.errors import (
     Unavailable,
 )
 from overnight.providers._complaint import complaint_of, scrub
+from overnight.providers._envelope import Envelope
 from overnight.providers._replies import UNSETTLED, Reply, Sending, epoch_of, retry_after_of
 
-Verb = Literal["upload", "list", "create", "retrieve", "fetch", "cancel", "delete"]
+Verb = Literal["upload", "list", "create", "call", "retrieve", "fetch", "cancel", "delete"]
 # Headers that prove who asks. They may be asked for anew at each call, where they last an hour.
 KeyHeaders = Mapping[str, str] | Callable[[], Awaitable[Mapping[str, str]]]
 T = TypeVar("T")
@@ -146,12 +147,14 @@ class Wire:
             return self._checked(what, await self._sent_file(what, content, stream), also)
 
     async def _sent_file(self, what: str, content: BinaryIO, stream: Any) -> Reply:
-        size = os.fstat(content.fileno()).st_size
-        patience = self._timeouts.read + size / self._timeouts.upload_bytes_per_second
+        patience = self._patience(os.fstat(content.fileno()).st_size)
         checkpoint("send:upload")
         reply = await self._told(what, asyncio.wait_for(self._whole(what, stream), patience))
         checkpoint("sent:upload")
         return reply
+
+    def _patience(self, size: int) -> float:
+        return self._timeouts.read + size / self._timeouts.upload_bytes_per_second
 
     def _given_url(self, address: str) -> URL:
         try:
@@ -160,14 +163,18 @@ class Wire:
             url = URL()
         if url.scheme == "https" or (url.scheme == "http" and self._origin.scheme == "http"):
             return url
-        raise Unavailable(f"{self._vendor}: the address given for the upload is of no use")
+        raise Unavailable(f"{self._vendor}: the address given for the file is of no use")
 
     async def download(self, path: str, sink: Callable[[bytes], None], *, also: Collection[int] = ()) -> Reply:
-        """Stream a file into `sink`. The reply has the announced length, where it is one of plain bytes."""
-        what = f"GET {path}"
+        """Stream a file into `sink`. The reply has the announced length, where it is one of plain bytes.
+
+        An address that the provider gave for the file is asked without the key, unless it is at our own origin.
+        """
+        url = self._url(path) if path.startswith("/") else self._given_url(path)
+        what, keyed = f"GET {url.path}", url.origin() == self._origin
         checkpoint("send:fetch")
         headers = {"Accept-Encoding": "identity"}
-        async with self._answer(what, "GET", self._url(path), headers=headers, roam=True) as response:
+        async with self._answer(what, "GET", url, headers=headers, roam=True, keyed=keyed) as response:
             if response.status != 200:
                 reply = await self._read(what, response)
             else:
@@ -183,7 +190,7 @@ class Wire:
         checkpoint("sent:fetch")
         return self._checked(what, reply, also)
 
-    async def send_once(self, verb: Verb, path: str, body: bytes) -> Sending:
+    async def send_once(self, verb: Verb, path: str, body: bytes | Envelope) -> Sending:
         """One POST on a connection of its own, which carries nothing else; never raises for the wire."""
         connected = _Connected()
         url = self._url(path)
@@ -191,13 +198,21 @@ class Wire:
             headers = {**await self._keys(), "Content-Type": "application/json"}
         except ProviderError as error:
             return Sending(sent=False, problem=str(error))
+        patience = None
+        if isinstance(body, Envelope):
+            patience = self._patience(body.length)
+            headers["Content-Length"] = str(body.length)
+        data = body.stream() if isinstance(body, Envelope) else body
         status = None
         async with self._new_session(alone=True, traces=[connected.trace()]) as session:
             checkpoint(f"send:{verb}")
             try:
-                async with session.post(
-                    url, data=body, headers=headers, allow_redirects=False, proxy=proxy_for(url)
-                ) as response:
+                async with (
+                    asyncio.timeout(patience),
+                    session.post(
+                        url, data=data, headers=headers, allow_redirects=False, proxy=proxy_for(url)
+                    ) as response,
+                ):
                     status = response.status
                     reply = await self._whole_reply(response)
             except _BROKEN_WIRE as error:

@@ -10,6 +10,7 @@ from overnight.core.ask import Ask, Model
 from overnight.core.errors import Gone, ProviderError, StudyError, Unavailable
 from overnight.core.result import Line
 from overnight.providers import _openai_body, _openai_rows
+from overnight.providers._by_model import ByModel
 from overnight.providers._contract import (
     Batch,
     CreateAnswer,
@@ -57,7 +58,7 @@ class OpenAI:
 
     def __init__(self, endpoint: Endpoint, timeouts: Timeouts | None = None) -> None:
         self.endpoint = endpoint
-        self._forms = _openai_body.Forms()
+        self._forms = ByModel(_openai_body.form_of)
         headers = {
             "Authorization": f"Bearer {endpoint.key}",
             "OpenAI-Organization": endpoint.organization,

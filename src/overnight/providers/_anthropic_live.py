@@ -1,0 +1,70 @@
+"""Live replies of Anthropic: as lines of a batch's results, and what their headers tell of limits."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+
+from overnight.providers._anthropic_rows import TYPES, is_error
+from overnight.providers._complaint import scrub
+from overnight.providers._contract import Rates, Reply
+from overnight.providers._replies import epoch_of
+
+_PREFIX = "anthropic-ratelimit-"
+_json = msgspec.json.Encoder()
+
+
+def live_line(custom_id: str, reply: Reply) -> bytes:
+    """A body that is not Anthropic's (a gateway's page, nothing at all) becomes an error by its status."""
+    body = _one_line(reply.body)
+    if reply.status == 200 and body is not None:
+        return b'{"custom_id":%b,"result":{"type":"succeeded","message":%b}}' % (_json.encode(custom_id), body)
+    if body is None or not is_error(body):
+        body = _json.encode({"type": "error", "error": _words(reply)})
+    return b'{"custom_id":%b,"result":{"type":"errored","error":%b}}' % (_json.encode(custom_id), body)
+
+
+def _words(reply: Reply) -> dict[str, str]:
+    text = reply.body[:300].decode("utf-8", "replace").strip()
+    said = "" if text.startswith("<") else text
+    return {
+        "type": TYPES.get(reply.status or 0, "api_error"),
+        "message": scrub(said or reply.problem or f"HTTP {reply.status}"),
+    }
+
+
+def _one_line(body: bytes) -> bytes | None:
+    """The body without the line breaks that JSON allows between its parts; None when it is no JSON."""
+    try:
+        return msgspec.json.format(body, indent=-1)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def rates_of(headers: Mapping[str, str]) -> Rates:
+    """`anthropic-ratelimit-{requests,tokens}-{limit,remaining,reset}`; a reset is a moment."""
+    if f"{_PREFIX}requests-limit" not in headers and f"{_PREFIX}tokens-limit" not in headers:
+        return Rates()
+    now = epoch_of(headers.get("date"))
+    return Rates(
+        requests_limit=_whole(headers.get(f"{_PREFIX}requests-limit")),
+        requests_remaining=_whole(headers.get(f"{_PREFIX}requests-remaining")),
+        requests_reset=_until(headers.get(f"{_PREFIX}requests-reset"), now),
+        tokens_limit=_whole(headers.get(f"{_PREFIX}tokens-limit")),
+        tokens_remaining=_whole(headers.get(f"{_PREFIX}tokens-remaining")),
+        tokens_reset=_until(headers.get(f"{_PREFIX}tokens-reset"), now),
+    )
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+
+
+def _until(moment: str | None, now: float | None) -> float | None:
+    """Seconds from the reply's own time, so that no clock of ours is involved."""
+    if not moment or now is None:
+        return None
+    try:
+        return max(0.0, datetime.fromisoformat(moment).timestamp() - now)
+    except ValueError:
+        return None
