@@ -30,7 +30,8 @@ def write_study(folder: Path) -> Path:
 
 def clean_environment(**more: str) -> dict[str, str]:
     """Without keys, and without settings of whoever runs the tests; a day passes in some seconds."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "OVERNIGHT_"))}
+    foreign = ("OPENAI_", "ANTHROPIC_", "OVERNIGHT_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return {**kept, "OVERNIGHT_TIME_SCALE": "6000", "COLUMNS": "100", **more}
 
 
