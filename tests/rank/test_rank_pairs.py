@@ -121,7 +121,7 @@ def test_pairs_with_the_better_id_and_missing_ones(tmp_path, capsys):
     assert rank_pairs(file, json=True) == 0
     found = document(capsys)
     assert found["n_comparisons"] == 2
-    assert "2 of 4 rows had no readable verdict and were left out." in found["problems"]
+    assert "2 of 4 rows had no readable verdict (missing 1, nonsense 1) and were left out." in found["problems"]
 
 
 def test_verdict_words_that_say_nothing_are_listed(tmp_path, capsys):
@@ -185,6 +185,14 @@ def test_hundreds_of_items_are_cut_on_the_screen_only(tmp_path, capsys):
         ),
         ("object1,object2,result\na,b,1\n", {"result": "x", "winner": "y"}, "give one of them"),
         ("object1,object2,result\n", {}, "no comparison to rank"),
+        ("object1,object2,result\na,,1\n", {}, "column 'object2' has 1 rows without an id"),
+        (
+            "first_id,second_id,verdict\na,b,First\nb,a,First\na,b,Tie\n",
+            {},
+            "no row has a readable verdict; column 'verdict' holds First 2, Tie 1",
+        ),
+        ("left,right,best\na,b,a\n", {}, "no two columns name the pair; wanted: ID1 and ID2"),
+        ("a,b\n", {"first": "a", "second": "a"}, "--first and --second are both 'a'"),
     ],
 )
 def test_bad_input_is_one_clear_line(content, options, message, tmp_path, capsys):

@@ -38,6 +38,14 @@ def test_winner_ids_without_words():
     assert build_bt_data(table)["result"].to_list() == [1.0, 0.0]
 
 
+def test_battles_of_models():
+    words = ["model_a", "model_b", "tie", "tie (bothbad)", "x", "neither"]
+    table = {"model_a": ["x"] * 6, "model_b": ["y"] * 6, "winner": words}
+    assert build_bt_data(table)["result"].to_list() == [1.0, 0.0, 0.5, 0.5, 1.0]
+    with pytest.raises(BadVerdicts, match="column 'winner' is missing; found: model_a, model_b, won"):
+        build_bt_data({"model_a": ["x"], "model_b": ["y"], "won": ["x"]})
+
+
 def test_the_models_own_form_passes_through():
     table = {"object1": ["a", "b"], "object2": ["b", "a"], "result": [1, 0.5]}
     assert build_bt_data(table)["result"].to_list() == [1.0, 0.5]
@@ -67,5 +75,9 @@ def test_the_nearest_column_is_offered():
         build_bt_data({"ID1": ["a"], "id2": ["b"], "better_id": ["a"]})
     with pytest.raises(StudyError, match="column 'object1' is missing; found: Object1, object2, result"):
         fit_bt_model({"Object1": ["a"], "object2": ["b"], "result": [1]})
-    with pytest.raises(BadVerdicts, match="column 'ID1' is missing"):
+    with pytest.raises(
+        BadVerdicts, match="column 'object1' is missing; found: Object1, Object2; did you mean 'Object1'"
+    ):
+        build_bt_data({"Object1": ["a"], "Object2": ["b"]})
+    with pytest.raises(BadVerdicts, match=r"no two columns name the pair; wanted: ID1 and ID2, .*; found: x"):
         build_bt_data({"x": ["a"]})

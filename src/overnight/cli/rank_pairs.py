@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from overnight.rank import BradleyTerryFit
 
 _FIRST_ITEMS = 200
+_MOST_WORDS = 5
+_ROW = "number of the row"
 
 _File = Annotated[Path, Parameter(help="Verdicts as .csv, .tsv, .jsonl or .parquet.")]
 _Output = Annotated[
@@ -63,7 +65,7 @@ def rank_pairs(
     """Rank things from verdicts on pairs of them, made anywhere.
 
     Columns are found by their names: object1, object2, result; or ID1, ID2, better_id; or first_id, second_id with
-    verdict or winner_id. The exit code is 2 when the file or a setting is wrong.
+    verdict or winner_id; or model_a, model_b, winner. The exit code is 2 when the file or a setting is wrong.
 
     Examples:
       overnight rank-pairs verdicts.csv
@@ -103,18 +105,28 @@ def _ranking() -> ModuleType:
 
 def read_verdicts(file: Path, names: dict[str, str | None], keep: list[str]) -> tuple[pl.DataFrame, list[str]]:
     """Rows `object1, object2, result` of a file, with the columns to keep; and a sentence about rows left out."""
+    ranking = _ranking()
     frame = _renamed(_read(file), names)
+    ranking.require_columns(frame, keep)
+    column = ranking.verdict_column(frame)
+    frame = frame.with_row_index(_ROW)
     weights = [name for name in ("count", "weight") if name in frame.columns]
-    bt_data: pl.DataFrame = _ranking().build_bt_data(frame, keep=list(dict.fromkeys([*keep, *weights])))
-    lost = frame.height - bt_data.height
-    if not lost:
-        return bt_data, []
-    words = ""
-    if "verdict" in frame.columns:
-        unread = frame.filter(~pl.col("verdict").is_in(["first", "second", "tie"]).fill_null(value=False))
-        counts = unread.get_column("verdict").fill_null("missing").value_counts(sort=True).rows()
-        words = f" ({', '.join(f'{word} {count:,}' for word, count in counts)})"
-    return bt_data, [f"{lost:,} of {frame.height:,} rows had no readable verdict{words} and were left out."]
+    bt_data: pl.DataFrame = ranking.build_bt_data(frame, keep=list(dict.fromkeys([_ROW, *keep, *weights])))
+    if bt_data.height == frame.height:
+        return bt_data.drop(_ROW), []
+    unread = frame.join(bt_data.select(_ROW), on=_ROW, how="anti").get_column(column).cast(pl.String)
+    words = _counted(unread.fill_null("missing"))
+    if bt_data.is_empty():
+        raise StudyError(f"no row has a readable verdict; column {column!r} holds {words}")
+    sentence = f"{len(unread):,} of {frame.height:,} rows had no readable verdict ({words}) and were left out."
+    return bt_data.drop(_ROW), [sentence]
+
+
+def _counted(words: pl.Series) -> str:
+    """The most frequent words, each with how often it occurs."""
+    counts = words.value_counts().sort(["count", words.name], descending=[True, False]).rows()
+    shown = ", ".join(f"{word} {count:,}" for word, count in counts[:_MOST_WORDS])
+    return shown + (f" and {len(counts) - _MOST_WORDS:,} others" if len(counts) > _MOST_WORDS else "")
 
 
 def _read(file: Path) -> pl.DataFrame:
@@ -140,6 +152,8 @@ def _renamed(frame: pl.DataFrame, names: dict[str, str | None]) -> pl.DataFrame:
     """Columns that the user named, under the names that are understood."""
     if names["result"] and names["winner"]:
         raise StudyError("--result and --winner both say who won; give one of them")
+    if names["first"] and names["first"] == names["second"]:
+        raise StudyError(f"--first and --second are both {names['first']!r}; a pair has two columns")
     by_winner = names["winner"] is not None or (names["result"] is None and "result" not in frame.columns)
     known = {"first": "ID1", "second": "ID2", "winner": "better_id"}
     if not by_winner:

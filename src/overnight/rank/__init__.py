@@ -5,7 +5,7 @@ from overnight.rank.elo import EloFit, fit_elo_model, rate_elo
 from overnight.rank.fit import BradleyTerryFit
 from overnight.rank.judges import JudgeFit, fit_judge_model
 from overnight.rank.rank_intervals import summarize_bt_fit
-from overnight.rank.verdicts import BadVerdicts, build_bt_data, build_elo_data, require_columns
+from overnight.rank.verdicts import BadVerdicts, build_bt_data, build_elo_data, require_columns, verdict_column
 
 __all__ = [
     "PENALTIES",
@@ -22,4 +22,5 @@ __all__ = [
     "rate_elo",
     "require_columns",
     "summarize_bt_fit",
+    "verdict_column",
 ]

@@ -11,9 +11,19 @@ import polars as pl
 
 from overnight.core.errors import StudyError, nearest
 
-_PAIR_COLUMNS: Final = (("ID1", "ID2"), ("A_id", "B_id"), ("first_id", "second_id"), ("object1", "object2"))
-_VERDICT_COLUMN: Final = {"object1": "result", "first_id": "verdict"}  # of other pairs: better_id
-_RESULT_OF_WORD: Final = {"first": 1.0, "second": 0.0, "tie": 0.5}
+_PAIR_COLUMNS: Final = (
+    ("ID1", "ID2"),
+    ("A_id", "B_id"),
+    ("first_id", "second_id"),
+    ("object1", "object2"),
+    ("model_a", "model_b"),
+)
+_VERDICT_COLUMN: Final = {"object1": "result", "first_id": "verdict", "model_a": "winner"}  # of other pairs: better_id
+_RESULT_OF_WORD: Final = {
+    "verdict": {"first": 1.0, "second": 0.0, "tie": 0.5},
+    "winner": {"model_a": 1.0, "model_b": 0.0, "tie": 0.5, "tie (bothbad)": 0.5, "both_bad": 0.5},
+}
+_TIE: Final = 0.5
 
 
 class BadVerdicts(StudyError, ValueError):
@@ -41,7 +51,11 @@ def wrong_choice(setting: str, found: object, choices: Sequence[str]) -> str:
 
 def missing_column(wanted: str, found: Sequence[str]) -> str:
     """One line that says which column is missing, what there is, and the nearest right name."""
-    return f"column {wanted!r} is missing; found: {', '.join(found) or 'no columns'}{_hint(wanted, found)}"
+    return f"column {wanted!r} is missing; found: {_names(found)}{_hint(wanted, found)}"
+
+
+def _names(columns: Sequence[str]) -> str:
+    return ", ".join(columns) or "no columns"
 
 
 def _hint(word: str, known: Sequence[str]) -> str:
@@ -72,22 +86,22 @@ def numeric_column(frame: pl.DataFrame, name: str) -> pl.Series:
 def build_bt_data(results: Any, keep: Sequence[str] = ()) -> pl.DataFrame:
     """Rows `object1, object2, result` from judged pairs; rows without a readable verdict are left out.
 
-    Understood are `ID1, ID2, better_id` and `A_id, B_id, better_id` (the winner's id), and
-    `first_id, second_id` with `verdict` (first, second, tie, ...) or `winner_id`. `keep` names further
-    columns to carry along, such as the judge or the prompt.
+    Understood are `ID1, ID2, better_id` and `A_id, B_id, better_id` (the winner's id), `first_id, second_id` with
+    `verdict` (first, second, tie, ...) or `winner_id`, and `model_a, model_b, winner` (model_a, model_b, tie, tie
+    (bothbad), or the winner's id). `keep` names further columns to carry along, such as the judge or the prompt.
     """
     frame = as_frame(results)
     require_columns(frame, keep)
     pair = _pair_columns(frame)
     first, second = (frame.get_column(name).cast(pl.String) for name in pair)
-    verdict = _verdict_column(frame, pair[0])
+    verdict = verdict_column(frame)
     judged = pl.DataFrame({"object1": first, "object2": second, "result": _results(frame, verdict, first, second)})
     return judged.hstack(frame.select(keep)).filter(pl.col("result").is_not_null())
 
 
 def build_elo_data(results: Any) -> pl.DataFrame:
     """Rows `winner, loser` from judged pairs, in the order of the rows; ties and unreadable verdicts are left out."""
-    decided = build_bt_data(results).filter(pl.col("result") != _RESULT_OF_WORD["tie"])
+    decided = build_bt_data(results).filter(pl.col("result") != _TIE)
     won = pl.col("result") == 1.0
     return decided.select(
         pl.when(won).then("object1").otherwise("object2").alias("winner"),
@@ -95,23 +109,27 @@ def build_elo_data(results: Any) -> pl.DataFrame:
     )
 
 
+def verdict_column(frame: pl.DataFrame) -> str:
+    """The column that says who won; where there is none, the one to ask for goes with the pair's."""
+    first, _ = _pair_columns(frame)
+    usual = _VERDICT_COLUMN.get(first, "better_id")
+    present = (name for name in ("verdict", "better_id", "winner_id", "result") if name in frame.columns)
+    column = usual if usual in frame.columns else next(present, usual)
+    require_columns(frame, [column])
+    return column
+
+
 def _pair_columns(frame: pl.DataFrame) -> tuple[str, str]:
     for first, second in _PAIR_COLUMNS:
         if first in frame.columns and second in frame.columns:
             return first, second
-    wanted = next(
-        (pair for pair in _PAIR_COLUMNS if pair[0] in frame.columns or pair[1] in frame.columns), _PAIR_COLUMNS[0]
-    )
-    require_columns(frame, wanted)
+    found = {name.lower() for name in frame.columns}
+    meant = next((pair for pair in _PAIR_COLUMNS if found & {name.lower() for name in pair}), None)
+    if meant is None:
+        wanted = ", ".join(" and ".join(pair) for pair in _PAIR_COLUMNS)
+        raise BadVerdicts(f"no two columns name the pair; wanted: {wanted}; found: {_names(frame.columns)}")
+    require_columns(frame, meant)
     raise AssertionError  # one of the two is missing, or the loop above had returned
-
-
-def _verdict_column(frame: pl.DataFrame, first: str) -> str:
-    """The column that says who won; where there is none, the one to ask for goes with the pair's."""
-    present = (name for name in ("verdict", "better_id", "winner_id", "result") if name in frame.columns)
-    column = next(present, _VERDICT_COLUMN.get(first, "better_id"))
-    require_columns(frame, [column])
-    return column
 
 
 def _results(frame: pl.DataFrame, verdict: str, first: pl.Series, second: pl.Series) -> pl.Series:
@@ -119,11 +137,13 @@ def _results(frame: pl.DataFrame, verdict: str, first: pl.Series, second: pl.Ser
     if verdict == "result":
         return numeric_column(frame, verdict)
     texts = frame.get_column(verdict).cast(pl.String)
-    if verdict == "verdict":
-        return texts.replace_strict(_RESULT_OF_WORD, default=None, return_dtype=pl.Float64)
     sides = pl.DataFrame({"winner": texts, "first": first, "second": second})
     won, lost = (pl.col("winner") == pl.col(side) for side in ("first", "second"))
-    return sides.select(pl.when(won).then(pl.lit(1.0)).when(lost).then(pl.lit(0.0))).to_series()
+    by_id = sides.select(pl.when(won).then(pl.lit(1.0)).when(lost).then(pl.lit(0.0))).to_series()
+    if verdict not in _RESULT_OF_WORD:
+        return by_id
+    by_word = texts.replace_strict(_RESULT_OF_WORD[verdict], default=None, return_dtype=pl.Float64)
+    return by_word if verdict == "verdict" else by_word.fill_null(by_id)
 
 
 __all__ = [
@@ -134,5 +154,6 @@ __all__ = [
     "missing_column",
     "numeric_column",
     "require_columns",
+    "verdict_column",
     "wrong_choice",
 ]
