@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from overnight.rank import BadVerdicts, fit_elo_model, rate_elo
 from overnight.rank.elo import _rounded
 
+from .simulated import spelled
+
 SEQUENCE = pl.DataFrame({"winner": ["b", "b", "a", "c", "a", "c"], "loser": ["a", "c", "b", "b", "c", "a"]})
 
 
@@ -69,3 +71,18 @@ def test_plain_elo():
     assert table["ID"].to_list() == ["a", "b"]
     assert table["elo"][0] == pytest.approx(second + 32 * (1 - expected))
     assert table["elo"].sum() == pytest.approx(3000)
+
+
+def test_counts_are_played_one_after_another():
+    table = spelled("A>B B>A")
+    again = rate_elo(pl.concat([table[:1]] * 3 + [table[1:]]))
+    assert rate_elo(table.with_columns(count=pl.Series([3, 1]))).equals(again)
+    with pytest.raises(BadVerdicts, match="counts must be whole numbers"):
+        rate_elo(table.with_columns(weight=pl.Series([0.5, 1])))
+
+
+def test_one_id_however_it_is_stored():
+    nan = float("nan")
+    found = fit_elo_model({"winner": pl.Series([1.0, 2.0, nan]), "loser": pl.Series([2, 3, 1])}, runs=1)
+    assert found.elo["ID"].to_list() == [1, 2, 3]
+    assert found.runs["decided"].to_list() == [1]

@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overnight.rank import fit_bt_model, fit_judge_model, summarize_bt_fit
+from overnight.rank import BadVerdicts, fit_bt_model, fit_judge_model, summarize_bt_fit
 
 from .simulated import centred, spelled
 
@@ -123,3 +123,18 @@ def test_rows_without_a_result_are_left_to_the_pooled_fit_to_mention():
     found = fit_judge_model(holes)
     assert found.judges["judge"].to_list() == ["judge 0", "judge 1", "judge 2"]
     assert any("1 row had no result" in sentence for sentence in found.problems)
+
+
+def test_wrong_judges_are_refused_with_the_reason():
+    table = spelled("A>B B>A A<B B<A").with_columns(judge=pl.Series(["j", None, "j", "k"]))
+    with pytest.raises(BadVerdicts, match="column 'judge' has 1 rows without a judge"):
+        fit_judge_model(table)
+    with pytest.raises(ValueError, match="a penalty of zero or more only; found 'firth'"):
+        fit_judge_model(table, penalty="firth")
+
+
+def test_a_judge_whose_verdicts_count_nothing_is_not_listed():
+    table = spelled("A>B B>A A<B B<A A>B").with_columns(
+        judge=pl.Series(list("jjjjk")), count=pl.Series([1, 1, 1, 1, 0])
+    )
+    assert fit_judge_model(table).judges["judge"].to_list() == ["j"]

@@ -71,3 +71,9 @@ def test_every_interval_holds_its_true_rank_at_once():
         width += (worst - best).mean() / 300
     assert held / 300 >= 0.93
     assert width < 2.5
+
+
+@pytest.mark.parametrize("level", [0, 1, 95, -0.5])
+def test_a_level_is_a_share(level):
+    with pytest.raises(ValueError, match=f"between 0 and 1, such as 0.95; found {level}"):
+        summarize_bt_fit(fit_bt_model(spelled("A>B B>A")), level)

@@ -73,7 +73,7 @@ def _check_choices(ties: str, penalty: float | str, covariates: Sequence[str]) -
     if isinstance(penalty, str):
         if penalty not in PENALTIES:
             raise ValueError(wrong_choice("penalty", penalty, (*PENALTIES, "a number")))
-    elif not _is_ridge(penalty):
+    elif not is_ridge(penalty):
         raise ValueError(f"penalty must be zero or more, 'firth' or 'eb'; found {penalty!r}")
     if isinstance(covariates, str):
         raise ValueError(f"covariates must be a list of columns, such as [{covariates!r}]")  # noqa: TRY004
@@ -82,7 +82,8 @@ def _check_choices(ties: str, penalty: float | str, covariates: Sequence[str]) -
         raise ValueError(f"a covariate cannot be called {taken.pop()!r}, which is a term of the model's own")
 
 
-def _is_ridge(penalty: object) -> bool:
+def is_ridge(penalty: object) -> bool:
+    """A number that can stand for one over a prior variance."""
     if isinstance(penalty, bool) or not isinstance(penalty, int | float | np.integer | np.floating):
         return False
     return 0 <= float(penalty) < np.inf
@@ -199,4 +200,4 @@ def _clustered(design: Design, estimate: Estimate, *, small_sample: bool) -> Est
     return replace(estimate, spread=spread, n_clusters=n_clusters)
 
 
-__all__ = ["PENALTIES", "TIES", "fit_bt_model"]
+__all__ = ["PENALTIES", "TIES", "fit_bt_model", "is_ridge"]

@@ -10,8 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from polars import selectors
 
-from overnight.rank.tally import read_rows
+from overnight.rank.arrays import Ints
+from overnight.rank.labels import label_codes
+from overnight.rank.tally import Rows, read_rows
 from overnight.rank.verdicts import BadVerdicts, as_frame, require_columns
 
 _SCALE: Final = 400.0
@@ -85,7 +88,8 @@ def rate_elo(bt_data: Any, k: float = 32, start: float = 1500) -> pl.DataFrame:
     """Plain Elo over rows `object1, object2, result` in their order, ties included: columns `ID, elo`, best first."""
     rows = read_rows(bt_data)
     rating = [float(start)] * len(rows.items)
-    for first, second, outcome in zip(rows.first.tolist(), rows.second.tolist(), rows.outcome.tolist(), strict=True):
+    played = (np.repeat(column, _times(rows)).tolist() for column in (rows.first, rows.second, rows.outcome))
+    for first, second, outcome in zip(*played, strict=True):
         expected = 1 / (1 + 10 ** ((rating[second] - rating[first]) / _SCALE))
         moved = k * (outcome / 2 - expected)
         rating[first] += moved
@@ -93,17 +97,28 @@ def rate_elo(bt_data: Any, k: float = 32, start: float = 1500) -> pl.DataFrame:
     return pl.DataFrame({"ID": rows.items, "elo": rating}).sort("elo", "ID", descending=[True, False])
 
 
-def _sequence(elo_data: Any) -> tuple[list[str], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _times(rows: Rows) -> Ints:
+    """How often each row is played."""
+    if rows.count is None:
+        return np.ones(len(rows.first), dtype=np.int64)
+    times = rows.count.astype(np.int64)
+    if (times != rows.count).any():
+        raise BadVerdicts("Elo is played comparison by comparison: counts must be whole numbers")
+    return times
+
+
+def _sequence(elo_data: Any) -> tuple[list[Any], Ints, Ints]:
     """Sorted ids, and each row's winner and loser among them; rows of an item against itself do not count."""
     frame = as_frame(elo_data)
     require_columns(frame, ["winner", "loser"])
-    texts = frame.select(pl.col("winner", "loser").cast(pl.String)).drop_nulls()
-    texts = texts.filter(pl.col("winner") != pl.col("loser"))
-    if texts.is_empty():
+    sides = frame.select("winner", "loser").with_columns(selectors.float().fill_nan(None)).drop_nulls()
+    labels, (winner, loser) = label_codes(sides.get_column("winner"), sides.get_column("loser"))
+    apart = winner != loser
+    if not apart.any():
         raise BadVerdicts("there is no comparison to rate: no row has a winner and another loser")
-    ids = np.unique(texts.to_numpy().astype(str))
-    places = [np.searchsorted(ids, texts.get_column(name).to_numpy().astype(str)) for name in ("winner", "loser")]
-    return ids.tolist(), places[0], places[1]
+    present, codes = np.unique(np.concatenate([winner[apart], loser[apart]]), return_inverse=True)
+    half = len(codes) // 2
+    return labels[present].to_list(), codes[:half], codes[half:]
 
 
 def _play(sequence: Sequence[tuple[int, int]], rating: list[float], k: float, *, rounding: bool) -> _Run:

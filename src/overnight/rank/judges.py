@@ -17,13 +17,13 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import coo_array, csr_array
 
 from overnight.rank.arrays import Floats, Ints, summed
-from overnight.rank.bradley_terry import fit_bt_model
+from overnight.rank.bradley_terry import fit_bt_model, is_ridge
 from overnight.rank.fit import BradleyTerryFit
-from overnight.rank.labels import label_codes
+from overnight.rank.labels import complete, label_codes
 from overnight.rank.newton import maximise
 from overnight.rank.outcomes import Davidson, Evaluation
 from overnight.rank.problems import convergence_problems
-from overnight.rank.tally import Cells, Rows, count_cells, read_rows, row_cells
+from overnight.rank.tally import WEIGHT_COLUMNS, Cells, Rows, count_cells, read_rows, row_cells
 from overnight.rank.verdicts import as_frame, numeric_column, require_columns, wrong_choice
 
 _TIES: Final = ("davidson", "drop")
@@ -61,8 +61,11 @@ def fit_judge_model(
     """Fit one ranking to the verdicts of several judges (column `judge`), weighing each by how well it tells."""
     if ties not in _TIES:
         raise ValueError(wrong_choice("ties", ties, _TIES))
+    if not is_ridge(penalty):
+        raise ValueError(f"several judges go with a penalty of zero or more only; found {penalty!r}")
     frame = as_frame(bt_data)
     require_columns(frame, ["object1", "object2", "result", judge])
+    complete(frame.get_column(judge), f"column {judge!r}", "a judge")
     pooled = fit_bt_model(frame, position=position, ties=ties, penalty=penalty, cluster=cluster)
     frame, cluster = _usable(frame, cluster, drop_ties=ties == "drop")
     rows = read_rows(frame, cluster=judge)
@@ -90,6 +93,8 @@ def _usable(frame: pl.DataFrame, cluster: Any, *, drop_ties: bool) -> tuple[pl.D
     result = numeric_column(frame, "result")
     first, second = (frame.get_column(side).cast(pl.String) for side in ("object1", "object2"))
     keep = result.is_not_null() & result.is_not_nan() & (first != second)
+    for name in set(WEIGHT_COLUMNS).intersection(frame.columns):
+        keep &= numeric_column(frame, name) > 0
     return frame.filter(keep & (result != 0.5) if drop_ties else keep), cluster
 
 

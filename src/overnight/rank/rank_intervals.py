@@ -26,6 +26,8 @@ def summarize_bt_fit(fit: BradleyTerryFit, level: float = 0.95) -> pl.DataFrame:
     The rank interval is simultaneous at `level`. Items whose ability is not finite have a rank (if their place is
     certain) but no interval. With several components each is ranked apart, and a column `component` is added.
     """
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, such as 0.95; found {level!r}")
     best, worst = rank_intervals(fit, level)
     table = pl.DataFrame(
         {

@@ -19,7 +19,7 @@ OUTCOMES: Final = 3  # codes: 0 the second won, 1 a tie, 2 the first won
 _MOST_BINS: Final = 15_000_000  # counting into bins is faster than sorting, but not when the bins fill the memory
 _PORTION: Final = 250_000
 _CACHED: Final = 1 << 17  # rows whose arithmetic stays in the processor's cache
-_WEIGHT_COLUMNS: Final = ("count", "weight")
+WEIGHT_COLUMNS: Final = ("count", "weight")
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ def _portion_outcomes(result: Floats) -> Ints:
 
 
 def _counts(frame: pl.DataFrame) -> Floats | None:
-    names = [name for name in _WEIGHT_COLUMNS if name in frame.columns]
+    names = [name for name in WEIGHT_COLUMNS if name in frame.columns]
     if not names:
         return None
     if len(names) > 1:
@@ -304,6 +304,7 @@ def _cluster_codes(frame: pl.DataFrame, cluster: Any) -> Ints:
 
 
 __all__ = [
+    "WEIGHT_COLUMNS",
     "Cells",
     "Rows",
     "cluster_portions",
