@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from run_process import Ending, WarmProcess
 TIME_SCALE = 20_000.0
 KEY = "sk-test-0123456789abcdefghijklmnop"
 # One cheap model of each provider that studies are sent to here.
-MODELS = {"openai": "openai/gpt-4.1-mini"}
+MODELS = {"anthropic": "anthropic/claude-haiku-4-5", "openai": "openai/gpt-4.1-mini"}
 PROVIDERS = sorted(MODELS)
+_TOKEN = re.compile(r"[a-z2-7]{20}")
 
 
 class Night:
@@ -98,8 +100,9 @@ class Night:
     def assert_paid_once(self) -> None:
         """At most one batch for an attempt; no question answered twice."""
         log = self.log()
-        ran = [(batch["metadata"] or {}).get("overnight") for batch in log["batches"] if batch["executed"]]
-        ours = [tag for tag in ran if tag is not None]
+        ran = [batch["name"] for batch in log["batches"] if batch["executed"]]
+        # The name of an input, or the first custom id where there is none, bears the attempt's token.
+        ours = [token[0] for token in map(_TOKEN.search, ran) if token is not None]
         assert len(ours) == len(set(ours)), ran
         assert log["rows_run_twice"] == []
 

@@ -17,8 +17,7 @@ async def check_accounts(scene: Scene, *, accept: bool) -> None:
     strangers: dict[tuple[int, int], list[Attempt]] = {}
     for attempt in attempts(reader):
         desk = scene.desk_of(attempt.arm)
-        at_stake = attempt.state not in ("intended", "fetched", "closed")
-        if at_stake and account_root(reader, attempt.account) != account_root(reader, desk.account):
+        if _at_stake(attempt) and account_root(reader, attempt.account) != account_root(reader, desk.account):
             strangers.setdefault((attempt.account, desk.account), []).append(attempt)
     for (old, new), open_attempts in strangers.items():
         desk = scene.desk_of(open_attempts[0].arm)
@@ -30,6 +29,13 @@ async def check_accounts(scene: Scene, *, accept: bool) -> None:
             await scene.note("account", f"{changed} changed; taken as the same account: {how}")
             continue
         raise AccountChanged(_message(scene, known[old], changed, open_attempts))
+
+
+def _at_stake(attempt: Attempt) -> bool:
+    """Whether something of it is at the provider, or may be."""
+    if attempt.state == "uploaded":
+        return bool(attempt.file_id)
+    return attempt.state not in ("intended", "fetched", "closed")
 
 
 async def _sees_one_of(desk: Desk, open_attempts: list[Attempt]) -> bool:

@@ -189,7 +189,7 @@ class BatchProvider(Protocol):
 
     # network
     async def upload(self, intent: Intent) -> str:
-        """A reference to the input at the provider; where nothing is uploaded, any word will do."""
+        """A reference to the input at the provider; empty where it travels with the create."""
         ...
 
     async def newest(self) -> Fence: ...

@@ -87,9 +87,8 @@ class Anthropic:
         """A batch has neither tag nor input to know it by, only a number of requests; 0 is a number not told."""
         return "maybe" if batch.counts.total in (0, intent.rows) else "no"
 
-    async def upload(self, intent: Intent) -> str:
-        """The requests travel with the create: there is nothing to do before."""
-        return intent.token
+    async def upload(self, intent: Intent) -> str:  # noqa: ARG002 - the requests travel with the create
+        return ""
 
     async def newest(self) -> Fence:
         page = await self._page("1")
