@@ -59,3 +59,40 @@ LINES: tuple[bytes, ...] = (
     b"",
     b"\x00\xff<html>Bad Gateway</html>",
 )
+
+
+def _result(**fields: Any) -> bytes:
+    return json.dumps({"custom_id": CUSTOM_ID, "result": fields}).encode()
+
+
+def _message(**change: Any) -> bytes:
+    whole = {"type": "message", "content": [_TEXT], "stop_reason": "end_turn", "usage": _TOKENS}
+    return _result(type="succeeded", message={**whole, **change})
+
+
+_TEXT = {"type": "text", "text": "A plum is a fruit. 🍑 \u00e9"}
+_THOUGHT = {"type": "thinking", "thinking": "Plums.", "signature": "c2ln"}
+_TOKENS = {
+    "input_tokens": 10,
+    "cache_read_input_tokens": 4,
+    "cache_creation_input_tokens": 0,
+    "output_tokens": 5,
+    "output_tokens_details": {"thinking_tokens": 2},
+}
+_BUSY = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}, "request_id": None}
+
+ANTHROPIC_LINES: tuple[bytes, ...] = (
+    _message(),
+    _message(content=[_THOUGHT, {"type": "redacted_thinking", "data": "x"}, _TEXT]),
+    _message(stop_reason="max_tokens", content=[]),
+    _message(stop_reason="refusal", stop_details={"type": "refusal", "category": "bio", "explanation": None}),
+    _message(stop_reason="pause_turn"),
+    _message(stop_reason="tool_use", content=[{"type": "tool_use", "id": "t", "name": "n", "input": {}}]),
+    _message(usage={"input_tokens": -1}),
+    _message(content=[{"type": "text", "text": "\ud83d"}]),
+    _result(type="succeeded", message={}),
+    _result(type="errored", error=_BUSY),
+    _result(type="expired"),
+    _result(type="canceled"),
+    *LINES[-5:],
+)

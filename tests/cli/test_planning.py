@@ -7,6 +7,8 @@ import pytest
 
 from cli.shell import STUDY
 from overnight.cli import main
+from overnight.core.ask import Model
+from overnight.providers import Endpoint, vendors
 
 
 def test_the_table(study: Path, capsys: pytest.CaptureFixture[str]):
@@ -57,3 +59,17 @@ def test_what_is_on_record_is_not_planned_again(study: Path, capsys: pytest.Capt
     assert lines[0].split()[:5] == ["arm", "rows", "shared", "on", "record"]
     assert lines[1].split()[:5] == ["gpt-4.1-mini", "3", "0", "1", "2"]
     assert lines[-1] == "fruit: 2 requests in 1 batch; nothing was sent"
+
+
+@pytest.mark.parametrize("vendor", sorted(vendors()))
+def test_batches_over_the_providers_limit_are_cut_with_a_word(
+    study: Path, capsys: pytest.CaptureFixture[str], vendor: str
+):
+    model = Model(provider=vendor, name="some-model")
+    most = vendors()[vendor].connect(Endpoint(base_url="http://unused", key="unused")).limits(model).requests
+    text = STUDY.replace("openai/gpt-4.1-mini", f"{vendor}/some-model")
+    (study / "fruit.yaml").write_text(f"{text}batch: {{max_requests: {most + 1}}}\n")
+    assert main(["plan", "fruit.yaml"]) == 0
+    wanted = f"batch.max_requests: {most + 1:,} is more than {vendor} takes; {most:,} are sent in one batch"
+    seen = capsys.readouterr()
+    assert wanted in " ".join((seen.out + seen.err).split())

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from overnight.core.errors import StudyError
 from overnight.core.result import Line
 from overnight.core.shard import custom_id, line_of, token_of
-from overnight.providers._openai_rows import decode
+from overnight.providers import _anthropic_rows, _openai_rows
 from overnight.study import Study, resolve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "fuzz"))
 
-from row_lines import LINES
+from row_lines import ANTHROPIC_LINES, LINES
 
 TOKEN = token_of("run", "stage", "arm", 1, 1)
 STUDY = (
@@ -60,7 +60,17 @@ def mutated(draw: st.DrawFn, originals: tuple[bytes, ...]) -> bytes:
 @example(b'{"custom_id":"x","response":{"status_code":1e999,"body":{}}}')
 @example(b'{"custom_id":"x","response":{"status_code":200,"body":{"choices":0,"usage":{"prompt_\xf5":1}}}}')
 def test_the_row_decoder_is_total(data: bytes) -> None:
-    line = decode(data)
+    assert_total(_openai_rows.decode(data))
+
+
+@settings(max_examples=600, deadline=None)
+@given(mutated(ANTHROPIC_LINES))
+@example(b'{"custom_id":"x","result":{"type":"succeeded","message":{"content":0,"usage":{"input_\xf5":1}}}}')
+def test_the_row_decoder_of_anthropic_is_total(data: bytes) -> None:
+    assert_total(_anthropic_rows.decode(data))
+
+
+def assert_total(line: Line) -> None:
     assert isinstance(line, Line)
     assert (line.custom_id is None) == (line.result is None)
     if line.result is not None:

@@ -34,6 +34,9 @@ BIG = Usage(input=MILLION, output=100_000)
         ("anthropic/claude-sonnet-4-5", "8.25", "4.125"),  # past 200,000 tokens: $6 and $22.50
         ("anthropic/claude-sonnet-4-5-20250929", "8.25", "4.125"),
         ("anthropic/claude-haiku-4-5-20251001", "1.50", "0.75"),
+        ("anthropic/claude-opus-5-5", "6.00", "3.00"),
+        ("anthropic/claude-sonnet-5", "3.00", "1.50"),
+        ("anthropic/claude-opus-4-8", "7.50", "3.75"),
         ("gemini/gemini-2.5-pro", "4.00", "2.00"),  # past 200,000 tokens: $2.50 and $15
         ("vertex/gemini-2.5-flash", "0.55", "0.275"),
         ("mistral/mistral-small-latest", "0.21", "0.105"),

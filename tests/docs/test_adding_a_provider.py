@@ -1,0 +1,67 @@
+"""The page's own provider, installed as a package would be, sends a study through a bad night."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from run_process import WarmProcess
+from scenarios.conftest import KEY, Night
+
+PAGE = (Path(__file__).parents[2] / "docs" / "adding-a-provider.md").read_text()
+FILES = dict(re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", PAGE, re.DOTALL))
+FAULTS = [
+    {"on": "create", "do": "drop_answer", "times": 1},
+    {"on": "batch", "do": "expire", "share": 0.5, "skip": 1, "times": 1},
+]
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Iterator[Night]:
+    warm = WarmProcess()
+    begun = Night(tmp_path, warm, {"faults": FAULTS})
+    yield begun
+    begun.close()
+    warm.close()
+
+
+def installed(folder: Path) -> Path:
+    """The files of the page, where an installer would have put them."""
+    place = folder / "site"
+    information = place / "acme-1.0.dist-info"
+    information.mkdir(parents=True)
+    for name in ("acme.py", "acme_format.py"):
+        (place / name).write_text(FILES[name])
+    (information / "entry_points.txt").write_text(FILES["entry_points.txt"])
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    return place
+
+
+def test_the_pages_provider_carries_a_study_through_a_bad_night(one: Night) -> None:
+    rows = "".join(f"{n},fruit number {n}\n" for n in range(6))
+    (one.folder / "items.csv").write_text(f"id,text\n{rows}")
+    study = one.folder / "study.yaml"
+    study.write_text(FILES["study.yaml"] + "batch: {max_requests: 3}\n")
+    environ = {
+        "OVERNIGHT_TEST_PLUGINS": str(installed(one.folder)),
+        "ACME_API_KEY": KEY,
+        "ACME_BASE_URL": one.emulator.openai_url,
+    }
+    ending = one.run(str(study), environ=environ)
+    assert ending.state == "done", ending
+    assert any("found its batch" in text for text in ending.said)
+    assert one.statuses("fruit") == {"answered": 6}
+    assert set(one.table("fruit")["provider"]) == {"acme"}
+    assert one.log()["faults_fired"] == {"0": 1, "1": 1}
+    one.assert_paid_once()
+
+
+def test_every_verb_of_the_contract_is_on_the_page() -> None:
+    contract = (Path(__file__).parents[2] / "src/overnight/providers/_contract.py").read_text()
+    batch = contract.split("class BatchProvider")[1].split("\nclass ")[0]
+    for verb in re.findall(r"def (\w+)\(", batch):
+        assert f"`{verb}`" in PAGE, verb
+        assert f"def {verb}(" in FILES["acme.py"], verb
