@@ -34,6 +34,8 @@ def test_verdicts_and_a_ranking_are_shown(capsys: pytest.CaptureFixture[str]):
     assert ranked == ["d", "c#3", "b:2", "a_1"]
 
     # The same command asks nothing more, and the tables are there.
+    assert main([*COMPARE, "--both-orders", "--replicates", "3", "--json", "-q"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"]["answered"] == 6 * 2 * 3
     assert main(["results", "compare-essays", "--emulate"]) == 0
     assert "d" in capsys.readouterr().out
     assert main(["results", "compare-essays", "--emulate", "--table", "rankings", "-o", "ranking.csv"]) == 0

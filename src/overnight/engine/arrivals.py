@@ -223,7 +223,8 @@ class Arrivals:
 
     def _fate(self, result: Result, row: int) -> Fate:
         tries = self._rows[row].tries
-        return row_fate(result, tries) if self._scene.can_ask_again else Fate(final=True, tries=tries + 1)
+        scene = self._scene
+        return row_fate(result, tries, scene.tries) if scene.can_ask_again else Fate(final=True, tries=tries + 1)
 
     async def _take_in(self, file: int, end: int, landed: list[Settling]) -> None:
         scene, attempt, at = self._scene, self._attempt, self._scene.now()

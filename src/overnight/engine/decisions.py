@@ -86,13 +86,13 @@ def past(fence: Fence, batches: Iterable[Batch]) -> list[Batch]:
     return [b for b in seen if b.id != fence.newest and (b.created_at is None or b.created_at >= earliest)]
 
 
-def row_fate(result: Result, tries: int) -> Fate:
-    """Settle the row, or ask it again? `tries` were made before this one."""
+def row_fate(result: Result, tries: int, most: int = TRIES) -> Fate:
+    """Settle the row, or ask it again? `tries` were made before this one, of `most` in all."""
     if result.outcome != "failed":
         return Fate(final=True, tries=tries + 1)
     if result.cause in UNASKED:
         return Fate(final=False, tries=tries)
-    if result.cause in PASSING and tries + 1 < TRIES:
+    if result.cause in PASSING and tries + 1 < most:
         return Fate(final=False, tries=tries + 1)
     return Fate(final=True, tries=tries + 1)
 

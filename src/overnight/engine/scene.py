@@ -6,6 +6,7 @@ import msgspec
 
 from overnight.core.ask import Arm
 from overnight.core.attempt import Attempt, AttemptEvent
+from overnight.engine.decisions import TRIES
 from overnight.engine.desk import Desk
 from overnight.engine.memory import Memory
 from overnight.engine.patience import Patience
@@ -51,6 +52,7 @@ class Scene:
         self.halted_arms: dict[int, str] = {}
         # False for batches adopted without their questions: nothing of theirs can be asked again.
         self.can_ask_again = True
+        self.tries = TRIES
         # Shards that were turned away and when they may be tried again.
         self.not_before: dict[int, float] = {}
 

@@ -81,7 +81,7 @@ class Session:
         known = await asyncio.to_thread(lambda: arms(self.db.reader()))
         providers: dict[tuple[str, str | None, str | None], BatchProvider] = {}
         scene = await self._scene(work, connect, known, providers, say)
-        scene.can_ask_again = work.can_ask_again
+        scene.can_ask_again, scene.tries = work.can_ask_again, work.tries
         started = self.clock.now()
         try:
             await check_accounts(scene, accept=work.accept_account)

@@ -3,7 +3,7 @@
 import msgspec
 
 from overnight.core.money import Budget
-from overnight.engine.decisions import GATHER
+from overnight.engine.decisions import GATHER, TRIES
 
 
 class StageWork(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,4 +26,6 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     accept_account: bool = False
     cancel: bool = False
     can_ask_again: bool = True
+    # How often a row is asked at most, as long as its failures may pass.
+    tries: int = TRIES
     description: str | None = None

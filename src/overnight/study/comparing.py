@@ -235,7 +235,7 @@ def _sample_id(row: Row, column: str, place: str) -> str:
 
 def notes_on(comparison: Comparison, source: ItemSource, listing: Listing | None) -> Iterator[str]:
     """What the user should know before paying."""
-    if comparison.pairs.reverse == 0:
+    if comparison.pairs.reverse == 0 and listing is None:
         yield "each pair is asked in one order only; `pairs: {reverse: 1.0}` asks both, and shows if the place decides"
     if listing is None and comparison.pairs.select == "all":
         samples = sum(1 for _ in source.read())

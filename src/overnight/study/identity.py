@@ -49,7 +49,7 @@ def define(draft: Draft, sources: Mapping[str, ItemSource]) -> Definition:
 
 
 def _comparison(comparison: Comparison, text: str | None) -> Definition:
-    trait, pairs, form = (msgspec.to_builtins(part) for part in comparison)
+    trait, pairs, form = (msgspec.json.decode(msgspec.json.encode(part)) for part in comparison)
     return {"trait": trait, "pairs": pairs, "text": text, **form}
 
 

@@ -1,0 +1,25 @@
+"""Which providers' keys are in the environment; their values are never shown."""
+
+import polars as pl
+
+from overnight.core.errors import Unauthorized
+from overnight.providers import vendors
+from overnight.settings import settings
+
+
+def check_llm_api_keys(verbose: bool = True) -> pl.DataFrame:
+    """`backend, service, env_var, has_key` for every provider there is."""
+    environ = settings().environ
+    rows = []
+    for name, vendor in vendors().items():
+        try:
+            vendor.endpoint(environ, None)
+            found = True
+        except Unauthorized:
+            found = False
+        rows.append(
+            {"backend": name, "service": vendor.default_base_url, "env_var": vendor.key_variable, "has_key": found}
+        )
+        if verbose:
+            print(f"{vendor.key_variable}: {'set' if found else 'not set'}")  # noqa: T201 - a notebook's reader
+    return pl.DataFrame(rows)

@@ -1,0 +1,274 @@
+"""Many batches: pairs are split and submitted, polled and collected, in one session or in several."""
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import polars as pl
+
+from overnight.core.clock import seconds_of, time_text
+from overnight.core.errors import StudyError
+from overnight.pairwise import registry
+from overnight.pairwise._exports import (
+    FAILED_ATTEMPTS,
+    combined_path,
+    export_inputs,
+    export_outputs,
+    remove_jsonl,
+    results_table,
+    write_csv,
+)
+from overnight.pairwise._foreign import Adopted
+from overnight.pairwise._judge import judge_of
+from overnight.pairwise._judging import Judging, Question
+from overnight.pairwise._rows import failed_rows
+from overnight.pairwise.registry import Job, Segment, read_registry, registry_frame
+from overnight.settings import settings
+from overnight.tasks._answer_form import TAGS
+
+BATCH_FAILURES: dict[str, type[pl.DataType]] = {
+    "segment_index": pl.Int64,
+    "provider": pl.String,
+    "model": pl.String,
+    "batch_id": pl.String,
+    "status": pl.String,
+    "error_detail": pl.String,
+    "failed_at": pl.String,
+}
+
+
+class MultiBatch(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What was submitted: the jobs, and the same as a table."""
+
+    jobs: list[Job]
+    registry: pl.DataFrame
+    output_dir: Path
+
+
+class Collected(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What has come of it. `combined` is None as long as nothing has; failures are tables, never exceptions."""
+
+    jobs: list[Job]
+    combined: pl.DataFrame | None
+    failed_attempts: pl.DataFrame
+    batch_failures: pl.DataFrame
+
+
+def llm_submit_pairs_multi_batch(
+    pairs: Any,
+    model: str,
+    trait_name: str,
+    trait_description: str,
+    prompt_template: str,
+    backend: str = "openai",
+    batch_size: int | None = None,
+    n_segments: int | None = None,
+    output_dir: str | Path | None = None,
+    write_registry: bool = False,
+    keep_jsonl: bool = True,
+    verbose: bool = False,
+    *,
+    openai_max_retries: int = 3,
+    tag_prefix: str = TAGS[0],
+    tag_suffix: str = TAGS[1],
+    **options: Any,
+) -> MultiBatch:
+    """Split pairs into batches and submit them all, without waiting for any.
+
+    `batch_size` pairs to a batch, or `n_segments` batches; else as many to a batch as the provider takes. Further
+    options are the provider's: temperature, include_thoughts, include_raw, reasoning, thinking_level, ...
+    """
+    if batch_size is not None and n_segments is not None:
+        raise StudyError("batch_size and n_segments exclude each other; keep one of them")
+    folder = Path(tempfile.mkdtemp(prefix="overnight-")) if output_dir is None else Path(output_dir)
+    judging = Judging(folder)
+    question = Question(
+        trait_name=trait_name,
+        trait_description=trait_description,
+        prompt_template=prompt_template,
+        tags=(tag_prefix, tag_suffix),
+    )
+    batch = {"max_requests": batch_size, "segments": n_segments}
+    view = View(folder, registry=write_registry, verbose=verbose)
+    judging.submit(
+        pairs,
+        judge_of(backend, model, options, openai_max_retries),
+        question,
+        {name: number for name, number in batch.items() if number is not None},
+        view.say,
+        lambda _: view.follow(judging),
+    )
+    view.show(judging)
+    segments = judging.segments()
+    if keep_jsonl:
+        export_inputs(judging.run, segments)
+    jobs = [segment.job for segment in segments]
+    return MultiBatch(jobs=jobs, registry=registry_frame(jobs), output_dir=folder)
+
+
+def llm_resume_multi_batches(
+    jobs: Sequence[Job] | None = None,
+    output_dir: str | Path | None = None,
+    interval_seconds: float = 60,
+    per_job_delay: float = 2,
+    write_results_csv: bool = False,
+    keep_jsonl: bool = True,
+    write_registry: bool = False,
+    tag_prefix: str = TAGS[0],
+    tag_suffix: str = TAGS[1],
+    verbose: bool = False,
+    write_combined_csv: bool = False,
+    combined_csv_path: str | Path | None = None,
+    openai_max_retries: int | None = None,
+    *,
+    timeout: float | str = "48h",
+    pairs: Any = None,
+) -> Collected:
+    """Poll batches until all have ended, and collect what they hold: of every segment, finished before or now.
+
+    `pairs` are only needed for a folder that pairwiseLLM made, where its own files of pairs cannot be read.
+    Rows whose failure may pass are asked again up to `openai_max_retries` times; by default as often as was said when
+    they were submitted.
+    """
+    folder = _folder_of(jobs, output_dir)
+    wait = Wait(interval_seconds, per_job_delay, openai_max_retries, seconds_of(timeout, "timeout"))
+    tags = (tag_prefix, tag_suffix)
+    view = View(folder, registry=write_registry, verbose=verbose, csv=write_results_csv, tags=tags)
+    judging = Judging(folder)
+    if judging.is_ours():
+        collected = _collect(judging, view, wait)
+    else:
+        collected = _collect_foreign(folder, list(jobs) if jobs else read_registry(folder), pairs, view, wait)
+    if write_combined_csv and collected.combined is not None:
+        path = combined_path(folder, combined_csv_path)
+        write_csv(collected.combined, path)
+        write_csv(collected.failed_attempts, folder / FAILED_ATTEMPTS)
+        view.say(f"wrote {path}")
+    if not keep_jsonl:
+        remove_jsonl(collected.jobs)
+    return collected
+
+
+def _folder_of(jobs: Sequence[Job] | None, output_dir: str | Path | None) -> Path:
+    if output_dir is not None:
+        return Path(output_dir)
+    if not jobs:
+        raise StudyError("wanted jobs, or the output_dir that holds their registry")
+    return jobs[0].folder
+
+
+class Wait(NamedTuple):
+    """How to wait: seconds between rounds and between jobs, how often to ask a row again, and for how long at most."""
+
+    interval: float
+    delay: float
+    retries: int | None
+    seconds: float
+
+    def rounds(self, scale: float) -> Iterator[None]:
+        """One round after another, with the interval between them, until the time is up."""
+        deadline = time.monotonic() + self.seconds / scale
+        yield
+        while time.monotonic() < deadline:
+            time.sleep(self.interval / scale)
+            yield
+
+
+def _collect(judging: Judging, view: "View", wait: Wait) -> Collected:
+    retries = judging.judge.max_retries if wait.retries is None else wait.retries
+    for _ in wait.rounds(judging.place.time_scale):
+        run = judging.work(
+            interval=wait.interval,
+            delay=wait.delay,
+            tries=retries + 1,
+            say=view.say,
+            tell=lambda _: view.follow(judging),
+        )
+        view.show(judging)
+        if run.state != "running":
+            view.say(run.message)
+            break
+    segments = judging.segments()
+    export_outputs(judging.run, segments)
+    settled = judging.judged(view.tags).filter(pl.col("status") != "pending")
+    return _collected([segment.job for segment in segments], settled, _batch_failures(segments))
+
+
+def _collect_foreign(folder: Path, jobs: list[Job], pairs: Any, view: "View", wait: Wait) -> Collected:
+    adopted = Adopted(folder, jobs, pairs)
+    for _ in wait.rounds(settings(runs=folder).time_scale):
+        is_open = adopted.look(view.say)
+        view.write(adopted.jobs, adopted.judged(view.tags))
+        if not is_open:
+            break
+    settled = adopted.judged(view.tags).filter(pl.col("status") != "pending")
+    return _collected(adopted.jobs, settled, pl.DataFrame(schema=BATCH_FAILURES))
+
+
+def _collected(jobs: Sequence[Job], settled: pl.DataFrame, failures: pl.DataFrame) -> Collected:
+    """Everything that is settled so far, whether it was finished in this session or before."""
+    whole = results_table(settled)
+    parts = {number: results_table(part) for (number,), part in settled.group_by("segment_index", maintain_order=True)}
+    return Collected(
+        jobs=[
+            msgspec.structs.replace(job, results=parts.get(job.segment_index, whole.clear()) if job.done else None)
+            for job in jobs
+        ],
+        combined=whole if whole.height else None,
+        failed_attempts=failed_rows(settled),
+        batch_failures=failures,
+    )
+
+
+def _batch_failures(segments: Sequence[Segment]) -> pl.DataFrame:
+    """Batches that did not run to their end; what they had finished is among the results all the same."""
+    rows = []
+    for segment in segments:
+        job, attempt = segment.job, segment.attempt
+        ended = attempt.ended
+        if ended is not None and ended.phase != "completed":
+            detail = ended.message or (attempt.closed.message if attempt.closed else None)
+            failed_at = None if attempt.ended_at is None else time_text(attempt.ended_at)
+            rows.append((job.segment_index, job.provider, job.model, job.batch_id, ended.status, detail, failed_at))
+    return pl.DataFrame(rows, schema=BATCH_FAILURES, orient="row")
+
+
+class View:
+    """The folder's files while a run is worked on: they follow the ledger, change by change."""
+
+    def __init__(
+        self, folder: Path, *, registry: bool, verbose: bool, csv: bool = False, tags: tuple[str, str] = TAGS
+    ) -> None:
+        self.tags = tags
+        self._folder = folder
+        self._registry = registry
+        self._verbose = verbose
+        self._csv = csv
+        self._written: set[int] = set()
+
+    def say(self, text: str) -> None:
+        if self._verbose:
+            print(text, file=sys.stderr)  # noqa: T201 - what `verbose` asks for
+
+    def follow(self, judging: Judging) -> None:
+        """While the engine works: the registry shows what is on record."""
+        if self._registry:
+            registry.write_registry(self._folder, [segment.job for segment in judging.segments()])
+
+    def show(self, judging: Judging) -> None:
+        """After a round: the registry, and the results of every segment that is done."""
+        jobs = [segment.job for segment in judging.segments()]
+        if self._registry or (self._csv and any(job.segment_index not in self._written for job in jobs if job.done)):
+            self.write(jobs, judging.judged(self.tags) if self._csv else None)
+
+    def write(self, jobs: Sequence[Job], judged: pl.DataFrame | None) -> None:
+        for job in jobs:
+            if self._csv and job.done and judged is not None:
+                write_csv(results_table(judged.filter(pl.col("segment_index") == job.segment_index)), job.csv_path)
+                self._written.add(job.segment_index)
+        if self._registry:
+            registry.write_registry(self._folder, jobs)
