@@ -18,7 +18,7 @@ def emulator(settings: Settings) -> Iterator[str | None]:
     if not settings.emulate:
         yield None
         return
-    state = settings.root / ".emulator"
+    state = state_of(settings)
     state.mkdir(parents=True, exist_ok=True)
     child = _start(state, settings.truth, settings.time_scale)
     try:
@@ -29,6 +29,11 @@ def emulator(settings: Settings) -> Iterator[str | None]:
         if child.stdout is not None:
             child.stdout.close()
         child.wait(timeout=30)
+
+
+def state_of(settings: Settings) -> Path:
+    """Where the rehearsals' provider keeps what it has been sent."""
+    return settings.root / ".emulator"
 
 
 def _start(state: Path, truth: Path | None, scale: float) -> "subprocess.Popen[str]":

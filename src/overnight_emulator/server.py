@@ -33,7 +33,7 @@ def application(world: World, dialects: tuple[Dialect, ...]) -> web.Application:
         except web.HTTPException as response_raised:
             status = response_raised.status
             raise
-        except ConnectionDropped:
+        except (ConnectionDropped, ConnectionResetError):  # we hang up on purpose, or the client is gone
             response = _drop(request)
         finally:
             request[_MOMENT] = world.clock.now()

@@ -154,14 +154,14 @@ def test_a_sample_first_then_the_rest_under_another_name(study: Path, capsys: py
     assert main(["run", "fruit.yaml", "--emulate", "--as", "copy", "--json"]) == 0
     seen = capsys.readouterr()
     assert json.loads(seen.out)["run"] == "copy"
-    assert "1 answers of 'fruit' still fit" in seen.err
+    assert "1 answer of 'fruit' still fits and is reused" in seen.err
 
 
 def test_failed_rows_are_asked_again(study: Path, capsys: pytest.CaptureFixture[str]):
     main(["run", "fruit.yaml", "--emulate", "--truth", "pears_fail.yaml", "-q"])
     assert main(["run", "fruit.yaml", "--emulate", "--reask", "failed", "--reask", "refused"]) == 0
     seen = capsys.readouterr()
-    assert "1 failed rows are asked again" in seen.err
+    assert "1 failed row is asked again" in seen.err
     assert "  rows    3 answered" in seen.out
 
 

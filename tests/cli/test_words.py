@@ -11,7 +11,6 @@ from overnight.cli.words import (
     batch_words,
     causes_text,
     is_open,
-    number_of,
     open_batches,
     outcomes_text,
     progress_text,
@@ -87,8 +86,6 @@ def test_every_state_has_words(one):
 
 
 def test_counts_and_causes():
-    assert number_of(1, "row") == "1 row"
-    assert number_of(1_200, "batch", "batches") == "1,200 batches"
     assert outcomes_text(snapshot(pending=0)) == "118 answered, 2 failed"
     assert causes_text({"timeout": 2, "expired": 30, "gone": 2}) == "expired 30, gone 2, timeout 2"
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+from urllib.parse import urlsplit
+
 import openai
 import pytest
 from driving import chat_lines, jsonl, upload
@@ -94,3 +97,19 @@ def test_half_a_form_is_refused(client):
         )
     with pytest.raises(openai.BadRequestError, match="multipart"):
         client.post("/files", cast_to=object, body={"purpose": "batch"})
+
+
+@pytest.mark.parametrize("sent", [0, 60, 5_000])
+@pytest.mark.parametrize("content", ["multipart/form-data; boundary=b", "application/json"])
+def test_a_client_that_dies_while_it_sends_is_no_trouble(emulate, connect, sent, content):
+    emulator = emulate()
+    place = urlsplit(emulator.openai_url)
+    path = "files" if content.startswith("multipart") else "batches"
+    head = (
+        f"POST {place.path}/{path} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer sk-1\r\nContent-Type: {content}\r\n"
+    )
+    body = b'--b\r\nContent-Disposition: form-data; name="file"; filename="in.jsonl"\r\n\r\n' + b"x" * 9_000
+    with socket.create_connection((place.hostname, place.port)) as client:
+        client.sendall(head.encode() + b"Content-Length: 100000\r\n\r\n" + body[:sent])
+    assert list(connect(emulator).files.list()) == []
+    assert emulator.complaints() == ""

@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+import overnight
 from hardening.conftest import STUDY, Desk, Spoil
+from overnight.core.errors import StudyError
 
 WRONG_STUDIES: list[tuple[str, Spoil, list[str]]] = [
     ("missing items", lambda d: (d.folder / "items.csv").unlink(), ["study.yaml:1:", "items.csv: no such file"]),
@@ -38,6 +40,7 @@ WRONG_STUDIES: list[tuple[str, Spoil, list[str]]] = [
         ["max_requests", "segments", "exclude each other"],
     ),
     ("broken YAML", lambda d: d.study(b"name: fruit\n  task: [x\n"), ["study.yaml:2:7", "not YAML"]),
+    ("brackets without end", lambda d: d.study(b"[" * 100_000), ["study.yaml:1:101", "nested too deeply"]),
     ("a key twice", lambda d: d.study(b"name: a\nname: b\n"), ["study.yaml:2:1", "duplicate key 'name'", "line 1"]),
     ("an empty study", lambda d: d.study(b""), ["study.yaml", "empty"]),
     ("a list for a study", lambda d: d.study(b"- a\n"), ["study.yaml:1:1", "found a list"]),
@@ -60,7 +63,22 @@ def test_a_wrong_study_is_refused_in_one_line(desk: Desk, verb: str, spoil: Spoi
     assert ending.out == ""
     for words in told:
         assert words in ending.complaint
-    assert [path for path in desk.left() if path not in ("runs", "runs/accounts.db")] == []
+    assert desk.left() == []
+
+
+def test_a_refused_rehearsal_leaves_nothing_either(desk: Desk) -> None:
+    desk.items("id,text\n1,a\n2,b\n1,c\n")
+    assert "ids must be unique" in desk.type("run", "study.yaml", "--emulate").complaint
+    assert desk.left() == []
+
+
+def test_a_refused_study_takes_nothing_with_it(desk: Desk) -> None:
+    theirs = desk.folder / "runs" / "fruit" / "notes.txt"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("mine")
+    desk.items("id,text\n1,a\n2,b\n1,c\n")
+    assert desk.type("run", "study.yaml").code == 2
+    assert theirs.read_text() == "mine"
 
 
 def test_a_missing_study(desk: Desk) -> None:
@@ -91,6 +109,11 @@ def test_wrong_use_is_told_in_one_line(desk: Desk, arguments: tuple[str, ...], t
     assert ending.code == 2
     assert told in ending.complaint
     assert desk.left() == []
+
+
+def test_a_plan_of_no_rows_is_refused(desk: Desk) -> None:
+    with pytest.raises(StudyError, match="--limit: 0 is not a number of rows above 0"):
+        overnight.plan(desk.folder / "study.yaml", limit=0)
 
 
 def test_a_byte_order_mark_is_no_mistake(desk: Desk) -> None:

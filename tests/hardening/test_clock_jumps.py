@@ -2,13 +2,48 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overnight.core import clock as clock_module
 from overnight.core.attempt import Accepted, Attempt, Creating, Looked, Unknown, Uploaded, Withdrawn, apply
+from overnight.core.clock import WallClock
 from overnight.engine.decisions import LOOKS, adjudicate
+from overnight.engine.patience import Patience
 
 JUMPS = st.floats(-100_000, 100_000)
+
+
+@pytest.mark.parametrize("jump", [-86_400.0, 86_400.0])
+def test_a_clock_that_is_set_moves_neither_stamps_nor_waits(monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
+    clock = WallClock()
+    before, real = clock.now(), time.time
+    monkeypatch.setattr(time, "time", lambda: real() + jump)
+    assert 0 <= clock.now() - before < 60
+    began = time.monotonic()
+    asyncio.run(Patience(clock, once=False).until(before + 0.05))
+    assert time.monotonic() - began < 5
+    assert clock.now() >= before + 0.05
+
+
+def test_a_wait_ends_soon_after_the_machine_has_slept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop's timer does not know about the hours in between."""
+    asleep = 0.0
+    awake = clock_module.steady
+
+    async def nap(seconds: float) -> None:
+        nonlocal asleep
+        assert seconds <= 30
+        asleep += 8 * 3600
+
+    monkeypatch.setattr(clock_module, "steady", lambda: awake() + asleep)
+    monkeypatch.setattr(clock_module.asyncio, "sleep", nap)
+    asyncio.run(WallClock().sleep(3600))
+    assert asleep == 8 * 3600
 
 
 def unsure(at: float) -> Attempt:

@@ -128,5 +128,5 @@ def test_unparsed_answers_can_be_asked_again(night: Callable[..., Night]) -> Non
     assert one.table()["parsed"].to_list() == [True, False, True, True]
     before = rows_run(one)
     ending = one.run(study, reask="unparsed")
-    assert "1 unparsed rows are asked again" in ending.said
+    assert "1 unparsed row is asked again" in ending.said
     assert rows_run(one) == before + 1

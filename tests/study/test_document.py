@@ -127,7 +127,8 @@ def test_a_merge_can_hold_a_merge():
         ("a: 1\nb: \x01\n", "s.yaml:2:4: the character U+0001 cannot stand in YAML"),
         ("", "s.yaml: the study is empty"),
         ("# nothing\n", "s.yaml: the study is empty"),
-        ("a: " + "[" * 1500, "s.yaml: nested too deeply"),
+        ("a: " + "[" * 1500, "s.yaml:1:104: nested too deeply"),
+        ("- " * 1500, "s.yaml: nested too deeply"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(text, message):

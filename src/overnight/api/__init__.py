@@ -8,7 +8,7 @@ from overnight.api.keys import KeyStatus, keys
 from overnight.api.planning import ArmPlan, Plan, plan
 from overnight.api.running import resume, run, submit
 from overnight.api.status import ArmStatus, RunStatus, audit_log, status, watch
-from overnight.api.tables import rebuild, results
+from overnight.api.tables import rebuild, results, scan_results
 from overnight.api.verify import Finding, verify
 from overnight.api.work import Run
 
@@ -32,6 +32,7 @@ __all__ = [
     "results",
     "resume",
     "run",
+    "scan_results",
     "status",
     "submit",
     "verify",

@@ -15,6 +15,7 @@ from overnight.core.ask import Arm, Item, Model
 from overnight.core.attempt import Accepted, Creating, Ended, Fetched, Uploaded
 from overnight.core.errors import ProviderError, StudyError, UnknownName
 from overnight.core.shard import token_of
+from overnight.core.wording import number_of
 from overnight.engine.intake import StageInput, StageSettings, take_stage
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
@@ -205,7 +206,7 @@ class _Adoption:
                 attempt = record(db, attempt, event, at)
 
         session.db.write("adopted", fact).result()
-        self._say(f"adopted {batch.id} ({batch.status}): {len(items):,} rows")
+        self._say(f"adopted {batch.id} ({batch.status}): {number_of(len(items), 'row')}")
 
 
 def _stage(arm: Arm, items: Sequence[Item]) -> StageInput:
@@ -247,7 +248,7 @@ def _adopt_file(provider: str, file: Path, place: Settings, as_name: str | None,
             while chunk := source.read(1 << 20):
                 copy.write(chunk)
         session.db.write("adopted", partial(_record_file, session, arm, items, copy, work)).result()
-        say(f"adopted {file.name}: {len(items):,} rows")
+        say(f"adopted {file.name}: {number_of(len(items), 'row')}")
 
     return work_on(folder, place, work, prepare=prepare, say=say, tell=tell, offline=True)
 

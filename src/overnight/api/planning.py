@@ -88,6 +88,7 @@ def plan(
     runs: str | Path | None = None,
 ) -> Plan:
     """Count, cut and show a study's requests; `write` puts the provider's files into a folder."""
+    check_limit(limit)
     place = settings(runs=runs, emulate=emulate)
     written = study if isinstance(study, Study) else Study.load(Path(study))
     resolved = resolve(written)
@@ -116,6 +117,12 @@ def plan(
         written=tuple(files),
         budget=resolved.budget,
     )
+
+
+def check_limit(limit: int | None) -> None:
+    if limit is not None and limit < 1:
+        message = f"--limit: {limit} is not a number of rows above 0"
+        raise StudyError(message)
 
 
 def clamped(stage: ResolvedStage) -> Iterator[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from overnight.api.places import chosen_runs, run_folder
-from overnight.api.planning import clamped
+from overnight.api.planning import check_limit, clamped
 from overnight.api.pricing import check_prices, keep_prices
 from overnight.api.ready import ready_stages
 from overnight.api.reasking import Reask, reask_rows
@@ -19,6 +19,7 @@ from overnight.api.work import Run, Say, Tell, saved_work, silent, work_on
 from overnight.core.ask import Ask
 from overnight.core.clock import seconds_of
 from overnight.core.errors import StudyChanged, StudyError
+from overnight.core.wording import number_of
 from overnight.emulation import endpoint_of
 from overnight.engine.intake import StageInput, StageSettings, take_stage
 from overnight.engine.session import Connect, Session
@@ -140,9 +141,7 @@ def _send(
     tell: Tell,
     description: str | None = None,
 ) -> Run:
-    if limit is not None and limit < 1:
-        message = f"--limit: {limit} is not a number of rows above 0"
-        raise StudyError(message)
+    check_limit(limit)
     written = study if isinstance(study, Study) else Study.load(Path(study))
     resolved = resolve(written)
     folder = RunFolder(place.root / (as_name or resolved.name))
@@ -204,17 +203,18 @@ def _prepare(
             keep_prices(db, resolved, stage)
             if taken.slots:
                 shared = f", {taken.shared:,} shared" if taken.shared else ""
-                say(f"{stage.name}: {taken.slots:,} rows on record{shared}")
+                say(f"{stage.name}: {number_of(taken.slots, 'row')} on record{shared}")
                 note(db, session.clock.now(), "intake", msgspec.json.encode(taken).decode())
 
     session.db.write("intake", fact).result()
     session.folder.cancel_mark.unlink(missing_ok=True)
     if copy_of is not None and RunFolder(copy_of).exists():
         reused = reuse_answers(session, RunFolder(copy_of))
-        say(f"{reused:,} answers of '{copy_of.name}' still fit and are reused")
+        fits = "still fits and is" if reused == 1 else "still fit and are"
+        say(f"{number_of(reused, 'answer')} of '{copy_of.name}' {fits} reused")
     for kind in reask:
         count = reask_rows(session, kind)
-        say(f"{count:,} {kind} rows are asked again")
+        say(f"{number_of(count, f'{kind} row')} {'is' if count == 1 else 'are'} asked again")
 
 
 def _check_definition(db: sqlite3.Connection, resolved: Resolved, name: str) -> None:
@@ -257,7 +257,7 @@ def _send_file(
         def fact(db: sqlite3.Connection) -> None:
             set_fact(db, "work", msgspec.json.encode(work).decode())
             taken = take_stage(db, session.folder, stage, encode)
-            say(f"{file.name}: {taken.slots:,} rows on record")
+            say(f"{file.name}: {number_of(taken.slots, 'row')} on record")
 
         session.db.write("intake", fact).result()
 

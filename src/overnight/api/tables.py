@@ -34,6 +34,22 @@ def results(
 
     `table` is `verdicts` for what judges said of pairs, `rankings` for the order it comes to.
     """
+    found = scan_results(run, failed=failed, stage=stage, table=table, emulate=emulate, runs=runs).collect()
+    if output is not None:
+        write_rows(found.lazy(), Path(output))
+    return found
+
+
+def scan_results(
+    run: str | Path,
+    *,
+    failed: bool = False,
+    stage: str | None = None,
+    table: Table = "results",
+    emulate: bool | None = None,
+    runs: str | Path | None = None,
+) -> pl.LazyFrame:
+    """The same rows, not read yet: for those who need a few of a million."""
     folder = run_folder(run, settings(runs=runs, emulate=emulate))
     if failed and table != "results":
         message = f"--failed goes with the table of results, not with {table}"
@@ -43,12 +59,7 @@ def results(
     if stage is not None:
         frame = frame.filter(pl.col("stage") == stage)
         _check_stage(file, stage)
-    if failed:
-        frame = _with_reasons(frame.filter(pl.col("status") == "failed"), folder)
-    found = frame.collect()
-    if output is not None:
-        write_frame(found, Path(output))
-    return found
+    return _with_reasons(frame.filter(pl.col("status") == "failed"), folder) if failed else frame
 
 
 def _table_file(folder: RunFolder, table: Table) -> Path:
@@ -85,18 +96,18 @@ def _with_reasons(frame: pl.LazyFrame, folder: RunFolder) -> pl.LazyFrame:
     return frame.join(last, on="request_key", how="left", maintain_order="left")
 
 
-def write_frame(frame: pl.DataFrame, path: Path) -> None:
+def write_rows(frame: pl.LazyFrame, path: Path) -> None:
     """By the file's ending: Parquet, CSV (UTF-8, one header, nothing for a missing value) or JSON lines."""
     if path.suffix not in WRITERS:
         message = f"-o {path}: cannot write '{path.suffix or path.name}'; wanted {', '.join(WRITERS)}"
         raise StudyError(message)
     try:
         if path.suffix == ".parquet":
-            frame.write_parquet(path)
+            frame.sink_parquet(path)
         elif path.suffix == ".csv":
-            frame.write_csv(path)
+            frame.sink_csv(path)
         else:
-            frame.write_ndjson(path)
+            frame.sink_ndjson(path)
     except OSError as error:
         message = f"-o {path}: cannot write: {error.strerror or error}"
         raise StudyError(message) from error

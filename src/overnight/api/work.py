@@ -1,8 +1,8 @@
 """One pass over one run: the emulator if this is a rehearsal, the session, the engine, the tables."""
 
 import shutil
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +14,8 @@ from overnight.api.tabling import write_tables
 from overnight.core.ask import Model
 from overnight.core.clock import WallClock
 from overnight.core.errors import ProviderError
-from overnight.emulation import emulator, endpoint_of
+from overnight.core.wording import number_of
+from overnight.emulation import emulator, endpoint_of, state_of
 from overnight.engine.progress import Snapshot
 from overnight.engine.session import Connect, Session, Worked, opened
 from overnight.engine.work import Work
@@ -102,19 +103,30 @@ def work_on(
 
     `prepare` puts the study on record and may change how the run is worked on.
     """
+    new = [path for path in (folder.path, state_of(settings)) if not path.exists()]
+    new_above = [path for path in (settings.root, *settings.root.parents) if not path.exists()]
     fresh = not folder.exists()
-    with nullcontext() if offline else emulator(settings) as emulated:
-        connect = reader_of if offline else connector(settings, emulated)
-        try:
+    try:
+        with nullcontext() if offline else emulator(settings) as emulated:
+            connect = reader_of if offline else connector(settings, emulated)
             with opened(folder, RunFolder(settings.root), WallClock(settings.time_scale)) as session:
                 if prepare is not None:
                     work = prepare(session, connect) or work
                 fresh = False
                 worked = _engine(session, work, connect, say, tell)
-        finally:
-            if fresh:
-                shutil.rmtree(folder.path, ignore_errors=True)
+    finally:
+        if fresh:
+            _leave_nothing(new, new_above)
     return _run(folder, worked, work)
+
+
+def _leave_nothing(new: Sequence[Path], new_above: Sequence[Path]) -> None:
+    """Take away what was made for a run that did not begin, and the folders above it if nobody else uses them."""
+    for path in new:
+        shutil.rmtree(path, ignore_errors=True)
+    for path in new_above:
+        with suppress(OSError):
+            path.rmdir()
 
 
 def _engine(session: Session, work: Work, connect: Connect, say: Say, tell: Tell) -> Worked:
@@ -145,7 +157,7 @@ def _verdict(folder: RunFolder, worked: Worked, work: Work) -> tuple[State, str]
     if worked.stopped:
         return "stopped", f"stopped; {_batches(on_the_way)} at the provider. To go on: {go_on}"
     if work.cancel:
-        kept = f"cancelled; {_rows(snapshot.settled)} kept"
+        kept = f"cancelled; {number_of(snapshot.settled, 'row')} kept"
         return "cancelled", f"{kept}. To ask the rest after all, run the study again"
     if worked.halted:
         return "held up", f"{worked.halted[0]}. To go on: {go_on}"
@@ -155,24 +167,24 @@ def _verdict(folder: RunFolder, worked: Worked, work: Work) -> tuple[State, str]
         return "running", "no questions are on record yet: overnight run STUDY takes them in"
     if snapshot.pending == 0:
         if snapshot.failed:
-            return "rows failed", f"{_rows(snapshot.failed)} failed for good: overnight results {name} --failed"
+            failed = number_of(snapshot.failed, "row")
+            return "rows failed", f"{failed} failed for good: overnight results {name} --failed"
         return "done", "all rows are settled"
     if work.until_sent and not worked.timed_out:
         return "submitted", f"{_batches(on_the_way)} at the provider. To collect: {go_on}"
-    return "running", f"{_rows(snapshot.pending)} open; {_batches(on_the_way)} at the provider. To go on: {go_on}"
+    pending = number_of(snapshot.pending, "row")
+    return "running", f"{pending} open; {_batches(on_the_way)} at the provider. To go on: {go_on}"
 
 
 def over_budget_text(worked: Worked) -> str:
     """What was not sent, and what it would take."""
     spent, held = worked.snapshot.spent, worked.held
+    they = "it" if held.rows == 1 else "they"
+    rows = number_of(held.rows, "row")
     return (
-        f"{_rows(held.rows)} not sent: they might cost up to {dollars(held.amount)}, more than is left of the "
+        f"{rows} not sent: {they} might cost up to {dollars(held.amount)}, more than is left of the "
         f"budget ({dollars(spent)} spent so far). Raise it by that much and run the same command again"
     )
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def _batches(count: int) -> str:

@@ -9,6 +9,7 @@ import overnight
 from overnight.cli.flags import Flags
 from overnight.cli.looking import OneRun
 from overnight.core.errors import StudyError
+from overnight.core.wording import number_of
 
 
 def cancel(
@@ -143,4 +144,4 @@ def rebuild(run: OneRun, /, *, flags: Flags = Flags()) -> int:  # noqa: B008 - f
     """
     with flags.display() as display:
         rows = overnight.rebuild(run, emulate=flags.emulate, runs=flags.runs)
-    return display.show({"run": run, "rows": rows}, f"{run}: tables made anew, {rows:,} rows")
+    return display.show({"run": run, "rows": rows}, f"{run}: tables made anew, {number_of(rows, 'row')}")

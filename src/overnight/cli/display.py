@@ -11,6 +11,7 @@ from rich.console import RenderableType
 
 from overnight.api import KeyStatus, Plan, Run, RunStatus, status
 from overnight.api.places import run_folder
+from overnight.api.tables import write_rows
 from overnight.cli import bill_pictures, closing, plan_pictures, row_pictures, status_pictures, verdict_pictures
 from overnight.cli.ending import STOPPED, complain_line
 from overnight.cli.flags import Flags, Voice
@@ -18,8 +19,9 @@ from overnight.cli.following import Look, follow
 from overnight.cli.live_picture import LivePicture
 from overnight.cli.log_lines import LogLines
 from overnight.cli.paper import Paper, is_terminal
-from overnight.cli.words import number_of, state_words
+from overnight.cli.words import state_words
 from overnight.core.errors import RowsFailed, Unauthorized
+from overnight.core.wording import number_of
 from overnight.engine.progress import Snapshot
 
 
@@ -151,32 +153,35 @@ class Display:
         self.paper.write_bytes((log.write_json() + "\n" if self._voice.json else log.write_csv()).encode())
         return 0
 
-    def show_results(self, frame: pl.DataFrame, run: str, output: Path | None, *, failed: bool) -> int:
-        if output is not None:
-            document = {"run": run, "rows": frame.height, "output": str(output)}
-            return self.show(document, f"{run}: wrote {frame.height:,} rows to {output}")
-        if self._voice.json:
-            self.paper.write_bytes(frame.write_json().encode() + b"\n")
-            return 0
-        last = row_pictures.rows_line(frame, run, failed=failed)
-        return self.show(None, last, row_pictures.rows(frame, self.paper.width, failed=failed), *self._verdicts_of(run))
+    def write_table(self, frame: pl.LazyFrame, run: str, table: str, output: Path) -> int:
+        write_rows(frame, output)
+        count = _height(frame)
+        document = {"run": run, "table": table, "rows": count, "output": str(output)}
+        return self.show(document, f"{run}: wrote {number_of(count, 'row')} to {output}")
 
-    def show_table(self, frame: pl.DataFrame, run: str, table: str, output: Path | None) -> int:
-        """A table of a run's other than its results, as it stands."""
-        if output is not None:
-            document = {"run": run, "table": table, "rows": frame.height, "output": str(output)}
-            return self.show(document, f"{run}: wrote {frame.height:,} rows to {output}")
+    def show_results(self, frame: pl.LazyFrame, run: str, *, failed: bool) -> int:
         if self._voice.json:
-            self.paper.write_bytes(frame.write_json().encode() + b"\n")
-            return 0
+            return self._show_json(frame.collect())
+        last = row_pictures.rows_line(_height(frame), run, failed=failed)
+        first = frame.head(row_pictures.FIRST_ROWS).collect()
+        return self.show(None, last, row_pictures.rows(first, self.paper.width, failed=failed), *self._verdicts_of(run))
+
+    def show_table(self, frame: pl.LazyFrame, run: str, table: str) -> int:
+        """A table of a run's other than its results, as it stands."""
+        if self._voice.json:
+            return self._show_json(frame.collect())
         more = f"overnight results {run} --table {table} -o {table}.csv"
-        last = f"{run}: {number_of(frame.height, 'row')} of {table}; all of them: {more}"
-        return self.show(None, last, row_pictures.plain_rows(frame, self.paper.width))
+        last = f"{run}: {number_of(_height(frame), 'row')} of {table}; all of them: {more}"
+        first = frame.head(row_pictures.FIRST_ROWS).collect()
+        return self.show(None, last, row_pictures.plain_rows(first, self.paper.width))
+
+    def _show_json(self, frame: pl.DataFrame) -> int:
+        self.paper.write_bytes(frame.write_json().encode() + b"\n")
+        return 0
 
     def show_costs(self, frame: pl.DataFrame, run: str) -> int:
         if self._voice.json:
-            self.paper.write_bytes(frame.write_json().encode() + b"\n")
-            return 0
+            return self._show_json(frame)
         return self.show(None, bill_pictures.last_line(frame, run), bill_pictures.bill(frame))
 
     def show_keys(self, found: Sequence[KeyStatus], *, rehearsal: bool) -> int:
@@ -198,3 +203,8 @@ class Display:
             return STOPPED
         self.show_status(found)
         return RowsFailed.exit_code if any(run.total("failed") for run in found) else 0
+
+
+def _height(frame: pl.LazyFrame) -> int:
+    """How many rows there are, without reading them."""
+    return int(frame.select(pl.len()).collect().item())

@@ -11,7 +11,8 @@ from overnight.api import RunStatus
 from overnight.cli.log_lines import LogLines
 from overnight.cli.paper import console_on, is_terminal
 from overnight.cli.status_pictures import one_run, overview
-from overnight.cli.words import batches, is_open, number_of, open_batches, state_words
+from overnight.cli.words import batches, is_open, open_batches, state_words
+from overnight.core.wording import number_of
 
 Look = Callable[[], Sequence[RunStatus]]
 

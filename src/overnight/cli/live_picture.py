@@ -16,7 +16,6 @@ from overnight.cli.paper import console_on
 from overnight.cli.plain_text import one_line, shortened
 from overnight.cli.words import (
     batch_words,
-    number_of,
     open_batches,
     outcomes_text,
     short_names,
@@ -24,6 +23,7 @@ from overnight.cli.words import (
     tokens_text,
 )
 from overnight.core.clock import duration_text
+from overnight.core.wording import number_of
 from overnight.engine.progress import BatchLine, Snapshot
 from overnight.prices import dollars
 

@@ -89,12 +89,12 @@ def results(
       overnight results essay-quality --failed
     """
     display = flags.display()
-    frame = overnight.results(
-        run, output=output, failed=failed, stage=stage, table=table, emulate=flags.emulate, runs=flags.runs
-    )
+    frame = overnight.scan_results(run, failed=failed, stage=stage, table=table, emulate=flags.emulate, runs=flags.runs)
+    if output is not None:
+        return display.write_table(frame, run, table, output)
     if table != "results":
-        return display.show_table(frame, run, table, output)
-    return display.show_results(frame, run, output, failed=failed)
+        return display.show_table(frame, run, table)
+    return display.show_results(frame, run, failed=failed)
 
 
 def costs(run: OneRun, /, *, flags: Flags = Flags()) -> int:  # noqa: B008 - frozen

@@ -10,7 +10,8 @@ from rich.text import Text
 from overnight.api import ArmPlan, Plan
 from overnight.cli.plain_text import one_line
 from overnight.cli.status_pictures import columns
-from overnight.cli.words import batches, number_of, short_names
+from overnight.cli.words import batches, short_names
+from overnight.core.wording import number_of
 from overnight.prices import dollars
 
 _NUMBERS = ("rows", "shared", "on record", "requests", "batches", "MB", "est. tokens", "at most")

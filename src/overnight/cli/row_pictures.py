@@ -10,7 +10,7 @@ from rich.text import Text
 from overnight.api import KeyStatus
 from overnight.cli.plain_text import one_line, shortened
 from overnight.cli.status_pictures import columns
-from overnight.cli.words import number_of
+from overnight.core.wording import number_of
 
 FIRST_ROWS = 20
 _STATUS_STYLES = {"answered": "green", "refused": "yellow", "truncated": "yellow", "failed": "red", "pending": "cyan"}
@@ -25,14 +25,14 @@ _FAILED = ("cause", "why")
 
 
 def rows(frame: pl.DataFrame, width: int, *, failed: bool) -> Table:
-    """Item, model and status of the first rows, and as much of the answer (or the reason) as there is room for."""
+    """Item, model and status of rows, and as much of the answer (or the reason) as there is room for."""
     repeated = frame.height > 0 and frame["replicate"].n_unique() > 1
     headings = ("item", *(("replicate",) if repeated else ()), "model", *(_FAILED if failed else _ANSWERED))
-    cells = [_cells(row, repeated=repeated, failed=failed) for row in frame.head(FIRST_ROWS).iter_rows(named=True)]
+    cells = [_cells(row, repeated=repeated, failed=failed) for row in frame.iter_rows(named=True)]
     taken = [max(len(one[index]) for one in (headings, *cells)) + _GAP for index in range(len(headings) - 1)]
     room = max(_NARROWEST_TEXT, width - sum(taken) - 1)
     table = columns(*headings)
-    for row, one in zip(frame.head(FIRST_ROWS)["status"], cells, strict=True):
+    for row, one in zip(frame["status"], cells, strict=True):
         state = Text(one[-2], style=_STATUS_STYLES.get(row, ""))
         table.add_row(*one[:-2], state, Text(shortened(one[-1], room), no_wrap=True, overflow="ellipsis"))
     return table
@@ -52,8 +52,8 @@ def _cells(row: Mapping[str, Any], *, repeated: bool, failed: bool) -> tuple[str
 
 
 def plain_rows(frame: pl.DataFrame, width: int) -> Table:
-    """The first rows of any table, with as many of its columns as there is room for."""
-    cells = {name: [_cell(value) for value in frame[name].head(FIRST_ROWS)] for name in frame.columns}
+    """Rows of any table, with as many of its columns as there is room for."""
+    cells = {name: [_cell(value) for value in frame[name]] for name in frame.columns}
     shown: list[str] = []
     room = width
     for name, column in cells.items():
@@ -73,13 +73,13 @@ def _cell(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else shortened(one_line(str(value)), _WIDEST_MODEL)
 
 
-def rows_line(frame: pl.DataFrame, name: str, *, failed: bool) -> str:
+def rows_line(count: int, name: str, *, failed: bool) -> str:
     """How many there are, and how to get the rest."""
-    rows_there = number_of(frame.height, "failed row" if failed else "row")
-    if frame.height <= FIRST_ROWS:
+    rows_there = number_of(count, "failed row" if failed else "row")
+    if count <= FIRST_ROWS:
         return f"{name}: {rows_there}"
     flag = " --failed" if failed else ""
-    left_out = frame.height - FIRST_ROWS
+    left_out = count - FIRST_ROWS
     return f"{name}: {left_out:,} more of {rows_there}; all of them: overnight results {name}{flag} -o {name}.csv"
 
 

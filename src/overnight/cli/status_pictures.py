@@ -21,6 +21,7 @@ from overnight.cli.words import (
     tokens_text,
 )
 from overnight.core.clock import time_text
+from overnight.core.wording import number_of
 from overnight.prices import dollars
 
 _STYLES = {"answered": "green", "refused": "yellow", "truncated": "yellow", "failed": "red", "pending": "cyan"}
@@ -108,7 +109,7 @@ def _facts(run: RunStatus, advice: Sequence[str]) -> Table:
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
     if run.waiting_shards:
-        grid.add_row("waiting", f"{run.waiting_shards:,} shards are still to be sent")
+        grid.add_row("waiting", f"{number_of(run.waiting_shards, 'shard')} still to be sent")
     if run.causes:
         grid.add_row("causes", causes_text(run.causes))
     if run.asked_again:

@@ -6,6 +6,7 @@ from typing import Protocol
 from overnight.api import RunStatus
 from overnight.cli.plain_text import one_line
 from overnight.core.clock import duration_text
+from overnight.core.wording import number_of
 from overnight.engine.progress import BatchLine, Priced, Snapshot
 from overnight.prices import dollars
 
@@ -43,11 +44,6 @@ class Counted(Protocol):
     def failed(self) -> int: ...
     @property
     def pending(self) -> int: ...
-
-
-def number_of(count: int, one: str, many: str | None = None) -> str:
-    """`1 batch`, `3 batches`."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def batches(count: int) -> str:

@@ -12,6 +12,9 @@ from overnight.core.errors import StudyError
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd])")
 
+# The longest that a wait can overrun after the machine has slept.
+_NAP = 30.0
+
 
 class Clock(Protocol):
     def now(self) -> float:
@@ -21,21 +24,32 @@ class Clock(Protocol):
     async def sleep(self, seconds: float) -> None: ...
 
 
+def steady() -> float:
+    """Seconds by a clock that nobody sets; the hours that a laptop sleeps count, where the system counts them."""
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot is None else time.clock_gettime(boot)
+
+
 class WallClock:
-    """Real time, or time that runs `scale` times as fast."""
+    """Real time, or time that runs `scale` times as fast.
+
+    The system's clock is read once; from there a steady one goes on. A clock that is set meanwhile can neither
+    stretch a wait nor put one event before another.
+    """
 
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = scale
         self._wall = time.time()
-        self._monotonic = time.monotonic()
+        self._begun = steady()
 
     def now(self) -> float:
-        if self.scale == 1.0:
-            return time.time()
-        return self._wall + (time.monotonic() - self._monotonic) * self.scale
+        return self._wall + (steady() - self._begun) * self.scale
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(max(0.0, seconds) / self.scale)
+        """In naps: the loop's own timer stands still while the machine sleeps."""
+        until = steady() + seconds / self.scale
+        while (left := until - steady()) > 0:  # noqa: ASYNC110 - there is no event but time itself
+            await asyncio.sleep(min(left, _NAP))
 
 
 def seconds_of(duration: str | float, where: str = "duration") -> float:

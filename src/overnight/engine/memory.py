@@ -5,12 +5,15 @@ Advisory: losing it costs a refusal or two, never a row.
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 from overnight.engine.decisions import Learned
 from overnight.providers._contract import BatchProvider
 
 # Before anything was measured: a little over what English text makes, so that room is not overestimated.
 DEFAULT_TOKENS_PER_BYTE = 0.28
+# From here on a measure is better than the default.
+_ENOUGH_BYTES = 1000
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS queue_limit(
     place TEXT, model TEXT, tokens INTEGER NOT NULL, PRIMARY KEY(place, model)) WITHOUT ROWID;
@@ -27,33 +30,46 @@ def place_of(provider: BatchProvider) -> str:
 
 
 class Memory:
+    """Its file is there once there is something to remember."""
+
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._db = sqlite3.connect(path, isolation_level=None, timeout=5, check_same_thread=False)
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.executescript(_SCHEMA)
+        self._path = path
+        self._opened: sqlite3.Connection | None = None
 
     def limits(self, provider: BatchProvider) -> dict[str, Learned]:
-        rows = self._db.execute("SELECT model, tokens FROM queue_limit WHERE place=?", (place_of(provider),))
+        rows = self._recall("SELECT model, tokens FROM queue_limit WHERE place=?", place_of(provider))
         return {str(model): Learned(token_limit=int(tokens)) for model, tokens in rows}
 
     def remember_limit(self, provider: BatchProvider, model: str, tokens: int) -> None:
-        self._db.execute("INSERT OR REPLACE INTO queue_limit VALUES(?,?,?)", (place_of(provider), model, tokens))
+        self._db().execute("INSERT OR REPLACE INTO queue_limit VALUES(?,?,?)", (place_of(provider), model, tokens))
 
     def tokens_per_byte(self, provider: BatchProvider, model: str) -> float:
-        row = self._db.execute(
-            "SELECT bytes, tokens FROM density WHERE place=? AND model=?", (place_of(provider), model)
-        ).fetchone()
-        return DEFAULT_TOKENS_PER_BYTE if row is None or row[0] < 1000 else row[1] / row[0]
+        rows = self._recall("SELECT bytes, tokens FROM density WHERE place=? AND model=?", place_of(provider), model)
+        return next((tokens / sent for sent, tokens in rows if sent >= _ENOUGH_BYTES), DEFAULT_TOKENS_PER_BYTE)
 
     def remember_density(self, provider: BatchProvider, model: str, sent: int, tokens: int) -> None:
         """So many request bytes were counted as so many input tokens."""
         if sent and tokens:
-            self._db.execute(
+            self._db().execute(
                 "INSERT INTO density VALUES(?,?,?,?) ON CONFLICT DO UPDATE SET "
                 "bytes=bytes+excluded.bytes, tokens=tokens+excluded.tokens",
                 (place_of(provider), model, sent, tokens),
             )
 
     def close(self) -> None:
-        self._db.close()
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def _recall(self, question: str, *values: str) -> list[tuple[Any, ...]]:
+        if self._opened is None and not self._path.exists():
+            return []
+        return self._db().execute(question, values).fetchall()
+
+    def _db(self) -> sqlite3.Connection:
+        if self._opened is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._opened = sqlite3.connect(self._path, isolation_level=None, timeout=5, check_same_thread=False)
+            self._opened.execute("PRAGMA journal_mode=WAL")
+            self._opened.executescript(_SCHEMA)
+        return self._opened

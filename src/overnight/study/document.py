@@ -12,6 +12,8 @@ from overnight.study.utf8 import read_text
 
 # An alias may stand for a mapping that holds aliases: a few lines could unfold into billions of values.
 _MOST_VALUES = 200_000
+# Brackets within brackets. No study needs a tenth of it.
+_DEEPEST = 100
 
 _TAG = "tag:yaml.org,2002:"
 _CORE_SCALARS = {
@@ -23,10 +25,20 @@ _CORE_SCALARS = {
 }
 
 
+class _TooDeep(yaml.MarkedYAMLError):
+    """It may well be YAML, but nobody waits for it."""
+
+
 class _Loader(yaml.SafeLoader):
     """PyYAML's composer with the scalars of YAML 1.2: `no`, `on` and `1_000` are text."""
 
     yaml_implicit_resolvers = {}  # noqa: RUF012 - the parent's own kind of registry, emptied
+
+    def fetch_flow_collection_start(self, token: type[yaml.Token]) -> None:
+        """Each bracket costs the scanner a look at all that are open: a file of nothing else would take seconds."""
+        if self.flow_level >= _DEEPEST:
+            raise _TooDeep(problem="nested too deeply", problem_mark=self.get_mark())
+        super().fetch_flow_collection_start(token)
 
 
 for _kind, _pattern in _CORE_SCALARS.items():
@@ -49,7 +61,8 @@ def parse_document(text: str, name: str, folder: Path) -> Document:
         value = None if node is None else reading.value(node, ())
     except yaml.MarkedYAMLError as error:
         place = _place(name, error.problem_mark or error.context_mark)
-        raise StudyError(f"{place}: not YAML: {error.problem}") from None
+        wrong = "" if isinstance(error, _TooDeep) else "not YAML: "
+        raise StudyError(f"{place}: {wrong}{error.problem}") from None
     except yaml.reader.ReaderError as error:
         raise _unprintable(text, name, error.position) from None
     except RecursionError:

@@ -1,0 +1,43 @@
+"""What accounts have taught: kept from run to run, in a file that is there once there is something in it."""
+
+from pathlib import Path
+
+import pytest
+
+from overnight.engine.memory import DEFAULT_TOKENS_PER_BYTE, Memory
+from overnight.providers import BatchProvider, Endpoint, vendor
+
+
+@pytest.fixture
+def provider() -> BatchProvider:
+    return vendor("openai").connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
+
+
+def test_asking_leaves_no_file(tmp_path: Path, provider: BatchProvider) -> None:
+    memory = Memory(tmp_path / "runs" / "accounts.db")
+    assert memory.limits(provider) == {}
+    assert memory.tokens_per_byte(provider, "m") == DEFAULT_TOKENS_PER_BYTE
+    memory.remember_density(provider, "m", 0, 0)
+    memory.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_learned_outlives_the_process(tmp_path: Path, provider: BatchProvider) -> None:
+    path = tmp_path / "runs" / "accounts.db"
+    one, other = Memory(path), Memory(path)
+    one.remember_limit(provider, "m", 90_000)
+    one.remember_density(provider, "m", 2_000, 500)
+    assert other.limits(provider)["m"].token_limit == 90_000
+    assert other.tokens_per_byte(provider, "m") == 0.25
+    assert other.tokens_per_byte(provider, "n") == DEFAULT_TOKENS_PER_BYTE
+    one.close()
+    other.close()
+
+
+def test_a_few_bytes_are_no_measure(tmp_path: Path, provider: BatchProvider) -> None:
+    memory = Memory(tmp_path / "accounts.db")
+    memory.remember_density(provider, "m", 999, 999)
+    assert memory.tokens_per_byte(provider, "m") == DEFAULT_TOKENS_PER_BYTE
+    memory.remember_density(provider, "m", 1, 1)
+    assert memory.tokens_per_byte(provider, "m") == 1.0
+    memory.close()
