@@ -92,6 +92,7 @@ def _serve() -> None:
     import polars as pl
 
     import overnight.api
+    import overnight.providers.anthropic
     import overnight.providers.openai
 
     assert aiohttp

@@ -5,6 +5,11 @@ import os
 EVERY = "OVERNIGHT_EVERY_KILL"
 
 
+def parts(most: int) -> range:
+    """Into how many tests a matrix is cut: each pays for an undisturbed run of its own."""
+    return range(most if os.environ.get(EVERY) else 2)
+
+
 def kills(checkpoints: int, part: int, parts: int, sample: int) -> range:
     """The numbers of one part; all parts together are every checkpoint, or about `sample` of them."""
     stride = parts if os.environ.get(EVERY) else parts * max(1, checkpoints // sample)

@@ -75,6 +75,24 @@ def test_while_one_create_is_in_doubt_no_other_is_sent(night: Callable[..., Nigh
     one.assert_paid_once()
 
 
+def test_submit_does_not_wait_for_the_end_of_a_doubt(night: Callable[..., Night]) -> None:
+    one = night(
+        {"latency": {"batch": [20_000, 40_000], "live": [0, 0]}},
+        faults=[{"on": "create", "do": "drop_answer", "times": 1}],
+        **ANTHROPIC,
+    )
+    ending = one.call("submit", one.study())
+    assert ending.state == "submitted", ending
+    assert "the rest is sent then" in ending.message
+    assert len(one.batches()) == 1
+    one.emulator.finish()
+    rotated = one.call("resume", "night", environ={"ANTHROPIC_API_KEY": "sk-ant-rotated-key"})
+    assert rotated.state == "done", rotated
+    assert any("same account: it sees our batches" in text for text in rotated.said)
+    assert len(one.batches()) == 3
+    one.assert_paid_once()
+
+
 def test_a_create_that_never_arrived_is_sent_again(night: Callable[..., Night]) -> None:
     one = night(faults=[{"on": "create", "do": "lose_request", "times": 1}], **ANTHROPIC)
     ending = one.run(one.study())

@@ -171,9 +171,15 @@ def _verdict(folder: RunFolder, worked: Worked, work: Work) -> tuple[State, str]
             return "rows failed", f"{failed} failed for good: overnight results {name} --failed"
         return "done", "all rows are settled"
     if work.until_sent and not worked.timed_out:
-        return "submitted", f"{_batches(on_the_way)} at the provider. To collect: {go_on}"
+        return "submitted", f"{_batches(on_the_way)} at the provider{_unsent(snapshot)}. To collect: {go_on}"
     pending = number_of(snapshot.pending, "row")
     return "running", f"{pending} open; {_batches(on_the_way)} at the provider. To go on: {go_on}"
+
+
+def _unsent(snapshot: Snapshot) -> str:
+    """What waits because nobody knows yet whether a create made a batch."""
+    doubtful = any(batch.possible for batch in snapshot.batches)
+    return "; what became of a create shows when it ends, and the rest is sent then" if doubtful else ""
 
 
 def over_budget_text(worked: Worked) -> str:

@@ -39,11 +39,15 @@ def _at_stake(attempt: Attempt) -> bool:
 
 
 async def _sees_one_of(desk: Desk, open_attempts: list[Attempt]) -> bool:
-    """Batches and files are visible to their own account only: seeing one proves whose key this is."""
+    """Batches and files are visible to their own account only: seeing one proves whose key this is.
+
+    So does the batch at the fence, which the account had listed just before a create.
+    """
     for attempt in open_attempts:
-        batch_id, file_id = attempt.batch_id, attempt.file_id
-        if batch_id is not None and await desk.patiently(partial(desk.provider.retrieve, batch_id)) is not None:
-            return True
+        file_id = attempt.file_id
+        for batch_id in (attempt.batch_id, *attempt.possible, attempt.fence_newest):
+            if batch_id is not None and await desk.patiently(partial(desk.provider.retrieve, batch_id)) is not None:
+                return True
         if file_id is not None and await desk.patiently(partial(desk.provider.knows_file, file_id)):
             return True
     return False

@@ -37,6 +37,7 @@ from overnight.engine.decisions import (
     past,
 )
 from overnight.engine.outbox import input_path, write_input
+from overnight.engine.patience import NotNow
 from overnight.engine.provenance import carries
 from overnight.engine.rejections import Rejections
 from overnight.engine.scene import Scene
@@ -69,7 +70,7 @@ class Courier:
             "fetched": self._collect,
         }
         while self._attempt.state not in ("closed", "stuck"):
-            if self._until_sent and self._attempt.state == "running":
+            if self._until_sent and (self._attempt.state == "running" or self._attempt.possible):
                 break
             if self._desk.halted is not None and self._attempt.state not in ("ended", "fetched"):
                 raise self._desk.halted
@@ -128,9 +129,14 @@ class Courier:
 
     async def _none_in_doubt(self) -> None:
         """Without tags, lost creates could be taken for one another: one at a time may be in doubt."""
-        while not self._desk.provider.tags and self._scene.in_doubt(self._desk, besides=self._attempt):
+        while not self._desk.provider.tags:
+            doubt = self._scene.in_doubt(self._desk, besides=self._attempt)
+            if doubt is None:
+                return
             if self._desk.halted is not None:
                 raise self._desk.halted
+            if self._until_sent and doubt.possible:
+                raise NotNow  # what may be its batch can run for a day
             await self._scene.patience.pause(_DOUBT)
 
     async def _conclude(self, answer: CreateAnswer) -> None:

@@ -62,10 +62,10 @@ class Scene:
     def desk_of(self, arm: int) -> Desk:
         return self.desks[arm]
 
-    def in_doubt(self, desk: Desk, besides: Attempt) -> bool:
-        """Whether another create of this account may or may not have made a batch."""
+    def in_doubt(self, desk: Desk, besides: Attempt) -> Attempt | None:
+        """Another create of this account that may or may not have made a batch."""
         others = (other for other in self.carried.values() if other.id != besides.id and other.in_doubt)
-        return any(self.desk_of(other.arm) is desk for other in others)
+        return next((other for other in others if self.desk_of(other.arm) is desk), None)
 
     async def record(self, attempt: Attempt, event: AttemptEvent) -> Attempt:
         """One fact, durable before anything follows from it."""

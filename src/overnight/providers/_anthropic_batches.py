@@ -16,7 +16,7 @@ from overnight.providers._replies import UNSETTLED, Reply
 LIMITS = Limits(requests=100_000, bytes=256_000_000, retention_days=29)
 
 _RUNNING = frozenset({"in_progress", "canceling"})
-_TOO_LARGE = re.compile(r"too (?:large|big|many)|larger than|exceeds? the maximum|wanted from 1 to", re.IGNORECASE)
+_TOO_LARGE = re.compile(r"too (?:large|big|many)|larger than|exceeds? the maximum", re.IGNORECASE)
 _CODES: dict[str, RefusalKind] = {"organization_on_hold": "unauthorized"}
 _STATUS_KINDS: dict[int, RefusalKind] = {
     401: "unauthorized",
