@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from overnight.core.ask import Model
 from overnight.core.errors import Unavailable
-from overnight.providers import Endpoint, Vendor
+from overnight.providers import Endpoint, Vendor, emulated_endpoint
 from overnight.settings import Settings
 
 
@@ -60,4 +62,5 @@ def endpoint_of(vendor: Vendor, model: Model | None, settings: Settings, emulate
     """Where to call: the vendor's own place, or the rehearsal's."""
     if emulated is None:
         return vendor.endpoint(settings.environ, model)
-    return Endpoint(base_url=emulated + vendor.emulator_path, key="rehearsal-needs-no-key", identity="rehearsal")
+    place = emulated_endpoint(vendor, emulated, "rehearsal-needs-no-key", model)
+    return msgspec.structs.replace(place, identity="rehearsal")

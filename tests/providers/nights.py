@@ -10,7 +10,7 @@ from emulator_process import EmulatorProcess
 from overnight.core.ask import Ask, Model
 from overnight.core.result import Line
 from overnight.engine.decisions import past
-from overnight.providers import Batch, BatchProvider, Endpoint, Fence, Intent, Sightings, vendor
+from overnight.providers import Batch, BatchProvider, Fence, Intent, Sightings, emulated_endpoint, vendor
 from providers.asking import KEY, ask
 
 SEED = 7
@@ -24,9 +24,17 @@ TRUTH = {
     "models": {"unknown": ["*-typo"]},
 }
 # One model of each vendor that answers in plain text.
-MODELS = {"anthropic": "claude-haiku-4-5", "openai": "gpt-4.1"}
+MODELS = {
+    "anthropic": "claude-haiku-4-5",
+    "gemini": "gemini-2.5-flash",
+    "openai": "gpt-4.1",
+    "vertex": "gemini-2.5-flash",
+}
 # Vendors that get their input with the create: nothing is uploaded before.
 WITHOUT_FILES = {"anthropic"}
+# Vendors whose output says nothing of rows that were not run; and those that give up nothing when a batch ends early.
+SILENT = {"gemini", "vertex"}
+ALL_OR_NOTHING = {"gemini"}
 ENDED = ("completed", "failed", "expired", "cancelled")
 _numbers = itertools.count()
 
@@ -40,6 +48,8 @@ class Night:
         self.vendor = vendor(name)
         self.model = Model(provider=name, name=MODELS[name])
         self.files = name not in WITHOUT_FILES
+        self.names_unfinished = name not in SILENT
+        self.gives_partial = name not in ALL_OR_NOTHING
         self.emulator = emulator
         self.folder = folder
 
@@ -54,7 +64,7 @@ class Night:
         return asyncio.run(outer())
 
     def provider(self, key: str = KEY) -> BatchProvider:
-        return self.vendor.connect(Endpoint(base_url=self.emulator.url + self.vendor.emulator_path, key=key))
+        return self.vendor.connect(emulated_endpoint(self.vendor, self.emulator.url, key))
 
     def asks(self, count: int, model: Model | None = None) -> list[Ask]:
         return [ask(model or self.model, ("system", "Be brief."), f"Question {n} of {id(self)}?") for n in range(count)]

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from overnight.core.errors import Unavailable
-from overnight.providers import BatchProvider, Endpoint, resolve_model, vendors
+from overnight.providers import BatchProvider, emulated_endpoint, resolve_model, vendors
 from overnight_emulator.simulate import expected_answer
 from providers.asking import KEY
 from providers.nights import ENDED, MODELS, SEED, Night, causes, claimed, end_of, rows_of, submit, told_apart
@@ -45,7 +45,7 @@ def test_a_batch_from_upload_to_answers(night: Night) -> None:
             assert result is not None
             assert (result.outcome, result.cause) == ("answered", None)
             assert result.answer == expected_answer(
-                SEED, msgspec.json.decode(provider.encode(one)), dialect=night.vendor.name
+                SEED, msgspec.json.decode(provider.encode(one)), dialect=night.vendor.name, model=night.model.name
             )
             assert result.usage.input
             assert result.usage.output
@@ -107,7 +107,7 @@ def test_a_create_that_cannot_connect_was_not_sent(night: Night, tmp_path: Path)
     intent = night.intent(night.asks(1))
 
     async def work(_: BatchProvider) -> None:
-        nowhere = night.vendor.connect(Endpoint(base_url="http://127.0.0.1:1/v1", key=KEY))
+        nowhere = night.vendor.connect(emulated_endpoint(night.vendor, "http://127.0.0.1:1", KEY))
         answer = await nowhere.create(intent, "file-1")
         assert (answer.sent, answer.status, answer.batch) == (False, None, None)
         with pytest.raises(Unavailable):
@@ -150,9 +150,10 @@ def test_an_expired_batch_gives_up_what_it_finished(night: Night) -> None:
         ended = await end_of(provider, await submit(provider, intent))
         answered, failed = told_apart(await rows_of(provider, ended))
         assert ended.phase == "expired"
-        assert causes(answered) == {None}
-        assert causes(failed) == {"expired"}
-        assert len(answered) + len(failed) == 40
+        assert len(answered) == (20 if night.gives_partial else 0)
+        assert causes(answered) <= {None}
+        assert causes(failed) <= {"expired"}
+        assert len(failed) == (20 if night.names_unfinished else 0)
 
     night.run(work)
 
@@ -169,8 +170,8 @@ def test_a_cancelled_batch_ends_and_says_so(long_night: Night) -> None:
         ended = await end_of(provider, cancelled)
         assert ended.phase == "cancelled"
         rows = [line for part in (await rows_of(provider, ended)).values() for line in part]
-        assert len(rows) == 4
-        assert causes(rows) == {"cancelled"}
+        assert len(rows) == (4 if long_night.names_unfinished else 0)
+        assert causes(rows) <= {"cancelled"}
         assert await provider.cancel(batch.id) is not None
         assert await provider.cancel("batch_of_nobody") is None
 
@@ -196,20 +197,21 @@ def test_results_at_another_origin_are_fetched_without_the_key(night: Night) -> 
 
     async def work(provider: BatchProvider) -> None:
         ended = await end_of(provider, await submit(provider, intent))
+        rows = bytearray()
+        await provider.fetch(ended.parts[0][1], rows.extend)
 
         async def give(_: web.Request) -> web.StreamResponse:
-            return web.Response(body=b"rows\n")
+            return web.Response(body=bytes(rows))
 
         async with serving(give) as elsewhere:
             night.emulator.arm([{"on": "content", "do": "redirect", "to": f"{elsewhere.url}/signed?sig=1"}])
             got = bytearray()
-            assert await provider.fetch(ended.parts[0][1], got.extend) == 5
-            assert got == b"rows\n"
+            assert await provider.fetch(ended.parts[0][1], got.extend) == len(rows)
+            assert got == rows
             (request,) = elsewhere.seen
             assert KEY not in str(request.raw_headers)
-            assert not {"authorization", "openai-organization", "openai-project", "x-api-key"} & {
-                name.lower() for name in request.headers
-            }
+            secrets = {"authorization", "openai-organization", "openai-project", "x-api-key", "x-goog-api-key"}
+            assert not secrets & {name.lower() for name in request.headers}
 
     night.run(work)
 

@@ -65,10 +65,14 @@ def test_an_unknown_model_is_told_apart(night: Night) -> None:
     typo = msgspec.structs.replace(night.model, name=night.model.name + "-typo")
 
     async def work(provider: BatchProvider) -> None:
-        ended = await end_of(provider, await submit(provider, night.intent(night.asks(1, typo))))
-        if ended.refusal is not None:
-            assert ended.refusal.kind == "unknown_model"
+        intent = night.intent(night.asks(1, typo))
+        answer = await provider.create(intent, await provider.upload(intent))
+        ended = await end_of(provider, answer.batch) if answer.batch is not None else None
+        refusal = answer.refusal if ended is None else ended.refusal
+        if refusal is not None:
+            assert refusal.kind == "unknown_model"
         else:
+            assert ended is not None
             _, failed = told_apart(await rows_of(provider, ended))
             assert causes(failed) == {"unknown_model"}
 
@@ -141,12 +145,14 @@ def test_trouble_at_the_provider_leaves_a_create_open(night: Night) -> None:
 def test_trouble_in_other_calls_has_a_name(night: Night, fault: dict[str, Any], family: type[OvernightError]) -> None:
     intent = night.intent(night.asks(1))
 
+    fresh = night.intent(night.asks(1))
+
     async def work(provider: BatchProvider) -> None:
         ended = await end_of(provider, await submit(provider, intent))
         ref = ended.parts[0][1]
         night.emulator.arm([{"on": on, **fault} for on in ("upload", "list", "retrieve", "content", "delete")])
         calls: tuple[Callable[[], Coroutine[Any, Any, Any]], ...] = (
-            lambda: provider.upload(intent),
+            lambda: provider.upload(fresh),
             provider.newest,
             lambda: provider.retrieve(ended.id),
             lambda: provider.fetch(ref, lambda _: None),

@@ -19,7 +19,12 @@ from run_process import Ending, WarmProcess
 TIME_SCALE = 20_000.0
 KEY = "sk-test-0123456789abcdefghijklmnop"
 # One cheap model of each provider that studies are sent to here.
-MODELS = {"anthropic": "anthropic/claude-haiku-4-5", "openai": "openai/gpt-4.1-mini"}
+MODELS = {
+    "anthropic": "anthropic/claude-haiku-4-5",
+    "gemini": "gemini/gemini-2.5-flash",
+    "openai": "openai/gpt-4.1-mini",
+    "vertex": "vertex/gemini-2.5-flash",
+}
 PROVIDERS = sorted(MODELS)
 _TOKEN = re.compile(r"[a-z2-7]{20}")
 
@@ -37,7 +42,12 @@ class Night:
         whole = {**base, **(truth or {})}
         self.emulator = EmulatorProcess(whole).start()
         keys = {vendor(name).key_variable: KEY for name in PROVIDERS}
-        self.environ = {**keys, "OVERNIGHT_TIME_SCALE": str(whole["time_scale"])}
+        project = {
+            "GOOGLE_CLOUD_PROJECT": "lab",
+            "VERTEX_INPUT_BUCKET": "gs://lab/in",
+            "VERTEX_OUTPUT_BUCKET": "gs://lab",
+        }
+        self.environ = {**keys, **project, "OVERNIGHT_TIME_SCALE": str(whole["time_scale"])}
 
     def study(self, rows: int = 12, *, name: str = "night", **fields: Any) -> str:
         """Writes a study of so many rows; returns its path."""
@@ -65,7 +75,8 @@ class Night:
     def addresses(self) -> dict[str, str]:
         """Every provider's base URL, at this night's emulator."""
         known = (vendor(name) for name in PROVIDERS)
-        return {one.base_url_variable: self.emulator.url + one.emulator_path for one in known}
+        places = {one.base_url_variable: self.emulator.url + one.emulator_path for one in known}
+        return {**places, "STORAGE_EMULATOR_HOST": self.emulator.url}
 
     def call(self, verb: str, *args: Any, environ: Mapping[str, str] | None = None, **options: Any) -> Ending:
         kill = {"OVERNIGHT_KILL_AT": "0", "OVERNIGHT_CHECKPOINTS": ""}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from overnight.api.places import short_id
 from overnight.api.ready import arm_of, read_lines
 from overnight.api.work import Run, Say, Tell, saved_work, silent, work_on
 from overnight.core.ask import Arm, Item, Model
@@ -23,7 +24,7 @@ from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.identity import Account, account_id, arm_id, fingerprint, set_fact, stage_id
 from overnight.ledger.questions import register_pending, settle_pending
 from overnight.ledger.shards import adopted_attempt, attempts, record, take_queue
-from overnight.providers import Batch, BatchProvider, Endpoint, vendor
+from overnight.providers import Batch, BatchProvider, Endpoint, ReadyLine, vendor
 from overnight.settings import Settings, settings
 from overnight.tasks._ready import ARM, BODY, Ready, body_of
 
@@ -105,7 +106,7 @@ def _adopt_batch(
     tell: Tell,
 ) -> Run:
     name = vendor(provider).name
-    folder = RunFolder(place.root / (as_name or f"adopted-{batch_id}"))
+    folder = RunFolder(place.root / (as_name or f"adopted-{short_id(batch_id)}"))
 
     def prepare(session: Session, connect: Connect) -> Work:
         if attempts(session.db.reader()):
@@ -151,12 +152,11 @@ class _Adoption:
         """(model, items, known): with their questions where the provider still has them."""
         scratch = self._session.folder.file("outbox/adopted-input.jsonl")
         if batch.input_ref and await self._fetched(provider, batch.input_ref, scratch):
-            lines = [line for _, line in read_lines(scratch, provider)]
-            scratch.unlink()
+            lines = self._questions(scratch, provider)
             if lines:
                 model = lines[0].model
                 return model, [Item(line.custom_id, {BODY: line.body.decode()}) for line in lines], True
-        self._say("the questions are no longer at the provider; only what was answered can be adopted")
+        self._say("the questions cannot be had from the provider; only what was answered can be adopted")
         ids: dict[str, None] = {}
         for _, ref in batch.parts:
             if await self._fetched(provider, ref, scratch):
@@ -166,6 +166,15 @@ class _Adoption:
             message = f"{self._batch_id} ({batch.status}) has nothing to adopt yet"
             raise StudyError(message)
         return Model(provider=self._provider, name="unknown"), [Item(i, {BODY: ""}) for i in ids], False
+
+    def _questions(self, scratch: Path, provider: BatchProvider) -> list[ReadyLine]:
+        """None where a line does not say all that would be asked, as where only the batch names the model."""
+        try:
+            return [line for _, line in read_lines(scratch, provider)]
+        except StudyError:
+            return []
+        finally:
+            scratch.unlink()
 
     async def _fetched(self, provider: BatchProvider, ref: str, path: Path) -> bool:
         file = DurableFile(path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from overnight.api.places import run_folder, run_with_batch
+from overnight.api.places import run_folder, run_with_batch, short_id
 from overnight.api.status import looking_at
 from overnight.api.work import Run, Say, Tell, connector, saved_work, silent, work_on
 from overnight.core.attempt import Accepted, Attempt
@@ -37,7 +37,7 @@ def cancel(
     if isinstance(run, str) and not (place.root / run).exists():
         holder = run_with_batch(run, place)
         if holder is not None:
-            _cancel_at_provider(holder, place, say, only=run)
+            _cancel_at_provider(holder, place, say, only=short_id(run))
             say(f"{run} belongs to run '{holder.name}': overnight resume {holder.name} collects what it finished")
             return None
     folder = run_folder(run, place)

@@ -45,12 +45,18 @@ def chosen_runs(name: str | Path | None, settings: Settings) -> list[RunFolder]:
     return runs
 
 
+def short_id(batch_id: str) -> str:
+    """Some providers show an id as the end of a path: that end names files, and is what is kept."""
+    return batch_id.rsplit("/", 1)[-1]
+
+
 def run_with_batch(batch_id: str, settings: Settings) -> RunFolder | None:
     """The run that sent or adopted this batch."""
+    short = short_id(batch_id)
     for folder in all_runs(settings):
         db = connect(folder.ledger, read_only=True)
         try:
-            if any(attempt.batch_id == batch_id for attempt in attempts(db)):
+            if any(attempt.batch_id == short for attempt in attempts(db)):
                 return folder
         finally:
             db.close()

@@ -27,7 +27,7 @@ from overnight.engine.work import StageWork, Work
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import get_fact, set_fact
 from overnight.ledger.shards import note
-from overnight.providers import vendor
+from overnight.providers import check_sending, vendor
 from overnight.settings import Settings, settings
 from overnight.study import Resolved, ResolvedStage, Study, differences, resolve
 
@@ -174,8 +174,9 @@ def _send(
 def _check_keys(resolved: Resolved, place: Settings) -> None:
     """A missing key is said before anything is written."""
     if not place.emulate:
-        for model in {arm.model.key: arm.model for stage in resolved.stages for arm in stage.arms}.values():
-            endpoint_of(vendor(model.provider), model, place, None)
+        models = [arm.model for stage in resolved.stages for arm in stage.arms]
+        for model in {(model.provider, model.key): model for model in models}.values():
+            check_sending(vendor(model.provider), endpoint_of(vendor(model.provider), model, place, None))
 
 
 def _prepare(
@@ -249,7 +250,7 @@ def _send_file(
         raise StudyError(message)
     stage, encode = ready_stages(file, provider)
     if not place.emulate:
-        endpoint_of(vendor(provider), None, place, None)
+        check_sending(vendor(provider), endpoint_of(vendor(provider), None, place, None))
     folder = RunFolder(place.root / (as_name or _run_name(file)))
     work = Work(until_sent=True, description=description)
 

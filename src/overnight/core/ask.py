@@ -34,6 +34,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     extra: dict[str, Any] = {}
 
 
+class Buckets(msgspec.Struct, frozen=True, kw_only=True):
+    """Where questions and answers lie at a provider that keeps them in the user's own storage."""
+
+    input: str
+    output: str
+
+
 class Model(msgspec.Struct, frozen=True, kw_only=True):
     """One model of one provider with its options. `key` names an environment variable, never a key."""
 
@@ -42,6 +49,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     options: Options = Options()
     key: str | None = None
     base_url: str | None = None
+    buckets: Buckets | None = None
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):

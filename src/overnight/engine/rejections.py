@@ -6,7 +6,7 @@ from collections import Counter
 from overnight.core.attempt import Attempt, Closed
 from overnight.core.errors import OutOfCredit, Unauthorized
 from overnight.core.result import Cause, failed
-from overnight.engine.decisions import BREAKING_REFUSALS, Learned, backoff, learn_limit, must_be_cut
+from overnight.engine.decisions import BREAKING_REFUSALS, Learned, backoff, learn_limit, must_be_cut, row_fate
 from overnight.engine.scene import Scene
 from overnight.ledger.answers import Fate, Landed, rows_of, take_in
 from overnight.ledger.identity import get_fact, set_fact
@@ -16,7 +16,11 @@ from overnight.providers._contract import Refusal
 # Files that fail validation on one line after another: after so many, somebody has to look at the study.
 _BAD_LINES = 5
 
-_CAUSES: dict[str, Cause] = {"unknown_model": "unknown_model", "too_large": "too_large"}
+_CAUSES: dict[str, Cause] = {
+    "unknown_model": "unknown_model",
+    "too_large": "too_large",
+    "trouble": "server_error",
+}
 
 
 class Rejections:
@@ -110,14 +114,11 @@ class Rejections:
 
         def fact(db: sqlite3.Connection) -> tuple[Attempt, int]:
             rows = rows_of(db, attempt.shard)
-            landed = [
-                (Landed(line=line, result=result), Fate(final=True, tries=row.tries + 1))
-                for line, row in enumerate(rows)
-            ]
+            landed = [(Landed(line=line, result=result), row_fate(result, row.tries)) for line, row in enumerate(rows)]
             fresh = take_in(db, attempt.id, rows, landed, at)
             closed = record(db, attempt, Closed(how, refusal.message), at)  # type: ignore[arg-type]
             finish_shard(db, attempt.shard, at)
-            return closed, len(fresh)
+            return closed, sum(fate.final for _, fate in fresh)
 
         closed, count = await scene.db.commit("rows failed", fact)
         scene.tally.landed(Counter(failed=count), 0, 0)

@@ -50,6 +50,9 @@ __all__ = [
     "Reply",
     "Sightings",
     "Vendor",
+    "bucket_scheme",
+    "check_sending",
+    "emulated_endpoint",
     "guide",
     "notices",
     "owners",
@@ -60,6 +63,8 @@ __all__ = [
 
 GROUP = "overnight.providers"
 ALIASES = {"claude": "anthropic", "google": "gemini"}
+# What an alias stands for where buckets are given.
+_WITH_BUCKETS = {"google": "vertex"}
 _TITLE = """\
 # Providers
 
@@ -79,6 +84,16 @@ class _Documented(Protocol):
     """A vendor that can describe its rules."""
 
     def guide(self) -> str: ...
+
+
+@runtime_checkable
+class _Bucketed(Protocol):
+    """A vendor whose batches read and write in buckets of the user's; `bucket_scheme` begins their addresses."""
+
+    bucket_scheme: str
+
+    def check_sending(self, endpoint: Endpoint) -> None: ...
+    def at_emulator(self, endpoint: Endpoint, origin: str, model: Model | None) -> Endpoint: ...
 
 
 def vendors() -> dict[str, Vendor]:
@@ -101,13 +116,13 @@ def owners(model_name: str) -> list[str]:
     return [name for name, one in _installed().items() if _fits(model_name, one.models)]
 
 
-def resolve_model(text: str) -> tuple[str, str]:
+def resolve_model(text: str, *, buckets: bool = False) -> tuple[str, str]:
     """`provider/model`, split at the first slash; or a bare name that only one provider can own."""
     provider, slash, name = text.strip().partition("/")
     if slash:
         if not provider or not name:
             raise UnknownName(f"model '{text}': wanted provider/model, as in openai/gpt-4.1")
-        return vendor(provider).name, name
+        return vendor(_WITH_BUCKETS.get(provider, provider) if buckets else provider).name, name
     candidates = owners(provider)
     if len(candidates) == 1:
         return candidates[0], provider
@@ -120,6 +135,24 @@ def notices(model: Model, today: date | None = None) -> list[str]:
     """What the model's vendor announced about it: nothing is refused, but the user should know."""
     found = vendor(model.provider)
     return found.notices(model, today) if isinstance(found, _Forewarned) else []
+
+
+def bucket_scheme(name: str) -> str | None:
+    """How the addresses of a vendor's buckets begin; None for one that uses none."""
+    found = vendor(name)
+    return found.bucket_scheme if isinstance(found, _Bucketed) else None
+
+
+def check_sending(one: Vendor, endpoint: Endpoint) -> None:
+    """What an endpoint lacks for sending, though it will do for looking, is said before anything is written."""
+    if isinstance(one, _Bucketed):
+        one.check_sending(endpoint)
+
+
+def emulated_endpoint(one: Vendor, origin: str, key: str, model: Model | None = None) -> Endpoint:
+    """Where a vendor is at an emulator."""
+    plain = Endpoint(base_url=origin + one.emulator_path, key=key)
+    return one.at_emulator(plain, origin, model) if isinstance(one, _Bucketed) else plain
 
 
 def guide() -> str:

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from overnight.core.ask import Ask, Model
+from overnight.core.ask import Ask, Buckets, Model
 from overnight.core.result import Line
 
 Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
@@ -23,6 +23,7 @@ RefusalKind = Literal[
     "token_limit",  # too many tokens are queued already: wait for room
     "file_not_ready",  # the uploaded file is not visible yet: send the same again
     "unknown_model",
+    "trouble",  # the provider failed on its own side: ask the rows again
     "invalid",  # refused for good
 ]
 
@@ -40,13 +41,21 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Where to call and with what. `identity` names the place in the ledger when the address itself varies."""
+    """Where to call and with what. `identity` names the place in the ledger when the address itself varies.
+
+    Without a key, the vendor's own credentials are used: those in the file `credentials`, or the usual ones.
+    `storage_url` and `buckets` are for a vendor whose batches read and write in the user's own storage.
+    """
 
     base_url: str
     key: str
     organization: str | None = None
     project: str | None = None
     identity: str | None = None
+    location: str | None = None
+    credentials: str | None = None
+    storage_url: str | None = None
+    buckets: Buckets | None = None
 
     def __repr__(self) -> str:
         return f"Endpoint({self.base_url})"  # the key never shows

@@ -1,6 +1,7 @@
 """Listings, newest first: paged back to a fence, and honest about whether they got there."""
 
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 
 import msgspec
 
@@ -49,8 +50,10 @@ def reaches(fence: Fence, batches: tuple[Batch, ...]) -> bool:
     """Whether a listing, newest first, goes back past everything that the fence shows to be older.
 
     The batch at the fence is not enough by itself: times are whole seconds, and one created in the same
-    second may be listed after it.
+    second may be listed after it. A listing in any other order proves nothing before its end.
     """
+    if not _newest_first(batches):
+        return False
     newest_seen_at: float | None = None
     passed = False
     for batch in batches:
@@ -62,6 +65,11 @@ def reaches(fence: Fence, batches: tuple[Batch, ...]) -> bool:
         if batch.id == fence.newest:
             passed, newest_seen_at = True, at
     return False
+
+
+def _newest_first(batches: tuple[Batch, ...]) -> bool:
+    times = [batch.created_at for batch in batches if batch.created_at is not None]
+    return all(earlier >= later for earlier, later in pairwise(times))
 
 
 def fence_of(newest: Batch | None, date: float | None) -> Fence:

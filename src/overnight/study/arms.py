@@ -139,7 +139,8 @@ def _matches(rule: GridRule, branches: list[Branch], origin: Origin, route: Rout
     """Names of the arms that the rule is about; a rule about nothing is a slip of the pen."""
     found = branches
     for name, written in _given(rule).items():
-        values = [_full_name(value) for value in written] if name == "model" else written
+        stored = any(branch.arm.model.buckets is not None for branch in branches)
+        values = [_full_name(value, buckets=stored) for value in written] if name == "model" else written
         there = sorted({branch.traits[name] for branch in branches})
         for value in values:
             if value not in there:
@@ -161,9 +162,9 @@ def _given(rule: GridRule) -> dict[str, list[str]]:
     return given
 
 
-def _full_name(model: str) -> str:
+def _full_name(model: str, *, buckets: bool) -> str:
     try:
-        return "/".join(resolve_model(model))
+        return "/".join(resolve_model(model, buckets=buckets))
     except UnknownName:
         return model
 

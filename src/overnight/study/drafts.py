@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from overnight.core.ask import Buckets
 from overnight.core.template import Template
 from overnight.study.arms import Branch, build_arms
 from overnight.study.comparing import Comparison, builtin_templates, check_places, read_comparison, with_answer_forms
@@ -31,14 +32,15 @@ class Draft(NamedTuple):
     comparison: Comparison | None = None
 
 
-def draft_stage(settings: StageSettings, origin: Origin) -> Draft:
-    return _compared(settings, origin) if settings.task == "compare" else _generated(settings, origin)
+def draft_stage(settings: StageSettings, origin: Origin, buckets: Buckets | None = None) -> Draft:
+    draft = _compared if settings.task == "compare" else _generated
+    return draft(settings, origin, buckets)
 
 
-def _compared(settings: StageSettings, origin: Origin) -> Draft:
+def _compared(settings: StageSettings, origin: Origin, buckets: Buckets | None) -> Draft:
     comparison = read_comparison(settings)
     prompts = read_prompts(settings, origin, builtin_templates())
-    candidates, notes = resolve_models(settings.models, origin)
+    candidates, notes = resolve_models(settings.models, origin, buckets)
     arms = build_arms(settings.name, prompts.names, candidates, settings.grid, origin, comparison.directions)
     branches = tuple(with_answer_forms(arms, prompts.templates, comparison.form))
     systems, by_place = _systems(branches, prompts)
@@ -46,9 +48,9 @@ def _compared(settings: StageSettings, origin: Origin) -> Draft:
     return Draft(settings, origin, prompts, branches, systems, {}, tuple(notes), comparison)
 
 
-def _generated(settings: StageSettings, origin: Origin) -> Draft:
+def _generated(settings: StageSettings, origin: Origin, buckets: Buckets | None) -> Draft:
     prompts = read_prompts(settings, origin)
-    candidates, notes = resolve_models(settings.models, origin)
+    candidates, notes = resolve_models(settings.models, origin, buckets)
     branches = tuple(build_arms(settings.name, prompts.names, candidates, settings.grid, origin))
     systems, by_place = _systems(branches, prompts)
     needs = _needs(settings, prompts, by_place)

@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 
 import msgspec
 
-from overnight.core.ask import Model, Options, Thinking
+from overnight.core.ask import Buckets, Model, Options, Thinking
 from overnight.core.errors import UnknownName, nearest
-from overnight.providers import Endpoint, notices, resolve_model, vendor
+from overnight.providers import Endpoint, bucket_scheme, notices, resolve_model, vendor
 from overnight.study.origin import Origin, Route
 from overnight.study.schema import read_schema
 
@@ -119,25 +119,29 @@ def _check_base_url(url: str | None, origin: Origin, route: Route) -> None:
         raise origin.error(route, "an address with a password in it; name the variable that holds it in `key`")
 
 
-def resolve_models(written: Sequence[str | ModelEntry], origin: Origin) -> tuple[list[Candidate], list[str]]:
+def resolve_models(
+    written: Sequence[str | ModelEntry], origin: Origin, buckets: Buckets | None = None
+) -> tuple[list[Candidate], list[str]]:
     """Every entry with every thinking setting, passed by its provider's rules; and what the user should know."""
     candidates: list[Candidate] = []
     notes: list[str] = []
     for index, entry in enumerate(entries(written)):
-        provider, name = _resolved_name(entry, origin, ("models", index))
+        provider, name = _resolved_name(entry, origin, ("models", index), buckets=buckets is not None)
+        stored = buckets if bucket_scheme(provider) is not None else None
         if "/" not in entry.model:
             notes.append(f"models[{index}]: {entry.model} is taken as {provider}/{name}")
         for options in _options(entry, origin, ("models", index)):
             model = Model(provider=provider, name=name, options=options, key=entry.key, base_url=entry.base_url)
+            model = msgspec.structs.replace(model, buckets=stored)
             _check_rules(model, origin, ("models", index))
             notes += notices(model)
             candidates.append(Candidate(index, model, entry.system))
     return candidates, list(dict.fromkeys(notes))
 
 
-def _resolved_name(entry: ModelEntry, origin: Origin, route: Route) -> tuple[str, str]:
+def _resolved_name(entry: ModelEntry, origin: Origin, route: Route, *, buckets: bool) -> tuple[str, str]:
     try:
-        return resolve_model(entry.model)
+        return resolve_model(entry.model, buckets=buckets)
     except UnknownName as error:
         raise origin.error(route, str(error), UnknownName) from None
 

@@ -1,11 +1,14 @@
 """A study made ready: files read, models found at their providers, arms named, items opened."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from overnight.core.ask import Arm
 from overnight.core.money import Budget
+from overnight.providers import bucket_scheme
+from overnight.study.buckets import check_scheme
 from overnight.study.drafts import Draft, draft_stage
 from overnight.study.handing_on import When, taken_by, when_of
 from overnight.study.identity import Definition, define
@@ -60,7 +63,8 @@ def definition(study: Study) -> Definition:
 def resolve(study: Study) -> Resolved:
     """Raises a StudyError for everything that is wrong with the study and can be known before it is sent."""
     header, written, origins, budget = read_settings(study)
-    drafts = [draft_stage(stage, origin) for stage, origin in zip(written, origins, strict=True)]
+    drafts = [draft_stage(stage, origin, header.buckets) for stage, origin in zip(written, origins, strict=True)]
+    _check_schemes(header, drafts, study.origin)
     sources = open_sources(drafts)
     stages = tuple(_resolved(draft, sources[draft.settings.name], header, study.origin) for draft in drafts)
     return Resolved(
@@ -98,6 +102,14 @@ def _resolved(draft: Draft, source: ItemSource, header: Header, origin: Origin) 
 def _with_its_name(stage: ResolvedStage) -> ResolvedStage:
     """Among several, each note says whose it is."""
     return msgspec.structs.replace(stage, notes=tuple(f"{stage.name}: {note}" for note in stage.notes))
+
+
+def _check_schemes(header: Header, drafts: Sequence[Draft], origin: Origin) -> None:
+    providers = dict.fromkeys(branch.arm.model.provider for draft in drafts for branch in draft.branches)
+    for provider in providers:
+        scheme = bucket_scheme(provider)
+        if header.buckets is not None and scheme is not None:
+            check_scheme(header.buckets, scheme, provider, origin)
 
 
 def _prices(header: Header, origin: Origin) -> Path | None:

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from overnight.core.ask import Buckets
 from overnight.core.errors import nearest
 from overnight.core.money import Budget
 from overnight.study.arms import Grid
+from overnight.study.buckets import check_buckets
 from overnight.study.budget import read_budget
 from overnight.study.comparing import PairsEntry, TraitEntry
 from overnight.study.document import read_document
@@ -23,7 +25,7 @@ from overnight.study.shape import found_text, plain_settings, shaped
 from overnight.study.stage import LATER_STAGE_KEYS, StageSettings, check_name, read_stage, shaped_stage
 
 # Keys and modes that later versions have. To take them in silence would promise what is not done.
-LATER_KEYS = (*LATER_STAGE_KEYS, "deadline", "spill", "notify", "buckets")
+LATER_KEYS = (*LATER_STAGE_KEYS, "deadline", "spill", "notify")
 LATER_MODES = ("live", "auto")
 
 _REQUIRED = ("name", "task", "items", "models")
@@ -66,6 +68,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_defau
     timeout: str | float = "24h"
     budget: float | Decimal | Mapping[str, Any] | None = None
     prices: str | Path | None = None
+    buckets: Buckets | Mapping[str, Any] | None = None
     # Where it was written: for messages, and for the paths in it.
     origin: Origin = msgspec.field(default_factory=Origin)
 
@@ -99,6 +102,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     poll: PollSettings | None
     timeout: str | float
     prices: str | None
+    buckets: Buckets | None
 
 
 class Settings(NamedTuple):
@@ -170,6 +174,7 @@ def _read_header(study: Study, origin: Origin) -> Header:
     gather_seconds(header.gather, origin)
     if header.prices is not None and not header.prices.strip():
         raise origin.error(("prices",), "wanted the path of a file")
+    check_buckets(header.buckets, origin)
     return header
 
 

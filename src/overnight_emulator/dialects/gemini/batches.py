@@ -116,7 +116,7 @@ class BatchRoutes:
             created_at=created_at,
             listed_from=listed_from,
             metadata={"displayName": name},
-            details={"model": model, "inline": inline},
+            details={"model": model, "inline": inline, "filename": file_id},
             window_seconds=_WINDOW,
             gives_partial=False,
         )

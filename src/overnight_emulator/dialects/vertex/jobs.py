@@ -141,6 +141,7 @@ class JobRoutes:
             "input_config": asked["inputConfig"],
             "output_config": asked["outputConfig"],
             "input_uri": given[0],
+            "filename": given[0],
             "input_id": object_id(*place),
             "output_prefix": prefix,
         }
