@@ -1,4 +1,4 @@
-"""A ready-made provider file as a stage: one arm for each model and API in it."""
+"""A ready-made provider file as a stage: one arm for each model and API (or version of it) in it."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -40,7 +40,9 @@ def ready_stages(file: Path, provider: str) -> tuple[StageInput, Callable[[Ask],
 
 
 def arm_of(model: Model, stage: str) -> Arm:
-    words = "__".join((stage, model.provider, model.name, model.options.api or "default", "forward"))
+    # Lines of one model that go to another API, or under another version of it, travel apart.
+    apart = model.options.api or "-".join(str(value) for value in model.options.extra.values())
+    words = "__".join((stage, model.provider, model.name, apart or "default", "forward"))
     name = "".join(c if c.isalnum() or c in "_.-" else "-" for c in words)
     return Arm(stage=stage, name=name, template=stage, model=model)
 
