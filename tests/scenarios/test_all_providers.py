@@ -1,0 +1,69 @@
+"""One study on every provider at once: each is watched at its own pace, and a dead one stops nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+
+from overnight.providers import vendor
+from scenarios.conftest import MODELS, PROVIDERS, Night
+
+ROWS = 6
+NOWHERE = "http://127.0.0.1:9"
+
+
+def everywhere(one: Night) -> str:
+    return one.study(ROWS, models=list(MODELS.values()), batch={"max_requests": 4})
+
+
+def answered(one: Night) -> dict[str, int]:
+    """Rows with an answer, by provider."""
+    counts = one.table().filter(pl.col("status") == "answered").group_by("provider").len()
+    return dict(zip(counts["provider"], counts["len"], strict=True))
+
+
+def test_all_answer_every_row(night: Callable[..., Night]) -> None:
+    one = night()
+    ending = one.run(everywhere(one))
+    assert ending.state == "done", ending
+    assert answered(one) == dict.fromkeys(PROVIDERS, ROWS)
+    one.assert_paid_once()
+
+
+def test_the_slow_one_keeps_nobody_waiting(night: Callable[..., Night]) -> None:
+    """Its batches take half a day; by then the others have long been fetched and tabled."""
+    model = MODELS["anthropic"].partition("/")[2]
+    one = night({"time_scale": 4000}, faults=[{"on": "batch", "do": "slow", "seconds": 40_000, "model": model}])
+    ending = one.run(everywhere(one), timeout="5h")
+    assert ending.state == "running", ending
+    assert answered(one) == dict.fromkeys(set(PROVIDERS) - {"anthropic"}, ROWS)
+    one.emulator.finish()
+    assert one.run(everywhere(one)).state == "done"
+    assert answered(one) == dict.fromkeys(PROVIDERS, ROWS)
+    one.assert_paid_once()
+
+
+@pytest.mark.parametrize("dead", PROVIDERS)
+def test_a_dead_one_stops_no_other(night: Callable[..., Night], dead: str) -> None:
+    one = night()
+    nowhere = {vendor(dead).base_url_variable: NOWHERE + vendor(dead).emulator_path}
+    ending = one.run(everywhere(one), environ=nowhere)
+    assert ending.error == "Unavailable", ending
+    assert answered(one) == dict.fromkeys(set(PROVIDERS) - {dead}, ROWS)
+    assert one.run(everywhere(one)).state == "done"
+    assert answered(one) == dict.fromkeys(PROVIDERS, ROWS)
+    one.assert_paid_once()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [30, 90, 150, 210])
+def test_a_kill_leaves_all_to_be_gone_on_with(night: Callable[..., Night], number: int) -> None:
+    undisturbed = night()
+    undisturbed.run(everywhere(undisturbed))
+    one = night()
+    one.run(everywhere(one), environ={"OVERNIGHT_KILL_AT": str(number)})
+    assert one.run(everywhere(one)).state == "done"
+    assert one.table_digest() == undisturbed.table_digest()
+    one.assert_paid_once()
