@@ -132,13 +132,15 @@ class Execution:
                 return [line, line]
             case "malformed":
                 return [line[: len(line) // 2] + b"\n"]
+            case "nameless":
+                return [self._rows.render(msgspec.structs.replace(row, custom_id="", beside={}), reply, row_id)]
             case "unknown_id":
                 stranger = msgspec.structs.replace(row, custom_id=f"stranger-{row_id[-8:]}")
                 return [self._rows.render(stranger, reply, f"{row_id}x"), line]
         return [line]
 
     def _record(self, row: Row, reply: Reply, fault: Fault | None) -> None:
-        unreadable = fault is not None and fault.do in {"omit", "malformed", "empty_body"}
+        unreadable = fault is not None and fault.do in {"omit", "malformed", "nameless", "empty_body"}
         billed = reply.usage is not None and not unreadable
         if billed and reply.usage is not None:
             usage = self._tally.usage

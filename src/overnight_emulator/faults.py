@@ -61,6 +61,7 @@ KINDS: dict[str, dict[str, frozenset[str]]] = {
         "duplicate": _NONE,
         "malformed": _NONE,
         "unknown_id": _NONE,
+        "nameless": _NONE,
         "empty_body": _NONE,
         "no_usage": _NONE,
     },

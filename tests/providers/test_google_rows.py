@@ -1,5 +1,6 @@
 """Lines of Google's output files, in every envelope that they have been seen in."""
 
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -7,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overnight.core.ask import Model
 from overnight.core.result import Result, Usage
+from overnight.prices import PriceBook, cost
 from overnight.providers import Reply
 from overnight.providers._google_live import live_line
 from overnight.providers._google_rows import FILTERED, MALFORMED, decode
@@ -248,3 +251,19 @@ def test_live_replies_are_lines_of_the_same_kind(id_field: Any) -> None:
         assert line.custom_id == "o1-0"
         assert line.result is not None
         assert line.result.cause == cause
+
+
+@pytest.mark.parametrize("provider", ["gemini", "vertex"])
+def test_what_is_billed_is_what_is_priced(provider: str) -> None:
+    """Cached tokens are part of the prompt, and thoughts are output though they are counted beside it."""
+    counts = {
+        "promptTokenCount": 1000,
+        "cachedContentTokenCount": 400,
+        "candidatesTokenCount": 100,
+        "thoughtsTokenCount": 50,
+    }
+    usage = read(response={**response(), "usageMetadata": counts}).usage
+    price = PriceBook(today=date(2026, 11, 16)).price(Model(provider=provider, name="gemini-2.5-flash"), "batch")
+    assert price is not None
+    # $0.15 in, $0.03 cached (as live) and $1.25 out, each for a million.
+    assert cost(price, usage) == 600 * 150 + 400 * 30 + 150 * 1250

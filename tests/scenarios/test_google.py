@@ -1,0 +1,260 @@
+"""Gemini and Vertex, in the places where others have lost answers, mixed them up, or waited for ever."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+from google import genai
+from google.genai import types
+
+from overnight import api
+from scenarios.conftest import KEY, Night
+
+GOOGLE = ("gemini", "vertex")
+
+
+def causes(one: Night) -> dict[str | None, int]:
+    tries = one.attempts().group_by("cause").len()
+    return dict(zip(tries["cause"], tries["len"], strict=True))
+
+
+def assert_each_has_its_own_answer(one: Night, name: str = "night") -> None:
+    """The simulated models repeat the last words of the question."""
+    table = one.table(name)
+    for item, answer in zip(table["item_id"], table["answer"], strict=True):
+        assert f"thing number {int(item.split()[1])} in a sentence" in answer, (item, answer)
+
+
+def items(one: Night, texts: dict[str, str], **fields: Any) -> str:
+    study = {
+        "name": "night",
+        "task": "generate",
+        "items": [{"id": name, "text": text} for name, text in texts.items()],
+        "prompt": "Repeat: {text}",
+        "models": [one.model],
+    }
+    return one.write({**study, **fields})
+
+
+@pytest.mark.parametrize("provider", GOOGLE)
+def test_shuffled_answers_find_their_questions(night: Callable[..., Night], provider: str) -> None:
+    one = night(provider=provider)
+    assert one.run(one.study(30, batch={"max_requests": 30})).state == "done"
+    assert one.statuses() == {"answered": 30}
+    assert_each_has_its_own_answer(one)
+    one.assert_paid_once()
+
+
+@pytest.mark.parametrize("provider", GOOGLE)
+def test_a_line_without_a_key_is_loud_and_its_row_is_asked_again(night: Callable[..., Night], provider: str) -> None:
+    one = night(
+        faults=[{"on": "row", "do": "nameless", "times": 1}, {"on": "row", "do": "omit", "times": 1}], provider=provider
+    )
+    ending = one.run(one.study(10, batch={"max_requests": 10}))
+    assert ending.state == "done"
+    assert any("unreadable lines" in text and "joined to nothing" in text for text in ending.said)
+    assert one.statuses() == {"answered": 10}
+    assert causes(one) == {None: 10, "missing": 2}
+    assert_each_has_its_own_answer(one)
+
+
+@pytest.mark.parametrize("provider", GOOGLE)
+def test_prompts_that_are_nearly_alike_are_not_mistaken_for_each_other(
+    night: Callable[..., Night], provider: str
+) -> None:
+    texts = {
+        "a": "the quick brown fox jumps over the lazy dog 1",
+        "b": "the quick brown fox jumps over the lazy dog 2",
+        "c": "the quick brown fox jumps over the lazy dog  2",
+        "d": r"the quick brown fox jumps over\s+the lazy dog 2",
+        "e": "the quick brown fox\n\tjumps over the lazy dog 2",
+    }
+    one = night({"answer_with": {r"(?s)Repeat: (.*)": "<\\1>"}}, provider=provider)
+    assert one.run(items(one, texts)).state == "done"
+    table = one.table()
+    assert dict(zip(table["item_id"], table["answer"], strict=True)) == {
+        name: f"<{text}>" for name, text in texts.items()
+    }
+
+
+def test_ids_that_look_like_numbers_survive_vertex(night: Callable[..., Night]) -> None:
+    names = ["000123", "123", "1e3", "1000", "-0", "0.50", "0x1f"]
+    one = night({"answer_with": {r"(?s)Repeat: (.*)": "<\\1>"}}, provider="vertex")
+    assert one.run(items(one, {name: f"item {name}" for name in names})).state == "done"
+    table = one.table()
+    assert dict(zip(table["item_id"], table["answer"], strict=True)) == {name: f"<item {name}>" for name in names}
+
+
+def test_an_expired_gemini_batch_ends_and_all_its_rows_are_asked_again(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "batch", "do": "expire", "share": 0.4, "times": 1}], provider="gemini")
+    assert one.run(one.study(10, batch={"max_requests": 10})).state == "done"
+    assert one.statuses() == {"answered": 10}
+    assert causes(one) == {None: 10, "expired": 10}
+    one.assert_paid_once()
+
+
+def test_an_expired_vertex_job_gives_up_what_it_finished(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "batch", "do": "expire", "share": 0.4, "times": 1}], provider="vertex")
+    assert one.run(one.study(10, batch={"max_requests": 10})).state == "done"
+    assert causes(one) == {None: 10, "expired": 6}
+    one.assert_paid_once()
+
+
+@pytest.mark.parametrize("provider", GOOGLE)
+def test_rows_that_fail_do_so_with_their_cause(night: Callable[..., Night], provider: str) -> None:
+    faults = [
+        {"on": "row", "do": "error", "status": 400, "message": "No.", "where": "number 3 "},
+        {"on": "row", "do": "error", "status": 503, "where": "number 5 ", "times": 1},
+        {"on": "row", "do": "error", "status": 429, "where": "number 6 ", "times": 2},
+    ]
+    one = night(faults=faults, provider=provider)
+    assert one.run(one.study()).state == "rows failed"
+    failed = one.table().filter(pl.col("status") == "failed")
+    assert failed.select("item_id", "cause").rows() == [("item 00003", "invalid_request")]
+    assert causes(one) == {None: 11, "invalid_request": 1, "server_error": 1, "rate_limited": 2}
+    one.assert_paid_once()
+
+
+@pytest.mark.parametrize("provider", GOOGLE)
+def test_refusals_are_told_apart_from_errors(night: Callable[..., Night], provider: str) -> None:
+    one = night({"answers": {"refused": 0.3, "filtered": 0.3, "truncated": 0.0}}, provider=provider)
+    assert one.run(one.study(20)).state == "done"
+    statuses = one.statuses()
+    assert set(statuses) == {"answered", "refused"}
+    assert set(one.table().filter(pl.col("status") == "refused")["cause"]) == {"content_filter"}
+
+
+@pytest.mark.parametrize("provider", GOOGLE)
+@pytest.mark.parametrize("misdeed", ["drop_answer", "lose_request"])
+def test_a_lost_create_is_never_doubled(night: Callable[..., Night], provider: str, misdeed: str) -> None:
+    one = night(faults=[{"on": "create", "do": misdeed, "times": 1}], provider=provider)
+    ending = one.run(one.study())
+    assert ending.state == "done"
+    assert len(one.batches()) == 3
+    assert_each_has_its_own_answer(one)
+    one.assert_paid_once()
+
+
+@pytest.mark.parametrize("provider", GOOGLE)
+def test_a_create_that_comes_after_all_looks_cannot_run(night: Callable[..., Night], provider: str) -> None:
+    one = night(faults=[{"on": "create", "do": "delay_create", "seconds": 3000, "times": 1}], provider=provider)
+    assert one.run(one.study(5)).state == "done"
+    one.emulator.advance(4000)
+    assert [batch["executed"] for batch in one.batches() if batch["status"] == "failed"] == [0]
+    assert one.statuses() == {"answered": 5}
+    one.assert_paid_once()
+
+
+def test_a_batch_that_fails_on_the_providers_side_is_asked_again(night: Callable[..., Night]) -> None:
+    one = night(
+        faults=[{"on": "batch", "do": "fail", "code": "13", "message": "Export failed.", "times": 1}], provider="vertex"
+    )
+    assert one.run(one.study(5)).state == "done"
+    assert causes(one) == {None: 5, "server_error": 5}
+
+
+def test_a_bucket_that_vertex_may_not_use_stops_the_run_and_loses_nothing(night: Callable[..., Night]) -> None:
+    one = night({"buckets": {"refuse_service": ["sealed"]}}, provider="vertex")
+    study = one.study(5, buckets={"input": "gs://sealed/in", "output": "gs://sealed/out"})
+    ending = one.run(study)
+    assert ending.state != "done"
+    words = f"{ending.message} {' '.join(ending.said)}"
+    assert "roles/storage.objectAdmin) on gs://sealed" in words
+    assert one.run(one.study(5, buckets={"input": "gs://open/in", "output": "gs://open/out"})).state == "done"
+    assert one.statuses() == {"answered": 5}
+    one.assert_paid_once()
+
+
+def test_two_runs_share_their_buckets_and_nothing_else(night: Callable[..., Night]) -> None:
+    one = night({"limits": {"shard_rows": 2}}, provider="vertex")
+    for name in ("first", "second"):
+        assert (
+            one.call("submit", one.study(5, name=name, prompt=f"{name}: {{text}} in a sentence.")).state == "submitted"
+        )
+    for name in ("second", "first"):
+        assert one.call("resume", name).state == "done"
+        assert one.statuses(name) == {"answered": 5}
+        assert_each_has_its_own_answer(one, name)
+    one.assert_paid_once()
+
+
+@pytest.mark.parametrize("provider", GOOGLE)
+def test_a_cancelled_run_collects_what_there_is(night: Callable[..., Night], provider: str) -> None:
+    one = night({"time_scale": 2000, "latency": {"batch": [50_000, 50_000], "live": [0, 0]}}, provider=provider)
+    assert one.call("submit", one.study(4)).state == "submitted"
+    one.emulator.advance(25_000)
+    one.call("cancel", "night")
+    statuses = one.statuses()
+    assert set(statuses) <= {"answered", "pending"}
+    assert ("answered" in statuses) == (provider == "vertex")
+    assert one.log()["rows_run_twice"] == []
+
+
+def test_later_stages_judge_what_gemini_answered(night: Callable[..., Night]) -> None:
+    one = night(provider="gemini")
+    stages = [
+        {
+            "name": "answers",
+            "task": "generate",
+            "items": [{"id": "a", "text": "b"}],
+            "prompt": "{text}?",
+            "models": [one.model],
+        },
+        {
+            "name": "judging",
+            "task": "generate",
+            "of": "answers",
+            "prompt": "Sure? {answer}",
+            "models": ["vertex/gemini-2.5-pro"],
+        },
+    ]
+    assert one.run(one.write({"name": "night", "stages": stages})).state == "done"
+    assert one.statuses() == {"answered": 2}
+
+
+def made_elsewhere(one: Night) -> str:
+    """A batch that another tool made in the same account, with its requests in place."""
+    address = types.HttpOptions(base_url=f"{one.emulator.url}/gemini")
+    client = genai.Client(api_key=KEY, http_options=address)
+    requests = [types.InlinedRequest(contents=f"Say {n}.", metadata={"key": f"theirs/{n}"}) for n in range(6)]
+    made = client.batches.create(model="gemini-2.5-flash", src=requests, config={"display_name": "theirs"})
+    client.close()
+    return made.name or ""
+
+
+def test_a_batch_whose_id_is_a_path_is_adopted_and_found(night: Callable[..., Night]) -> None:
+    one = night(provider="gemini")
+    batch_id = made_elsewhere(one)
+    assert batch_id.startswith("batches/")
+    one.emulator.finish()
+    ending = one.call("adopt", "gemini", batch_id)
+    assert ending.state == "done", ending
+    name = f"adopted-{batch_id.removeprefix('batches/')}"
+    table = one.table(name)
+    assert table["item_id"].to_list() == [f"theirs/{n}" for n in range(6)]
+    assert table["status"].unique().to_list() == ["answered"]
+    (status,) = api.status(batch_id, runs=one.folder / "runs")
+    assert status.run == name
+
+
+@pytest.mark.parametrize(
+    ("model", "more"),
+    [
+        ("gemini/gemini-2.5-flash", {}),
+        ("vertex/gemini-2.5-flash", {"buckets": {"input": "gs://mine/in", "output": "gs://mine/out"}}),
+        ("vertex/gemini-2.5-flash", {}),
+        ("google/gemini-2.5-flash", {}),
+    ],
+)
+def test_a_study_moves_by_one_word_and_rehearses(night: Callable[..., Night], model: str, more: dict[str, Any]) -> None:
+    one = night()
+    study = one.study(3, models=[model], **more)
+    ending = one.call("run", study, emulate=True, environ={"OVERNIGHT_TIME_SCALE": "20000", "GOOGLE_CLOUD_PROJECT": ""})
+    assert ending.state == "done", ending
+    rehearsed = one.folder / "runs" / ".rehearsal" / "night" / "tables" / "results.parquet"
+    assert pl.read_parquet(rehearsed)["status"].to_list() == ["answered"] * 3
+    assert json.loads((one.folder / "night.yaml").read_text())["models"] == [model]
