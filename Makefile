@@ -26,14 +26,14 @@ matrix: $(STAMP)  ## kill at every single checkpoint there is, not at a sample o
 	OVERNIGHT_EVERY_KILL=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m slow tests/scenarios
 
 lint: $(STAMP)  ## formatting, style, types, layers
-	$(BIN)/ruff format --check src tests bench demo fuzz
-	$(BIN)/ruff check src tests bench demo fuzz
+	$(BIN)/ruff format --check src tests bench demo examples fuzz
+	$(BIN)/ruff check src tests bench demo examples fuzz
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(STAMP)  ## put the code into its form
-	$(BIN)/ruff format src tests bench demo fuzz
-	$(BIN)/ruff check --fix src tests bench demo fuzz
+	$(BIN)/ruff format src tests bench demo examples fuzz
+	$(BIN)/ruff check --fix src tests bench demo examples fuzz
 
 bench: $(STAMP)  ## speed and memory, beside rivals in the same run
 	$(BIN)/python bench/run.py

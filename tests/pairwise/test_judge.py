@@ -4,6 +4,7 @@ import pytest
 
 from overnight.core.errors import StudyError, UnknownName
 from overnight.pairwise._judge import judge_of
+from overnight.providers import vendor
 
 
 @pytest.mark.parametrize(
@@ -14,11 +15,19 @@ from overnight.pairwise._judge import judge_of
         ("openai", "gpt-5.1", {"include_thoughts": True}, {"thinking": "low"}),
         ("openai", "gpt-5.1", {"reasoning": "none"}, {"thinking": "off"}),
         ("openai", "gpt-5-mini", {}, {}),
+        ("anthropic", "claude-sonnet-4-5", {}, {"temperature": 0.0, "max_tokens": 768}),
+        ("anthropic", "claude-sonnet-4-5", {"reasoning": "enabled"}, {"thinking": 1024, "max_tokens": 2048}),
+        (
+            "claude",
+            "claude-sonnet-4-5",
+            {"include_thoughts": True, "thinking_budget_tokens": 1500},
+            {"thinking": 1500, "max_tokens": 2048},
+        ),
         ("openai", "gpt-4.1", {"endpoint": "responses"}, {"api": "responses", "temperature": 0.0}),
     ],
 )
 def test_arguments_as_a_model_entry(backend, model, options, entry):
-    assert judge_of(backend, model, options).entry == {"model": f"{backend}/{model}"} | entry
+    assert judge_of(backend, model, options).entry == {"model": f"{vendor(backend).name}/{model}"} | entry
 
 
 def test_what_is_wanted_of_the_answers_is_kept():

@@ -195,6 +195,18 @@ def test_options_reach_the_provider_and_tags_of_one_s_own_are_read(
     assert got.combined["winner_pos"].to_list() == [2] * 6
 
 
+def test_another_vendor_s_errors_are_told_in_its_words(desk: Callable[..., Desk], few: pl.DataFrame) -> None:
+    fault = {"on": "row", "do": "error", "status": 400, "message": "not allowed", "where": few["text1"][0][:40]}
+    one = desk(faults=[fault])
+    one.submit(few, "claude-haiku-4-5", backend="anthropic")
+    got = one.resume()
+    assert got.combined is not None
+    failed = got.combined.filter(pl.col("better_id").is_null())
+    assert failed["result_type"].to_list() == ["errored"] * 3
+    assert all("not allowed" in message for message in failed["error_message"])
+    assert got.combined.filter(pl.col("better_id").is_not_null())["total_tokens"].is_not_null().all()
+
+
 def test_deleting_the_copies_loses_nothing(desk: Callable[..., Desk], few: pl.DataFrame) -> None:
     one = desk()
     one.submit(few, n_segments=2)

@@ -1,6 +1,7 @@
 """Pairwise work in notebooks, by the names that users of pairwiseLLM know; all of it stands on the same engine."""
 
 from overnight.analysis import build_bt_data, build_elo_data, check_positional_bias, compute_reverse_consistency
+from overnight.pairwise.costs import estimate_llm_pairs_cost
 from overnight.pairwise.keys import check_llm_api_keys
 from overnight.pairwise.multi_batch import llm_resume_multi_batches, llm_submit_pairs_multi_batch
 from overnight.pairwise.outputs import (
@@ -41,6 +42,7 @@ __all__ = [
     "check_llm_api_keys",
     "check_positional_bias",
     "compute_reverse_consistency",
+    "estimate_llm_pairs_cost",
     "example_writing_samples",
     "get_prompt_template",
     "list_prompt_templates",
