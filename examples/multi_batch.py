@@ -25,6 +25,7 @@ JUDGES = [
     ("anthropic", "claude-sonnet-4-5"),
     ("openai", "gpt-4.1"),
     ("openai", "gpt-5.1"),
+    ("gemini", "gemini-3-pro-preview"),
 ]
 THINKING = ("no_thinking", "with_thinking")
 
@@ -37,7 +38,9 @@ def pairs_by_direction() -> dict[str, pl.DataFrame]:
 
 
 def is_wanted(provider: str, model: str, thinking: str) -> bool:
-    """The rule: of OpenAI's models only gpt-5.1 is asked to think."""
+    """The rules: of OpenAI's models only gpt-5.1 is asked to think, and Gemini always is."""
+    if provider == "gemini":
+        return thinking == "with_thinking"
     return thinking == "no_thinking" or provider != "openai" or model == "gpt-5.1"
 
 
@@ -62,6 +65,8 @@ def submit(out: Path) -> None:
         options = {"include_thoughts": thinks, "include_raw": True}
         if run["provider"] == "anthropic":
             options["reasoning"] = "enabled" if thinks else "none"
+        elif run["provider"] == "gemini":
+            options["thinking_level"] = "low"
         print("submitting", run["run_id"])
         pw.llm_submit_pairs_multi_batch(
             pairs[run["direction"]],

@@ -35,21 +35,21 @@ def test_many_batches_submitted_stopped_and_resumed(tmp_path: Path) -> None:
 
 
 def _submit_stop_and_resume(out: Path, emulator: EmulatorProcess) -> None:
-    assert example("submit", out, emulator).count("submitting") == 20
+    assert example("submit", out, emulator).count("submitting") == 24
     manifest = pl.read_csv(out / "run_manifest.csv")
     assert manifest["run_id"][0] == "default__anthropic__claude-sonnet-4-5__no_thinking__forward"
     said = example("resume", out, emulator)
-    assert said.count("polling") == 20
+    assert said.count("polling") == 24
     merged = pl.read_csv(out / "combined_all_runs.csv", infer_schema_length=None)
-    assert merged.height == 20 * 20
+    assert merged.height == 24 * 20
     assert merged["better_id"].is_not_null().all()
     # What is finished is not polled again, and is still in the table.
     assert "polling" not in example("resume", out, emulator)
-    assert pl.read_csv(out / "combined_all_runs.csv", infer_schema_length=None).height == 20 * 20
+    assert pl.read_csv(out / "combined_all_runs.csv", infer_schema_length=None).height == 24 * 20
 
 
 def test_the_same_as_one_study() -> None:
     (stage,) = resolve(overnight.Study.load(EXAMPLES / "multi_batch.yaml")).stages
-    assert len(stage.arms) == 5 * 7 * 2
+    assert len(stage.arms) == 5 * 8 * 2
     assert not any("haiku" in arm.name and "1024" in arm.name for arm in stage.arms)
-    assert sum(1 for _ in stage.task.start(stage.items.read(), 0)) == 5 * 7 * 2 * 40
+    assert sum(1 for _ in stage.task.start(stage.items.read(), 0)) == 5 * 8 * 2 * 40

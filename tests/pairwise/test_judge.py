@@ -23,6 +23,8 @@ from overnight.providers import vendor
             {"include_thoughts": True, "thinking_budget_tokens": 1500},
             {"thinking": 1500, "max_tokens": 2048},
         ),
+        ("gemini", "gemini-3-pro-preview", {"thinking_level": "low", "include_thoughts": True}, {"thinking": "low"}),
+        ("gemini", "gemini-2.5-flash", {"reasoning": "none"}, {"thinking": "off", "temperature": 0.0}),
         ("openai", "gpt-4.1", {"endpoint": "responses"}, {"api": "responses", "temperature": 0.0}),
     ],
 )

@@ -14,7 +14,13 @@ import polars as pl
 import pytest
 
 from overnight.core.errors import StudyChanged, StudyError
-from overnight.pairwise import make_pairs, set_prompt_template
+from overnight.pairwise import (
+    make_pairs,
+    parse_anthropic_batch_output,
+    parse_gemini_batch_output,
+    parse_openai_batch_output,
+    set_prompt_template,
+)
 from overnight.pairwise.multi_batch import llm_resume_multi_batches, llm_submit_pairs_multi_batch
 from pairwise.conftest import ASKED, Desk
 
@@ -205,6 +211,31 @@ def test_another_vendor_s_errors_are_told_in_its_words(desk: Callable[..., Desk]
     assert failed["result_type"].to_list() == ["errored"] * 3
     assert all("not allowed" in message for message in failed["error_message"])
     assert got.combined.filter(pl.col("better_id").is_not_null())["total_tokens"].is_not_null().all()
+
+
+@pytest.mark.parametrize(
+    ("backend", "model", "parse"),
+    [
+        ("openai", "gpt-4.1-mini", parse_openai_batch_output),
+        ("anthropic", "claude-haiku-4-5", parse_anthropic_batch_output),
+        ("gemini", "gemini-2.5-flash", parse_gemini_batch_output),
+    ],
+)
+def test_exported_files_say_what_the_table_says(
+    desk: Callable[..., Desk], few: pl.DataFrame, backend: str, model: str, parse: Callable[..., pl.DataFrame]
+) -> None:
+    fault = {"on": "row", "do": "error", "status": 400, "message": "not allowed", "where": few["text1"][0][:40]}
+    one = desk(faults=[fault])
+    one.submit(few, model, backend=backend)
+    got = one.resume()
+    assert got.combined is not None
+    named = few.with_columns(got.combined["custom_id"].alias("pair_uid"))
+    parsed = parse(got.jobs[0].batch_output_path, pairs=named).sort("custom_id")
+    wanted = got.combined.sort("custom_id")
+    for column in ("ID1", "ID2", "better_id", "content", "prompt_tokens", "completion_tokens", "error_message"):
+        assert parsed[column].to_list() == wanted[column].to_list(), column
+    assert wanted["better_id"].null_count() == 3
+    assert all("not allowed" in message for message in wanted["error_message"].drop_nulls())
 
 
 def test_deleting_the_copies_loses_nothing(desk: Callable[..., Desk], few: pl.DataFrame) -> None:

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from overnight.core.errors import Unauthorized
+from overnight.core.errors import StudyError, Unauthorized
 from overnight.providers import vendors
 from overnight.settings import settings
 
@@ -15,7 +15,7 @@ def check_llm_api_keys(verbose: bool = True) -> pl.DataFrame:
         try:
             vendor.endpoint(environ, None)
             found = True
-        except Unauthorized:
+        except (Unauthorized, StudyError):  # no key, or a key without the place it is for
             found = False
         rows.append(
             {"backend": name, "service": vendor.default_base_url, "env_var": vendor.key_variable, "has_key": found}
