@@ -96,3 +96,34 @@ ANTHROPIC_LINES: tuple[bytes, ...] = (
     _result(type="canceled"),
     *LINES[-5:],
 )
+
+
+def _content(**change: Any) -> dict[str, Any]:
+    parts = [{"text": "Plums.", "thought": True}, {"text": "A plum is a fruit. 🍑 \u00e9"}]
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0, **change}
+    return {"candidates": [candidate], "usageMetadata": _COUNTS, "modelVersion": "m"}
+
+
+def _keyed(**fields: Any) -> bytes:
+    return json.dumps({"key": CUSTOM_ID, **fields}).encode()
+
+
+_COUNTS = {"promptTokenCount": 10, "cachedContentTokenCount": 4, "candidatesTokenCount": 5, "thoughtsTokenCount": 2}
+_NO = {"error": {"code": 400, "message": "No.", "status": "INVALID_ARGUMENT"}}
+
+GOOGLE_LINES: tuple[bytes, ...] = (
+    _keyed(response=_content()),
+    _keyed(response=_content(finishReason="MAX_TOKENS", content={})),
+    _keyed(response=_content(finishReason="SAFETY", content=None)),
+    _keyed(response=_content(finishReason="OTHER")),
+    _keyed(response={"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": _COUNTS}),
+    _keyed(response={**_content(), "usageMetadata": {"promptTokenCount": "10"}}),
+    _keyed(response={}),
+    _keyed(error={"code": 8, "message": "Slow down."}),
+    _keyed(status=_NO["error"]),
+    json.dumps({"custom_id": CUSTOM_ID, "status": "", "request": {}, "response": _content()}).encode(),
+    json.dumps({"custom_id": CUSTOM_ID, "status": f"Bad Request: {json.dumps(_NO)}", "request": {}}).encode(),
+    json.dumps({"custom_id": 17, "status": "[", "request": {}}).encode(),
+    json.dumps({"metadata": {"key": CUSTOM_ID}, "response": _content()}).encode(),
+    *LINES[-5:],
+)

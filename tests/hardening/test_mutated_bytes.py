@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from overnight.core.errors import StudyError
 from overnight.core.result import Line
 from overnight.core.shard import custom_id, line_of, token_of
-from overnight.providers import _anthropic_rows, _openai_rows
+from overnight.providers import _anthropic_rows, _google_rows, _openai_rows
 from overnight.study import Study, resolve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "fuzz"))
 
-from row_lines import ANTHROPIC_LINES, LINES
+from row_lines import ANTHROPIC_LINES, GOOGLE_LINES, LINES
 
 TOKEN = token_of("run", "stage", "arm", 1, 1)
 STUDY = (
@@ -68,6 +68,14 @@ def test_the_row_decoder_is_total(data: bytes) -> None:
 @example(b'{"custom_id":"x","result":{"type":"succeeded","message":{"content":0,"usage":{"input_\xf5":1}}}}')
 def test_the_row_decoder_of_anthropic_is_total(data: bytes) -> None:
     assert_total(_anthropic_rows.decode(data))
+
+
+@settings(max_examples=600, deadline=None)
+@given(mutated(GOOGLE_LINES))
+@example(b'{"key":"x","response":{"candidates":0,"usageMetadata":{"prompt\xf5":1}}}')
+@example(b'{"key":"x","error":{"error":{"error":{}}},"status":1e999}')
+def test_the_row_decoder_of_google_is_total(data: bytes) -> None:
+    assert_total(_google_rows.decode(data))
 
 
 def assert_total(line: Line) -> None:
