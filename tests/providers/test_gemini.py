@@ -149,6 +149,7 @@ def test_counts_are_text_and_answers_lie_in_a_file_or_in_the_batch() -> None:
         ({"code": 3, "message": "Bad input."}, "invalid"),
         ({"code": 5, "message": "Gone."}, "file_not_ready"),
         ({"code": 7, "message": "No."}, "unauthorized"),
+        ({"code": 9, "message": "User location is not supported for the API use."}, "unauthorized"),
         (
             {"code": 8, "message": "Quota exceeded for metric: x/batch_enqueued_tokens, limit: 300, model: m"},
             "token_limit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from collections.abc import Callable
 from typing import Any
 
@@ -258,3 +259,44 @@ def test_a_study_moves_by_one_word_and_rehearses(night: Callable[..., Night], mo
     rehearsed = one.folder / "runs" / ".rehearsal" / "night" / "tables" / "results.parquet"
     assert pl.read_parquet(rehearsed)["status"].to_list() == ["answered"] * 3
     assert json.loads((one.folder / "night.yaml").read_text())["models"] == [model]
+
+
+def at(one: Night, path: str, body: bytes | None = None) -> Any:
+    request = urllib.request.Request(f"{one.emulator.url}{path}", body, {"Authorization": "Bearer theirs"})
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+def test_a_vertex_job_made_elsewhere_is_adopted_by_its_full_name(night: Callable[..., Night]) -> None:
+    """Its ids have become numbers where they looked like some; its input does not say which model was asked."""
+    one = night(provider="vertex")
+    asked = [{"custom_id": name, "request": {"contents": [{"parts": [{"text": name}]}]}} for name in ("a-1", "0017")]
+    lines = "".join(json.dumps(line) + "\n" for line in asked).encode()
+    at(one, "/upload/storage/v1/b/theirs/o?uploadType=media&name=in.jsonl", lines)
+    job = {
+        "displayName": "theirs",
+        "model": "publishers/google/models/gemini-2.5-flash",
+        "inputConfig": {"instancesFormat": "jsonl", "gcsSource": {"uris": ["gs://theirs/in.jsonl"]}},
+        "outputConfig": {"predictionsFormat": "jsonl", "gcsDestination": {"outputUriPrefix": "gs://theirs/out"}},
+    }
+    made = at(one, "/vertex/v1/projects/lab/locations/us-central1/batchPredictionJobs", json.dumps(job).encode())
+    one.emulator.finish()
+    no_buckets = {"VERTEX_INPUT_BUCKET": "", "VERTEX_OUTPUT_BUCKET": ""}
+    ending = one.call("adopt", "vertex", made["name"], environ=no_buckets)
+    assert ending.state == "done", ending
+    table = one.table(f"adopted-{made['name'].rsplit('/', 1)[-1]}")
+    assert table.select("item_id", "status").rows() == [("17", "answered"), ("a-1", "answered")]
+
+
+@pytest.mark.parametrize("provider", GOOGLE)
+def test_a_ready_made_file_is_sent_and_joined_by_its_own_ids(night: Callable[..., Night], provider: str) -> None:
+    one = night(provider=provider)
+    name = {"gemini": "key", "vertex": "custom_id"}[provider]
+    request = {"model": "models/gemini-2.5-flash", "contents": [{"parts": [{"text": "Say so."}]}]}
+    lines = [{name: f"000{n}", "request": {**request, "generationConfig": {"seed": n}}} for n in range(4)]
+    (one.folder / "theirs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert one.call("submit", "theirs.jsonl", provider=provider).state == "submitted"
+    assert one.call("resume", "theirs").state == "done"
+    assert one.table("theirs")["item_id"].to_list() == ["0000", "0001", "0002", "0003"]
+    assert one.statuses("theirs") == {"answered": 4}
+    one.assert_paid_once()

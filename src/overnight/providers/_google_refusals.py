@@ -54,6 +54,8 @@ _NO_FILE = re.compile(
 _TOO_LARGE = re.compile(
     r"too (?:large|big|many)|larger than|exceeds? the (?:maximum|limit)|more than the", re.IGNORECASE
 )
+# Said of the account, though the status is that of a bad request.
+_BARRED = re.compile(r"location is not supported|has not been used in project|is not allowed to use", re.IGNORECASE)
 _QUEUE = re.compile(r"enqueued.?tokens|batch tokens", re.IGNORECASE)
 _LIMIT = re.compile(r"limit:\s*(\d+)", re.IGNORECASE)
 
@@ -95,7 +97,7 @@ def _kind(said: Complaint) -> RefusalKind | None:
     """What a complaint comes down to, by its words; None when they tell neither way."""
     if said.no_credit:
         return "no_credit"
-    if said.dead_key:
+    if said.dead_key or _BARRED.search(said.message):
         return "unauthorized"
     if _QUEUE.search(said.message):
         return "token_limit"

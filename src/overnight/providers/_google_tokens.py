@@ -41,12 +41,11 @@ class Tokens:
         self._given = given
         self._file = credentials_file
         self._credentials: Any = None
-        self._making: asyncio.Lock | None = None
+        self._making = asyncio.Lock()
 
     async def headers(self) -> Mapping[str, str]:
         if self._given:
             return {"Authorization": f"Bearer {self._given}"}
-        self._making = self._making or asyncio.Lock()
         async with self._making:
             if self._credentials is None or not self._credentials.valid:
                 await asyncio.to_thread(self._make)
