@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 
 import overnight as on
+import overnight.pairwise as pw
 
 study: on.Study = on.Study.load(Path("study.yaml"))
 made: on.Study = on.Study(
@@ -23,3 +24,18 @@ failures: pl.DataFrame = on.results("x", failed=True, output="failed.csv")
 rebuilt: int = on.rebuild("x")
 called_off: on.Run | None = on.cancel("x")
 adopted: list[on.Run] = on.adopt("openai", "batch_1")
+
+judged: on.Run = on.run(
+    on.Study(
+        name="y", task="compare", items=frame, pairs={"reverse": 1.0}, trait="organization", models=["openai/gpt-4.1"]
+    )
+)
+verdicts: pl.DataFrame = judged.verdicts()
+ranking: pl.DataFrame = on.results("y", table="rankings")
+pairs: pl.DataFrame = pw.sample_pairs(pw.make_pairs(pw.example_writing_samples()), n_pairs=40, seed=1)
+trait = pw.trait_description("overall_quality")
+batches = pw.llm_submit_pairs_multi_batch(
+    pairs, "gpt-4.1", trait.name, trait.description, pw.set_prompt_template(), output_dir="out", temperature=0
+)
+batch_ids: list[str | None] = [job.batch_id for job in batches.jobs]
+combined: pl.DataFrame | None = pw.llm_resume_multi_batches(batches.jobs).combined
