@@ -5,20 +5,33 @@ from __future__ import annotations
 import io
 import json
 import time
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from google import genai
 from google.genai import types
 
 from emulator_process import EmulatorProcess
 
 MODEL = "gemini-2.5-flash"
+_opened: list[genai.Client] = []
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
 
 
 def gemini_client(emulator: EmulatorProcess, key: str = "AIza-test", **options: Any) -> genai.Client:
+    """Closed at the end of the test, if the module has `close_clients`."""
     address = types.HttpOptions(base_url=f"{emulator.url}/gemini", **options)
-    return genai.Client(api_key=key, http_options=address)
+    client = genai.Client(api_key=key, http_options=address)
+    _opened.append(client)
+    return client
+
+
+@pytest.fixture(autouse=True)
+def close_clients() -> Iterator[None]:
+    yield
+    while _opened:
+        _opened.pop().close()
 
 
 def request(text: str, **config: Any) -> dict[str, Any]:

@@ -10,7 +10,19 @@ from typing import Any
 
 import pytest
 from google.genai import errors, types
-from google_driving import MODEL, answers, gemini_client, gemini_lines, jsonl, request, state, submit, upload, wait
+from google_driving import (
+    MODEL,
+    answers,
+    close_clients,  # noqa: F401 - a fixture
+    gemini_client,
+    gemini_lines,
+    jsonl,
+    request,
+    state,
+    submit,
+    upload,
+    wait,
+)
 
 from emulator_process import EmulatorProcess
 from overnight_emulator.simulate import expected_answer
@@ -68,13 +80,29 @@ def test_a_large_file_goes_up_in_pieces_and_can_be_asked_after(shared: EmulatorP
     assert twice.value.code == 403
 
 
-def test_an_upload_can_be_queried_and_taken_up_again(shared: EmulatorProcess) -> None:
-    def call(url: str, data: bytes, **headers: str) -> Any:
-        named = {f"X-Goog-Upload-{name}": value for name, value in headers.items()}
-        asked = urllib.request.Request(url, data, {"x-goog-api-key": "k", **named})
-        with urllib.request.urlopen(asked) as answer:
-            return answer.headers, answer.read()
+def call(url: str, data: bytes, **headers: str) -> Any:
+    named = {f"X-Goog-Upload-{name}": value for name, value in headers.items()}
+    asked = urllib.request.Request(url, data, {"x-goog-api-key": "k", **named})
+    with urllib.request.urlopen(asked) as answer:
+        return answer.headers, answer.read()
 
+
+def test_uploads_and_batches_outlive_a_kill(emulate: Callable[..., EmulatorProcess]) -> None:
+    emulator = emulate({"time_scale": 1})
+    client = gemini_client(emulator)
+    job = submit(client, gemini_lines(3))
+    start, _ = call(f"{emulator.url}/gemini/upload/v1/files", b'{"file": {}}', Command="start")
+    path = start["X-Goog-Upload-URL"].removeprefix(emulator.url)
+    call(emulator.url + path, b"half a ", Command="upload", Offset="0")
+    emulator.restart()
+    assert call(emulator.url + path, b"", Command="query")[0]["X-Goog-Upload-Size-Received"] == "7"
+    emulator.finish()
+    again = gemini_client(emulator)
+    assert len(answers(again, again.batches.get(name=job.name or ""))) == 3
+    assert emulator.log()["rows_run"] == 3
+
+
+def test_an_upload_can_be_queried_and_taken_up_again(shared: EmulatorProcess) -> None:
     start, _ = call(f"{shared.url}/gemini/upload/v1beta/files", b'{"file": {}}', Protocol="resumable", Command="start")
     url = start["X-Goog-Upload-URL"]
     assert url.startswith(f"{shared.url}/gemini/upload/v1beta/files?upload_id=")

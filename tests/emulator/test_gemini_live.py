@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 from google.genai import errors, types
-from google_driving import MODEL, gemini_client
+from google_driving import (
+    MODEL,
+    close_clients,  # noqa: F401 - a fixture
+    gemini_client,
+)
 
 from emulator_process import EmulatorProcess
 
