@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from copy import copy
 
 from overnight_emulator.chance import Chance
+from overnight_emulator.clock import Clock
 from overnight_emulator.faults import Counter, Event, Fault, matches
 from overnight_emulator.store import Store
 
@@ -17,7 +18,9 @@ from overnight_emulator.store import Store
 class ArmedFaults:
     """May be asked from several threads."""
 
-    def __init__(self, given: Sequence[Fault], store: Store, chance: Chance) -> None:
+    def __init__(self, given: Sequence[Fault], store: Store, chance: Chance, clock: Clock) -> None:
+        self._clock = clock
+        self._began = clock.now()
         self._given = tuple(given)
         self._store = store
         self._chance = chance
@@ -70,9 +73,10 @@ class ArmedFaults:
         self.end_rows()
 
     def _first_that_fires(self, event: Event) -> Fault | None:
+        now = self._clock.now() - self._began
         with self._lock:
             for index in self._by_event.get(event.on, ()):
-                if matches(self._faults[index], event) and self._fires(index, event):
+                if matches(self._faults[index], event, now) and self._fires(index, event):
                     return self._faults[index]
         return None
 

@@ -22,7 +22,7 @@ _SECONDS = frozenset({"seconds"})
 _CALL = {"status": _REPLY, "drop_answer": _NONE, "slow": _SECONDS}
 _DEED = {"status": _DEED_AND_REPLY, "drop_answer": _NONE, "slow": _SECONDS}
 
-COMMON = frozenset({"on", "do", "times", "skip", "odds", "model", "where"})
+COMMON = frozenset({"on", "do", "times", "skip", "odds", "between", "model", "where"})
 
 # For each event: the misdeeds it knows, and the keys each of them takes.
 KINDS: dict[str, dict[str, frozenset[str]]] = {
@@ -39,7 +39,7 @@ KINDS: dict[str, dict[str, frozenset[str]]] = {
     "retrieve": _CALL,
     "cancel": _DEED,
     "delete": _DEED,
-    "live": _CALL,
+    "live": {**_CALL, "lose_request": _NONE, "cut": frozenset({"at", "quiet"})},
     "content": {
         **_CALL,
         "cut": frozenset({"at", "quiet"}),
@@ -77,6 +77,7 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True, rename={"as_": "as"
     times: Count | None = None
     skip: Count = 0
     odds: Share = 1.0
+    between: tuple[Seconds, Seconds] | None = None
     model: str | None = None
     where: str | None = None
     status: HttpStatus | str | None = None
@@ -126,7 +127,10 @@ class Counter(msgspec.Struct):
     fired: int = 0
 
 
-def matches(fault: Fault, event: Event) -> bool:
+def matches(fault: Fault, event: Event, now: float) -> bool:
+    """`now` is in virtual seconds since the emulator was started."""
+    if fault.between is not None and not fault.between[0] <= now < fault.between[1]:
+        return False
     if fault.do == "incomplete" and not event.later_page:
         return False
     if fault.model is not None and (event.model is None or not fnmatchcase(event.model, fault.model)):

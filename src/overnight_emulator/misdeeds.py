@@ -44,6 +44,22 @@ async def suffer(
     return response
 
 
+async def send_part(request: web.Request, response: web.Response, fault: Fault) -> web.StreamResponse:
+    """A reply that breaks off: audibly (a length is promised and not kept) or quietly (a clean end)."""
+    body = response.body if isinstance(response.body, bytes) else b""
+    part = web.StreamResponse(status=response.status, headers={"Content-Type": "application/json"})
+    if fault.quiet:
+        part.enable_chunked_encoding()
+    else:
+        part.content_length = len(body)
+    await part.prepare(request)
+    await part.write(body[: int(len(body) * fault.at)])
+    if not fault.quiet:
+        raise ConnectionDropped
+    await part.write_eof()
+    return part
+
+
 async def send_file(
     request: web.Request, path: Path, fault: Fault | None, content_type: str = "application/octet-stream"
 ) -> web.StreamResponse:

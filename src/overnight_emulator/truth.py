@@ -14,13 +14,21 @@ NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 Whole = Annotated[int, msgspec.Meta(ge=0)]
 Span = tuple[NotNegative, NotNegative]
 ShareByText = Share | dict[str, Share]
+PerMinute = Whole | dict[str, Whole]
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """Virtual seconds around a median: two of three lie within the factor, a few far above it."""
+
+    median: Positive
+    factor: Annotated[float, msgspec.Meta(ge=1)] = 2.0
 
 
 class Latency(msgspec.Struct, frozen=True):
-    """Virtual seconds, drawn evenly between the two."""
+    """Virtual seconds, drawn evenly between the two; live ones also around a median."""
 
     batch: Span = (300.0, 1800.0)
-    live: Span = (0.2, 1.5)
+    live: Span | Spread = (0.2, 1.5)
 
 
 class Models(msgspec.Struct, frozen=True):
@@ -34,12 +42,14 @@ class Keys(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Of one batch: nought means the provider's own limit."""
+    """Of one batch: nought means the provider's own limit. Of live calls, by the minute: none by default."""
 
     requests: Whole = 0
     bytes: Whole = 0
     enqueued_tokens: dict[str, Whole] = msgspec.field(default_factory=dict)
     creates_per_hour: Whole = 2_000
+    requests_per_minute: PerMinute = msgspec.field(default_factory=dict)
+    tokens_per_minute: PerMinute = msgspec.field(default_factory=dict)
     shard_rows: Annotated[int, msgspec.Meta(ge=1)] = 10_000
 
 

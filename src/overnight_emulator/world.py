@@ -11,6 +11,7 @@ from overnight_emulator.batch import Batch
 from overnight_emulator.chance import Chance
 from overnight_emulator.clock import Clock
 from overnight_emulator.faults import Event, Fault, text_of
+from overnight_emulator.rates import RateLimits
 from overnight_emulator.rows import RowFormat
 from overnight_emulator.store import Store
 from overnight_emulator.truth import Truth
@@ -25,7 +26,8 @@ class World:
         self.chance = Chance(truth.seed)
         self.store = Store(folder)
         self.clock = Clock(truth.time_scale, self._first_moment())
-        self.faults = ArmedFaults(truth.faults, self.store, self.chance)
+        self.rates = RateLimits(truth, self.clock)
+        self.faults = ArmedFaults(truth.faults, self.store, self.chance, self.clock)
         self.works = Works(truth, self.clock, self.store, self.faults, formats)
 
     async def close(self) -> None:

@@ -12,6 +12,7 @@ from overnight.core.attempt import (
     Accepted,
     Attempt,
     AttemptEvent,
+    Calling,
     Closed,
     Creating,
     Ended,
@@ -52,6 +53,7 @@ ONE_OF_EACH: tuple[Any, ...] = (
     Seen("in_progress", 3, 1, 0),
     Ended("completed", "completed", (("output", "file-2"),), 3, 0),
     Fetched((4,)),
+    Calling(5),
     Closed("ingested"),
 )
 

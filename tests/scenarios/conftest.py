@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from emulator_process import EmulatorProcess
+from overnight.api import verify
 from overnight.providers import vendor
 from run_process import Ending, WarmProcess
 
@@ -100,6 +101,14 @@ class Night:
     def statuses(self, name: str = "night") -> dict[str, int]:
         counts = self.table(name).group_by("status").len()
         return dict(zip(counts["status"], counts["len"], strict=True))
+
+    def findings(self, name: str = "night") -> list[str]:
+        """What `verify` says is wrong with the run."""
+        return [finding.message for finding in verify(name, runs=self.folder / "runs")]
+
+    def findings_if_any(self, name: str = "night") -> list[str]:
+        """The same for a run that was killed, perhaps before it was there."""
+        return self.findings(name) if (self.folder / "runs" / name / "ledger.db").exists() else []
 
     def log(self) -> dict[str, Any]:
         return self.emulator.log()

@@ -11,6 +11,7 @@ from overnight.study import (
     Budget,
     Grid,
     GridRule,
+    LiveSettings,
     ModelEntry,
     PairsEntry,
     PollSettings,
@@ -51,7 +52,13 @@ def test_every_key_is_explained(struct):
 
 @pytest.mark.parametrize(
     ("prefix", "struct"),
-    [("batch", BatchSettings), ("poll", PollSettings), ("budget", Budget), ("pairs", PairsEntry)],
+    [
+        ("batch", BatchSettings),
+        ("live", LiveSettings),
+        ("poll", PollSettings),
+        ("budget", Budget),
+        ("pairs", PairsEntry),
+    ],
 )
 def test_every_inner_key_is_explained(prefix, struct):
     for field in struct.__struct_fields__:

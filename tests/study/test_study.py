@@ -130,9 +130,10 @@ def test_every_field_has_one_right_type():
         ({"dedupe": "no"}, "dedupe: wanted true or false, found the text 'no'"),
         ({"seed": 2**63}, "seed: 9223372036854775808 does not fit into 64 bits"),
         ({"name": b"essay"}, "name: a value of type bytes cannot be written in a study"),
-        ({"mode": "live"}, "mode: `live` is not part of this version; write batch"),
-        ({"mode": "auto"}, "mode: `auto` is not part of this version; write batch"),
-        ({"mode": "btach"}, "mode: wanted batch, found 'btach'; did you mean 'batch'?"),
+        ({"mode": "btach"}, "mode: wanted batch, live, auto, found 'btach'; did you mean 'batch'?"),
+        ({"live": {"rpm": 0}}, "live.rpm: 0 is not more than 0"),
+        ({"live": {"rps": 1}}, "live: unknown key 'rps'; did you mean 'rpm'?"),
+        ({"live": {"concurrency": 1.5}}, "live.concurrency: wanted a whole number, found the number 1.5"),
         ({"batch": 5}, "batch: wanted a mapping, found the number 5"),
         (
             {"batch": {"max_requests": 1, "segments": 1}},

@@ -24,7 +24,7 @@ from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.identity import Account, account_id, arm_id, fingerprint, set_fact, stage_id
 from overnight.ledger.questions import register_pending, settle_pending
 from overnight.ledger.shards import adopted_attempt, attempts, record, take_queue
-from overnight.providers import Batch, BatchProvider, Endpoint, ReadyLine, vendor
+from overnight.providers import Batch, BatchProvider, Endpoint, ReadyLine, batches_of, vendor
 from overnight.settings import Settings, settings
 from overnight.tasks._ready import ARM, BODY, Ready, body_of
 
@@ -136,7 +136,7 @@ class _Adoption:
 
     async def take(self) -> bool:
         """Whether the questions are known, so that what is missing can be asked again."""
-        provider = self._connect(Model(provider=self._provider, name="unknown"))
+        provider = batches_of(self._connect(Model(provider=self._provider, name="unknown")))
         try:
             batch = await provider.retrieve(self._batch_id)
             if batch is None:
@@ -238,7 +238,7 @@ def _adopt_file(provider: str, file: Path, place: Settings, as_name: str | None,
     if not file.is_file():
         message = f"--output-file {file}: there is no such file"
         raise StudyError(message)
-    reader = vendor(provider).connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
+    reader = batches_of(vendor(provider).connect(Endpoint(base_url="http://unused.invalid/v1", key="unused")))
     ids = dict.fromkeys(_custom_ids(reader, file))
     if not ids:
         message = f"--output-file {file}: no line is a {provider} batch result"

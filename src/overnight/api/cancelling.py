@@ -17,6 +17,7 @@ from overnight.engine.session import Connect, opened
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
 from overnight.ledger.shards import abandon, attempts, record
+from overnight.providers import batches_of
 from overnight.settings import Settings, settings
 
 
@@ -61,7 +62,7 @@ def _cancel_at_provider(folder: RunFolder, place: Settings, say: Say, only: str 
 
     async def call_off(connect: Connect) -> None:
         for attempt in running:
-            provider = connect(known[attempt.arm].model)
+            provider = batches_of(connect(known[attempt.arm].model))
             try:
                 await provider.cancel(attempt.batch_id or "")
                 say(f"asked the provider to cancel {attempt.batch_id}")

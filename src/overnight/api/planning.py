@@ -9,13 +9,14 @@ from typing import Any, TextIO
 
 import msgspec
 
-from overnight.api.pricing import prices_of
+from overnight.api.pricing import prices_of, processing_of
 from overnight.api.work import reader_of
 from overnight.core.ask import Arm, Ask, KeyMaker
 from overnight.core.errors import StudyError
 from overnight.core.money import Budget
 from overnight.core.pack import Packer, Room, even
 from overnight.core.shard import custom_id, token_of
+from overnight.engine.decisions import Mode
 from overnight.engine.memory import DEFAULT_TOKENS_PER_BYTE
 from overnight.engine.outbox import line_overhead
 from overnight.engine.pricing import Pricing
@@ -23,10 +24,12 @@ from overnight.engine.sampling import Address, address, stratified
 from overnight.ledger.database import connect
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.questions import known_addresses
-from overnight.prices import Price
-from overnight.providers import BatchProvider
+from overnight.prices import Price, Processing
+from overnight.providers import batches_of, takes_batches
 from overnight.settings import settings
 from overnight.study import ItemSource, ResolvedStage, Study, resolve
+
+_NO_LIMIT = Room(requests=1_000_000_000, bytes=1 << 62)
 
 
 class ArmPlan(msgspec.Struct, kw_only=True):
@@ -36,6 +39,8 @@ class ArmPlan(msgspec.Struct, kw_only=True):
     arm: str
     provider: str
     model: str
+    # How it is asked: `auto` finishes live what its batches have not finished in time.
+    processing: Processing = "batch"
     rows: int = 0
     shared: int = 0
     on_record: int = 0
@@ -100,14 +105,18 @@ def plan(
     prices = prices_of(resolved)
     output_tokens = resolved.budget.output_tokens if resolved.budget else None
     for stage in resolved.stages:
-        lanes = [_Lane(arm, stage, prices.get(f"{arm.stage}/{arm.name}"), output_tokens) for arm in stage.arms]
+        asked = [(arm, processing_of(arm, resolved.mode)) for arm in stage.arms]
+        lanes = [
+            _Lane(arm, stage, processing, prices.get((arm.stage, arm.name, processing)), output_tokens)
+            for arm, processing in asked
+        ]
         if stage.items is None:
             arms.extend(lane.plan for lane in lanes)
             continue
         counting = _Counting(stage, stage.items, lanes, folder, target, limit)
         arms.extend(counting.count())
         files.extend(counting.files)
-        shown.extend(_first(stage, stage.items, show))
+        shown.extend(_first(stage, stage.items, show, resolved.mode))
     notes = tuple(text for stage in resolved.stages for text in (*stage.notes, *clamped(stage)))
     return Plan(
         study=resolved.name,
@@ -128,7 +137,8 @@ def check_limit(limit: int | None) -> None:
 def clamped(stage: ResolvedStage) -> Iterator[str]:
     """A word on settings that are over what a provider takes."""
     wanted = stage.batch.max_requests
-    limits = {arm.model.provider: reader_of(arm.model).limits(arm.model).requests for arm in stage.arms}
+    readers = [(arm.model, reader_of(arm.model)) for arm in stage.arms]
+    limits = {model.provider: reader.limits(model).requests for model, reader in readers if takes_batches(reader)}
     for provider, most in limits.items():
         if wanted is not None and wanted > most:
             yield f"batch.max_requests: {wanted:,} is more than {provider} takes; {most:,} are sent in one batch"
@@ -145,7 +155,7 @@ def _target(write: str | Path | None) -> Path | None:
     return target
 
 
-def _first(stage: ResolvedStage, items: ItemSource, show: int) -> Iterator[Shown]:
+def _first(stage: ResolvedStage, items: ItemSource, show: int, mode: Mode) -> Iterator[Shown]:
     """The first requests, one of each arm before the second of any."""
     if show < 1:
         return
@@ -159,21 +169,31 @@ def _first(stage: ResolvedStage, items: ItemSource, show: int) -> Iterator[Shown
     in_turn = [asks[number] for number in range(wanted) for asks in taken.values() if number < len(asks)]
     for ask in in_turn[:show]:
         provider = reader_of(ask.arm.model)
-        line = provider.line(ask.arm.model, "o-the-attempts-token-0", provider.encode(ask))
+        body = provider.encode(ask)
+        batched = takes_batches(provider) and processing_of(ask.arm, mode) == "batch"
+        line = batches_of(provider).line(ask.arm.model, "o-the-attempts-token-0", body) if batched else body
         yield Shown(arm=ask.arm.name, item=ask.item, request=msgspec.json.decode(line))
 
 
 class _Lane:
     """One arm while its requests are counted."""
 
-    def __init__(self, arm: Arm, stage: ResolvedStage, price: Price | None, output_tokens: int | None) -> None:
+    def __init__(
+        self,
+        arm: Arm,
+        stage: ResolvedStage,
+        processing: Processing,
+        price: Price | None,
+        output_tokens: int | None,
+    ) -> None:
         self.arm = arm
-        self.provider: BatchProvider = reader_of(arm.model)
+        self.provider = reader_of(arm.model)
         self.keys = KeyMaker(arm)
-        self.overhead = line_overhead(self.provider, arm.model)
+        self.processing = processing
+        self._overhead = line_overhead(batches_of(self.provider), arm.model) if processing == "batch" else 0
         self._stage = stage
-        pricing = Pricing({0: arm}, {} if price is None else {0: price}, output_tokens)
-        self._ceiling = pricing.ceilings(0, DEFAULT_TOKENS_PER_BYTE)
+        pricing = Pricing({0: arm}, {} if price is None else {(0, processing): price}, output_tokens)
+        self._ceiling = pricing.ceilings(0, processing, DEFAULT_TOKENS_PER_BYTE)
         self._packer = self._packer_for(None)
         bounded = arm.model.options.max_tokens or output_tokens
         self.plan = ArmPlan(
@@ -181,6 +201,7 @@ class _Lane:
             arm=arm.name,
             provider=arm.model.provider,
             model=arm.model.name,
+            processing=processing,
             max_output_tokens=0 if bounded else None,
             ceiling=0 if bounded and price is not None and stage.of is None else None,
             price_note="unknown: no price" if price is None else price.note,
@@ -192,17 +213,25 @@ class _Lane:
         self._packer = self._packer_for(total)
 
     def _packer_for(self, total: int | None) -> Packer:
-        limits = self.provider.limits(self.arm.model)
+        if self.processing == "live":
+            return Packer(_NO_LIMIT)
+        limits = batches_of(self.provider).limits(self.arm.model)
         requests = min(limits.requests, self._stage.batch.max_requests or limits.requests)
         segments = even(total, self._stage.batch.segments) if self._stage.batch.segments and total else None
         return Packer(Room(requests=requests, bytes=limits.bytes), segments)
 
+    def line(self, custom_id: str, body: bytes) -> bytes:
+        """A request as a file has it; live, the bare body."""
+        if self.processing == "live":
+            return body
+        return batches_of(self.provider).line(self.arm.model, custom_id, body)
+
     def add(self, body: bytes) -> bool:
         """Count one request in; True when it begins a new batch."""
-        size = len(body) + self.overhead
+        size = len(body) + self._overhead
         begins = self._packer.starts_new(size) or self.plan.requests == 0
         self.plan.requests += 1
-        self.plan.batches += int(begins)
+        self.plan.batches += int(begins and self.processing == "batch")
         self.plan.bytes += size
         self.plan.input_tokens += int(size * DEFAULT_TOKENS_PER_BYTE)
         if self.plan.max_output_tokens is not None:
@@ -301,10 +330,10 @@ class _Writer:
     def add(self, lane: _Lane, ask: Ask, body: bytes, *, begins: bool) -> None:
         arm = lane.arm.name
         if begins:
-            self._begin(arm, lane.plan.batches)
+            self._begin(arm, max(1, lane.plan.batches))
         handle, token, line = self._open[arm]
         name = custom_id(token, line)
-        handle.write(lane.provider.line(lane.arm.model, name, body) + b"\n")
+        handle.write(lane.line(name, body) + b"\n")
         self._open[arm] = (handle, token, line + 1)
         self._map.writerow([Path(handle.name).name, name, arm, ask.item, ask.replicate, ask.turn])
 

@@ -5,28 +5,30 @@ from pathlib import Path
 
 import msgspec
 
+from overnight.api.work import reader_of
 from overnight.core.ask import Arm
 from overnight.core.errors import StudyError
+from overnight.engine.decisions import Mode, first_processing
 from overnight.ledger.identity import arm_id, arms, get_fact, stage_id
 from overnight.ledger.money import keep_price
-from overnight.prices import Price, PriceBook
+from overnight.prices import Price, PriceBook, Processing
 from overnight.study import Resolved, ResolvedStage
 
+PROCESSINGS: tuple[Processing, ...] = ("batch", "live")
+PricesByArm = dict[tuple[str, str, Processing], Price]
 
-def prices_of(resolved: Resolved) -> dict[str, Price]:
-    """By `stage/arm`; an arm without a known price is not in it."""
+
+def prices_of(resolved: Resolved) -> PricesByArm:
+    """By stage, arm and processing; what has no known price is not in it."""
     book = PriceBook(resolved.prices)
-    found: dict[str, Price] = {}
-    for stage in resolved.stages:
-        for arm in stage.arms:
-            price = book.price(arm.model, "batch")
-            if price is not None:
-                found[_name(arm)] = price
-    return found
+    wanted = ((arm, processing) for stage in resolved.stages for arm in stage.arms for processing in PROCESSINGS)
+    found = {(arm.stage, arm.name, processing): book.price(arm.model, processing) for arm, processing in wanted}
+    return {place: price for place, price in found.items() if price is not None}
 
 
-def _name(arm: Arm) -> str:
-    return f"{arm.stage}/{arm.name}"
+def processing_of(arm: Arm, mode: Mode) -> Processing:
+    """How an arm is asked, as far as the mode and its provider say."""
+    return first_processing(mode, reader_of(arm.model))
 
 
 def check_prices(resolved: Resolved) -> None:
@@ -40,7 +42,7 @@ def check_prices(resolved: Resolved) -> None:
             continue
         for arm in stage.arms:
             model = f"{arm.model.provider}/{arm.model.name}"
-            if _name(arm) not in known:
+            if (arm.stage, arm.name, processing_of(arm, resolved.mode)) not in known:
                 message = (
                     f"budget: no price is known for {model}; write one into a file, "
                     f"`{model}: {{input: 1.0, output: 4.0}}` (USD per million tokens), and name it with `prices:`"
@@ -54,12 +56,13 @@ def check_prices(resolved: Resolved) -> None:
                 raise StudyError(message)
 
 
-def prices_of_today(db: sqlite3.Connection) -> dict[int, Price]:
+def prices_of_today(db: sqlite3.Connection) -> dict[tuple[int, str], Price]:
     """What a run's arms cost by today's prices, and by the user's file if it is still there."""
     named = get_fact(db, "prices_file")
     book = PriceBook(Path(named) if named and Path(named).exists() else None)
-    found = {number: book.price(arm.model, "batch") for number, arm in arms(db).items()}
-    return {number: price for number, price in found.items() if price is not None}
+    wanted = ((number, arm, processing) for number, arm in arms(db).items() for processing in PROCESSINGS)
+    found = {(number, processing): book.price(arm.model, processing) for number, arm, processing in wanted}
+    return {place: price for place, price in found.items() if price is not None}
 
 
 def keep_prices(db: sqlite3.Connection, resolved: Resolved, stage: ResolvedStage) -> None:
@@ -67,6 +70,7 @@ def keep_prices(db: sqlite3.Connection, resolved: Resolved, stage: ResolvedStage
     known = prices_of(resolved)
     number = stage_id(db, stage.name, stage.task.name, stage.task.version)
     for arm in stage.arms:
-        price = known.get(_name(arm))
-        if price is not None:
-            keep_price(db, arm_id(db, number, arm), msgspec.json.encode(price).decode())
+        for processing in PROCESSINGS:
+            price = known.get((arm.stage, arm.name, processing))
+            if price is not None:
+                keep_price(db, arm_id(db, number, arm), processing, msgspec.json.encode(price).decode())

@@ -8,7 +8,7 @@ import msgspec
 from overnight.core.ask import Arm, Ask, Item, Model
 from overnight.core.errors import StudyError
 from overnight.engine.intake import StageInput, StageSettings
-from overnight.providers import BatchProvider, Endpoint, ReadyLine, vendor
+from overnight.providers import BatchProvider, Endpoint, ReadyLine, batches_of, vendor
 from overnight.tasks._ready import ARM, BODY, Ready, body_of
 
 STAGE = "ready"
@@ -16,7 +16,7 @@ STAGE = "ready"
 
 def ready_stages(file: Path, provider: str) -> tuple[StageInput, Callable[[Ask], bytes]]:
     """The stage, and how its questions are written: as they stand in the file."""
-    reader = vendor(provider).connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
+    reader = batches_of(vendor(provider).connect(Endpoint(base_url="http://unused.invalid/v1", key="unused")))
     found: dict[str, Arm] = {}
     for _, line in read_lines(file, reader):
         arm = arm_of(line.model, STAGE)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from overnight.api.pacing import paced_study, paced_work
 from overnight.api.places import chosen_runs, run_folder
 from overnight.api.planning import check_limit, clamped
 from overnight.api.pricing import check_prices, keep_prices
@@ -21,6 +22,7 @@ from overnight.core.clock import seconds_of
 from overnight.core.errors import StudyChanged, StudyError
 from overnight.core.wording import number_of
 from overnight.emulation import endpoint_of
+from overnight.engine.decisions import Mode
 from overnight.engine.intake import StageInput, StageSettings, take_stage
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import StageWork, Work
@@ -29,7 +31,7 @@ from overnight.ledger.identity import get_fact, set_fact
 from overnight.ledger.shards import note
 from overnight.providers import check_sending, vendor
 from overnight.settings import Settings, settings
-from overnight.study import Resolved, ResolvedStage, Study, differences, resolve
+from overnight.study import LiveSettings, Resolved, ResolvedStage, Study, differences, pacing_of, resolve
 
 
 def run(
@@ -40,15 +42,25 @@ def run(
     as_name: str | None = None,
     reask: Reask | Sequence[Reask] = (),
     accept_account: bool = False,
+    mode: Mode | None = None,
+    qps: float | None = None,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    concurrency: int | None = None,
     emulate: bool | None = None,
     truth: str | Path | None = None,
     runs: str | Path | None = None,
     say: Say = silent,
     tell: Tell = silent,
 ) -> Run:
-    """Send a study and wait for it. The same call again goes on where the last one ended."""
+    """Send a study and wait for it. The same call again goes on where the last one ended.
+
+    `mode` and the limits of live calls go before the study's own.
+    """
+    given = study if isinstance(study, Study) else Study.load(Path(study))
+    paced = paced_study(given, mode, LiveSettings(qps=qps, rpm=rpm, tpm=tpm, concurrency=concurrency))
     return _send(
-        study, settings(runs=runs, emulate=emulate, truth=truth), limit=limit, timeout=timeout, as_name=as_name,
+        paced, settings(runs=runs, emulate=emulate, truth=truth), limit=limit, timeout=timeout, as_name=as_name,
         reask=(reask,) if isinstance(reask, str) else tuple(reask), until_sent=False,
         accept_account=accept_account, say=say, tell=tell,
     )  # fmt: skip
@@ -87,6 +99,11 @@ def resume(
     timeout: float | str = "24h",
     interval: float | None = None,
     accept_account: bool = False,
+    mode: Mode | None = None,
+    qps: float | None = None,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    concurrency: int | None = None,
     emulate: bool | None = None,
     truth: str | Path | None = None,
     runs: str | Path | None = None,
@@ -98,12 +115,15 @@ def resume(
     folders = chosen_runs(run, place)
     open_runs = folders if run is not None else [folder for folder in folders if unfinished(folder)]
     seconds = seconds_of(timeout, "--timeout")
+    pacing = pacing_of(LiveSettings(qps=qps, rpm=rpm, tpm=tpm, concurrency=concurrency))
     several = len(open_runs) > 1
     finished: dict[str, Run] = {}
     deadline = time.monotonic() + seconds / place.time_scale
     while True:
         for folder in open_runs:
-            work = _resumed(folder, once=once or several, timeout=seconds, interval=interval, accept=accept_account)
+            saved = paced_work(saved_work(folder), mode, pacing)
+            work = _resumed(folder, saved, once=once or several, timeout=seconds, interval=interval)
+            work = msgspec.structs.replace(work, accept_account=accept_account)
             finished[folder.name] = work_on(folder, place, work, say=say, tell=tell)
             if finished[folder.name].state == "stopped":
                 return list(finished.values())
@@ -113,8 +133,7 @@ def resume(
         time.sleep((interval or 60.0) / place.time_scale)
 
 
-def _resumed(folder: RunFolder, *, once: bool, timeout: float, interval: float | None, accept: bool) -> Work:
-    saved = saved_work(folder)
+def _resumed(folder: RunFolder, saved: Work, *, once: bool, timeout: float, interval: float | None) -> Work:
     called_off = folder.cancel_mark.exists()
     return msgspec.structs.replace(
         saved,
@@ -122,7 +141,6 @@ def _resumed(folder: RunFolder, *, once: bool, timeout: float, interval: float |
         timeout=timeout,
         send=saved.send and not called_off,
         poll_interval=interval if interval is not None else saved.poll_interval,
-        accept_account=accept,
         until_sent=False,
     )
 
@@ -150,6 +168,9 @@ def _send(
         for text in (*stage.notes, *clamped(stage)):
             say(text)
     check_prices(resolved)
+    if until_sent and resolved.mode == "live":
+        message = "mode: live asks every row itself, so there is nothing to hand over; use `overnight run`"
+        raise StudyError(message)
     first = resolved.stages[0]
     work = Work(
         stages={
@@ -158,6 +179,8 @@ def _send(
             )
             for stage in resolved.stages
         },
+        mode=resolved.mode,
+        pacing=resolved.pacing,
         budget=resolved.budget,
         poll_interval=first.poll.interval_seconds,
         per_job_delay=first.poll.per_job_delay,

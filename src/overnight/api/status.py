@@ -103,7 +103,7 @@ def status_of(folder: RunFolder) -> RunStatus:
             asked_again=asked_again(db),
             spent=sum(balance.settled for balance in money.values()),
             reserved=sum(balance.reserved for balance in money.values()),
-            priced=how_priced(len(known), len(prices(db))),
+            priced=how_priced(len(known), len({arm for arm, _ in prices(db)})),
             input_tokens=sums[0],
             output_tokens=sums[1],
             to_do=tuple(

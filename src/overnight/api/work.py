@@ -22,7 +22,7 @@ from overnight.engine.work import Work
 from overnight.ledger.database import connect as open_ledger
 from overnight.ledger.folder import RunFolder
 from overnight.prices import dollars
-from overnight.providers import BatchProvider, Endpoint, vendor
+from overnight.providers import Endpoint, Provider, vendor
 from overnight.settings import Settings
 
 Say = Callable[[str], None]
@@ -77,14 +77,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 def connector(settings: Settings, emulated: str | None) -> Connect:
     """How providers are reached in this pass."""
 
-    def connect(model: Model) -> BatchProvider:
+    def connect(model: Model) -> Provider:
         seller = vendor(model.provider)
         return seller.connect(endpoint_of(seller, model, settings, emulated))
 
     return connect
 
 
-def reader_of(model: Model) -> BatchProvider:
+def reader_of(model: Model) -> Provider:
     """A provider that only encodes and decodes: it has no address and no key."""
     return vendor(model.provider).connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
 

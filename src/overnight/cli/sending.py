@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -36,7 +36,34 @@ Truth = Annotated[
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class SendFlags:
+class PaceFlags:
+    """How rows travel and how fast; what is not given is the study's, or learned."""
+
+    mode: Annotated[
+        Literal["batch", "live", "auto"] | None,
+        Parameter(help="batch, live (calls, now), or auto: batches where there are any.", metavar="MODE"),
+    ] = None
+    qps: Annotated[
+        float | None, Parameter(help="At most so many live calls a second.", validator=above_zero, metavar="N")
+    ] = None
+    rpm: Annotated[
+        float | None, Parameter(help="At most so many live calls a minute.", validator=above_zero, metavar="N")
+    ] = None
+    tpm: Annotated[
+        float | None, Parameter(help="At most so many tokens a minute, live.", validator=above_zero, metavar="N")
+    ] = None
+    concurrency: Annotated[
+        int | None, Parameter(help="So many live calls at once.", validator=above_zero, metavar="N")
+    ] = None
+
+    def pace(self) -> dict[str, Any]:
+        """As the verbs take them."""
+        return {name: getattr(self, name) for name in ("mode", "qps", "rpm", "tpm", "concurrency")}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class SendFlags(PaceFlags):
     """How a study is sent and waited for."""
 
     limit: Limit = None
@@ -54,7 +81,13 @@ class SendFlags:
     truth: Truth = None
 
 
-def run(study: StudyFile, /, *, sending: SendFlags = SendFlags(), flags: Flags = Flags()) -> int:  # noqa: B008 - frozen
+def run(
+    study: StudyFile,
+    /,
+    *,
+    sending: SendFlags = SendFlags(),  # noqa: B008 - frozen
+    flags: Flags = Flags(),  # noqa: B008 - frozen
+) -> int:
     """Send a study and wait for it.
 
     Rows that are on record are not asked again: the same command goes on where the last one ended, whatever
@@ -65,6 +98,7 @@ def run(study: StudyFile, /, *, sending: SendFlags = SendFlags(), flags: Flags =
       overnight run study.yaml --emulate            rehearse first, free
       overnight run study.yaml --limit 50           a sample of all arms
       overnight run study.yaml --reask failed       try failed rows again
+      overnight run study.yaml --mode live          now, at the full price
     """
     return send(study, sending, flags)
 
@@ -79,6 +113,7 @@ def send(study: "Study | Path", sending: SendFlags, flags: Flags) -> int:
             as_name=sending.as_name,
             reask=sending.reask or (),
             accept_account=sending.accept_account,
+            **sending.pace(),
             emulate=flags.emulate,
             truth=sending.truth,
             runs=flags.runs,
@@ -154,6 +189,7 @@ def resume(
     ] = None,
     accept_account: AcceptAccount = False,
     truth: Truth = None,
+    pace: PaceFlags = PaceFlags(),  # noqa: B008 - frozen
     flags: Flags = Flags(),  # noqa: B008 - frozen
 ) -> int:
     """Go on with a run, or with all that are not finished.
@@ -173,6 +209,7 @@ def resume(
             timeout=timeout,
             interval=interval,
             accept_account=accept_account,
+            **pace.pace(),
             emulate=flags.emulate,
             truth=truth,
             runs=flags.runs,

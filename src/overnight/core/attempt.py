@@ -1,8 +1,9 @@
 """One try at sending a shard, as the sum of its events.
 
     intended -> uploaded -> creating -> running -> ended -> fetched -> closed
-                   ^           |  \\-> unsure -^        \\-> closed (failed at validation)
-                   \\-- refused/         \\-> closed (absent), or stuck until the user decides
+       |           ^           |  \\-> unsure -^        \\-> closed (failed at validation)
+       |           \\-- refused/         \\-> closed (absent), or stuck until the user decides
+       \\-> calling -> closed      (live: each row is a call of its own)
 
 Where a provider keeps no tag, `unsure` lasts until the batches that may be ours have ended and were examined.
 
@@ -15,8 +16,10 @@ import msgspec
 
 from overnight.core.errors import LedgerError
 
-State = Literal["intended", "uploaded", "creating", "unsure", "stuck", "running", "ended", "fetched", "closed"]
-Ending = Literal["ingested", "absent", "rejected", "refused", "abandoned"]
+State = Literal[
+    "intended", "uploaded", "creating", "unsure", "stuck", "running", "ended", "fetched", "calling", "closed"
+]
+Ending = Literal["ingested", "absent", "rejected", "refused", "abandoned", "answered", "stopped", "interrupted"]
 
 
 class Intended(msgspec.Struct, frozen=True, tag="intended"):
@@ -111,6 +114,12 @@ class Fetched(msgspec.Struct, frozen=True, tag="fetched"):
     gone: bool = False
 
 
+class Calling(msgspec.Struct, frozen=True, tag="calling"):
+    """Rows are asked live; answers are appended to the raw file of this ledger number."""
+
+    file: int
+
+
 class Closed(msgspec.Struct, frozen=True, tag="closed"):
     how: Ending
     message: str | None = None
@@ -131,6 +140,7 @@ AttemptEvent = (
     | Seen
     | Ended
     | Fetched
+    | Calling
     | Closed
 )
 
@@ -151,6 +161,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     intended_at: float
     # The batch was made elsewhere: its custom ids are its maker's, not ours.
     adopted: bool = False
+    # Its rows are live calls.
+    live: bool = False
     state: State = "intended"
     file_id: str | None = None
     fence_newest: str | None = None
@@ -186,7 +198,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def holds_queue_room(self) -> bool:
         """Whether its tokens wait in the provider's queue, or are about to. What waits for the user holds up nobody."""
-        return self.state not in ("stuck", "ended", "fetched", "closed")
+        return not self.live and self.state not in ("stuck", "ended", "fetched", "closed")
 
 
 # From which states an event may come. Anything else is a ledger that was tampered with, or a bug.
@@ -205,7 +217,8 @@ LEGAL: dict[type, frozenset[str]] = {
     Seen: frozenset({"running"}),
     Ended: frozenset({"running"}),
     Fetched: frozenset({"ended", "fetched"}),
-    Closed: frozenset({"intended", "uploaded", "unsure", "stuck", "ended", "fetched"}),
+    Calling: frozenset({"intended"}),
+    Closed: frozenset({"intended", "uploaded", "unsure", "stuck", "ended", "fetched", "calling"}),
 }
 
 
@@ -249,6 +262,8 @@ def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa:
             return change(attempt, state="ended", status=event.status, ended=event, ended_at=at, **counts)
         case Fetched(files, download, gone):
             return change(attempt, state="fetched", files=files, downloads=download, gone=gone)
+        case Calling(file):
+            return change(attempt, state="calling", files=(file,), submitted_at=at)
         case Closed():
             return change(attempt, state="closed", closed=event, message=event.message)
 

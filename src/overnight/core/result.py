@@ -23,10 +23,15 @@ Cause = Literal[
     "content_filter",  # withheld by the provider's filter
     "max_tokens",  # cut at the limit
     "gone",  # past the provider's retention
+    "lost",  # a live call was sent, and its answer did not come whole
 ]
 
 # Causes that may pass: the row is asked again, up to a limit.
-PASSING: frozenset[str] = frozenset({"rate_limited", "server_error", "timeout", "expired", "missing", "unreadable"})
+PASSING: frozenset[str] = frozenset(
+    {"rate_limited", "server_error", "timeout", "expired", "missing", "unreadable", "lost"}
+)
+# The question was run and billed, as far as anybody can tell, though no bill came: its ceiling is presumed spent.
+UNBILLED: frozenset[str] = frozenset({"gone", "lost"})
 # The question was never put: asked again when the user goes on, at no cost in tries.
 UNASKED: frozenset[str] = frozenset({"cancelled", "no_credit", "unauthorized"})
 

@@ -14,12 +14,13 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows of one arm that are sent as one batch."""
+    """Rows of one arm that are sent as one batch, or called as one slice."""
 
     id: int
     arm: int
     rows: int
     bytes: int
+    live: bool = False
 
 
 def token_of(run_id: str, stage: str, arm: str, shard: int, attempt: int) -> str:

@@ -33,6 +33,8 @@ async def check_accounts(scene: Scene, *, accept: bool) -> None:
 
 def _at_stake(attempt: Attempt) -> bool:
     """Whether something of it is at the provider, or may be."""
+    if attempt.live:
+        return False
     if attempt.state == "uploaded":
         return bool(attempt.file_id)
     return attempt.state not in ("intended", "fetched", "closed")
@@ -46,9 +48,9 @@ async def _sees_one_of(desk: Desk, open_attempts: list[Attempt]) -> bool:
     for attempt in open_attempts:
         file_id = attempt.file_id
         for batch_id in (attempt.batch_id, *attempt.possible, attempt.fence_newest):
-            if batch_id is not None and await desk.patiently(partial(desk.provider.retrieve, batch_id)) is not None:
+            if batch_id is not None and await desk.patiently(partial(desk.batches.retrieve, batch_id)) is not None:
                 return True
-        if file_id is not None and await desk.patiently(partial(desk.provider.knows_file, file_id)):
+        if file_id is not None and await desk.patiently(partial(desk.batches.knows_file, file_id)):
             return True
     return False
 

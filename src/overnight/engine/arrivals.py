@@ -11,30 +11,17 @@ from pathlib import Path
 
 from overnight.core.attempt import Attempt, Closed, Ended, Fetched
 from overnight.core.errors import Gone, Unavailable
-from overnight.core.result import Cause, Line, Result, failed
+from overnight.core.result import Cause, Line, failed
 from overnight.core.shard import line_of
-from overnight.engine.decisions import Download, backoff, complete, row_fate
+from overnight.engine.decisions import Download, backoff, complete
 from overnight.engine.desk import Desk
+from overnight.engine.landing import Fresh, Landing, Settling
 from overnight.engine.outbox import line_overhead
 from overnight.engine.scene import Scene
-from overnight.ledger.answers import (
-    Fate,
-    Landed,
-    ShardRow,
-    addresses_of,
-    paths,
-    read_offset,
-    rows_of,
-    set_read_offset,
-    take_in,
-    unanswered_lines,
-)
+from overnight.ledger.answers import paths, read_offset, set_read_offset, unanswered_lines
 from overnight.ledger.folder import DurableFile
-from overnight.ledger.money import Charge, book, density_of
 from overnight.ledger.shards import finish_shard, foreign_lines, record
 from overnight.providers._contract import Counts
-
-Settling = tuple[Landed, Fate]
 
 _CHUNK_BYTES = 4 << 20
 _DOWNLOAD_TRIES = 4
@@ -74,18 +61,15 @@ class Arrivals:
         self._scene = scene
         self._desk = desk
         self._attempt = attempt
-        self._rows: list[ShardRow] = []
-        self._density = 0.0
+        self._landing: Landing
         self._foreign: dict[str, int] | None = None
         self._strange: Counter[str] = Counter()
-        self._counted_rows = 0
-        self._counted_tokens = 0
 
     async def bring_in(self) -> Attempt:
         """Download, read, and close; ask the provider a second time about rows that did not come."""
         db, shard = self._scene.db, self._attempt.shard
-        self._rows = await asyncio.to_thread(lambda: rows_of(db.reader(), shard))
-        self._density = await asyncio.to_thread(lambda: density_of(db.reader(), shard))
+        overhead = line_overhead(self._desk.batches, self._scene.arms[self._attempt.arm].model)
+        self._landing = await Landing.of(self._scene, self._attempt, overhead)
         if self._attempt.adopted:
             self._foreign = await asyncio.to_thread(lambda: foreign_lines(db.reader(), shard))
         if self._attempt.state == "ended":
@@ -114,7 +98,7 @@ class Arrivals:
 
     async def _look_again(self) -> None:
         """The batch may have named no file, or another one, too early: see it once more, then download."""
-        provider, batch_id = self._desk.provider, self._attempt.batch_id or ""
+        provider, batch_id = self._desk.batches, self._attempt.batch_id or ""
         batch = await self._desk.patiently(lambda: provider.retrieve(batch_id))
         parts = batch.parts if batch is not None and batch.parts else self._ended.parts
         await self._download(2, parts)
@@ -164,7 +148,7 @@ class Arrivals:
     async def _stream(self, part: Part, ref: str) -> str | None:
         """Why the download is in doubt, or None."""
         try:
-            announced = await self._desk.provider.fetch(ref, part.write)
+            announced = await self._desk.batches.fetch(ref, part.write)
         except Unavailable as error:
             return str(error)
         except BaseException:
@@ -215,57 +199,20 @@ class Arrivals:
             row = self._foreign.get(decoded.custom_id)
         else:
             row = line_of(self._attempt.token, decoded.custom_id)
-        if row is None or row >= len(self._rows):
+        if row is None or row >= len(self._landing.rows):
             self._strange["lines with a foreign custom id"] += 1
             return None
-        cost = self._scene.pricing.row_cost(self._attempt.arm, decoded.result.usage)
-        return Landed(row, decoded.result, number, offset, length, cost), self._fate(decoded.result, row)
-
-    def _fate(self, result: Result, row: int) -> Fate:
-        tries = self._rows[row].tries
-        scene = self._scene
-        return row_fate(result, tries, scene.tries) if scene.can_ask_again else Fate(final=True, tries=tries + 1)
+        return self._landing.row(row, decoded.result, (number, offset, length))
 
     async def _take_in(self, file: int, end: int, landed: list[Settling]) -> None:
         scene, attempt, at = self._scene, self._attempt, self._scene.now()
 
-        def fact(db: sqlite3.Connection) -> tuple[list[Settling], dict[int, int]]:
-            fresh = take_in(db, attempt.id, self._rows, landed, at)
-            self._book(db, fresh)
+        def fact(db: sqlite3.Connection) -> Fresh:
+            fresh = self._landing.settle(db, landed, at)
             set_read_offset(db, attempt.id, file, end)
-            return fresh, addresses_of(db, [self._rows[one.line].ask for one, fate in fresh if fate.final])
+            return fresh
 
-        fresh, addresses = await scene.db.commit("results", fact)
-        self._count(fresh, addresses)
-
-    def _book(self, db: sqlite3.Connection, fresh: Sequence[Settling]) -> None:
-        """Settle what the rows cost and let go of what was set aside for them.
-
-        Rows whose answers are gone were run and billed, as far as anybody can tell: their ceiling is presumed spent.
-        """
-        arm, rows = self._attempt.arm, self._rows
-        overhead = line_overhead(self._desk.provider, self._scene.arms[arm].model)
-        ceiling = self._scene.pricing.ceilings(arm, self._density)
-        charges = (
-            Charge(one.cost, ceiling(rows[one.line].length + overhead) or 0, one.result.cause == "gone")
-            for one, _ in fresh
-        )
-        book(db, self._attempt.shard, arm, charges)
-
-    def _count(self, fresh: Sequence[Settling], addresses: dict[int, int]) -> None:
-        outcomes: Counter[str] = Counter()
-        tokens_in = tokens_out = 0
-        for one, fate in fresh:
-            usage = one.result.usage
-            if usage.input:
-                self._counted_rows += 1
-                self._counted_tokens += usage.input
-            tokens_in += usage.input or 0
-            tokens_out += usage.output or 0
-            if fate.final:
-                outcomes[one.result.outcome] += addresses.get(self._rows[one.line].ask, 1)
-        spent = sum(one.cost or 0 for one, _ in fresh)
-        self._scene.tally.landed(outcomes, tokens_in, tokens_out, spent)
+        self._landing.count(await scene.db.commit("results", fact))
 
     async def _unanswered(self) -> list[int]:
         attempt = self._attempt
@@ -282,24 +229,17 @@ class Arrivals:
         scene, attempt, at = self._scene, self._attempt, self._scene.now()
         cause = "gone" if attempt.gone else _ABSENT.get(self._phase, "missing")
         result = failed(cause, self._ended.message)
-        landed = [(Landed(line=line, result=result), self._fate(result, line)) for line in missing]
+        landed = [self._landing.row(line, result) for line in missing]
 
-        def fact(db: sqlite3.Connection) -> tuple[Attempt, list[Settling], dict[int, int]]:
-            fresh = take_in(db, attempt.id, self._rows, landed, at)
-            self._book(db, fresh)
+        def fact(db: sqlite3.Connection) -> tuple[Attempt, Fresh]:
+            fresh = self._landing.settle(db, landed, at)
             closed = record(db, attempt, Closed("ingested"), at)
             finish_shard(db, attempt.shard, at)
-            return closed, fresh, addresses_of(db, [self._rows[one.line].ask for one, fate in fresh if fate.final])
+            return closed, fresh
 
-        self._attempt, fresh, addresses = await scene.db.commit("closed", fact)
-        self._count(fresh, addresses)
+        self._attempt, fresh = await scene.db.commit("closed", fact)
+        self._landing.count(fresh)
         scene.keep(self._attempt)
-        self._remember_density()
+        self._landing.remember_density()
         if self._phase == "cancelled":
             scene.halt_arm(attempt.arm, f"batch {attempt.batch_id} was cancelled; `run` asks its rows again")
-
-    def _remember_density(self) -> None:
-        """What the provider counted teaches how many tokens the next shard will be."""
-        attempt, model = self._attempt, self._scene.arms[self._attempt.arm].model.name
-        sent = attempt.bytes * self._counted_rows // max(1, attempt.rows)
-        self._scene.memory.remember_density(self._desk.provider, model, sent, self._counted_tokens)

@@ -13,11 +13,13 @@ from overnight.core.money import Purse
 from overnight.core.pack import Room
 from overnight.core.shard import Shard
 from overnight.engine.courier import Courier
-from overnight.engine.decisions import Waiting, group
+from overnight.engine.decisions import Waiting, first_processing, group
 from overnight.engine.desk import Desk
 from overnight.engine.flow import Flow
-from overnight.engine.outbox import line_overhead, sweep, write_input
+from overnight.engine.live import LiveSlice
+from overnight.engine.outbox import input_path, line_overhead, sweep, write_input
 from overnight.engine.patience import NotNow, Stopped
+from overnight.engine.replies import live_retry_delay
 from overnight.engine.scene import Scene
 from overnight.engine.work import StageWork, Work
 from overnight.ledger.answers import waiting_rows
@@ -31,11 +33,20 @@ from overnight.ledger.shards import (
     next_token,
     pack_queue,
     record,
+    requeue_shard,
     waiting_shards,
 )
+from overnight.prices import Processing
 
 # When nothing happens by itself, look again this often whether a shard may go.
 _LOOK_AGAIN = 60.0
+# The same for rows that the budget keeps back while others are called live: those land within seconds.
+_LOOK_AGAIN_LIVE = 5.0
+# Rows in a live slice: enough that its own commits do not matter, few enough that it is soon over.
+_SLICE = 2_000
+_SLICE_BYTES = 64 << 20
+# What stirs the conductor comes in crowds: so many real seconds of it are looked at together.
+_CROWD = 0.05
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,9 +83,10 @@ class Conductor:
         sweep(self._scene.folder, {attempt.token for attempt in carried})
         for attempt in carried:
             self._scene.keep(attempt)
-            if not self._work.cancel or await self._call_off(attempt):
+            if not self._is_called_off(attempt) or await self._call_off(attempt):
                 self._start(attempt)
         try:
+            await self._realign()
             await self._advance(None)
             while True:
                 await self._pack()
@@ -86,18 +98,30 @@ class Conductor:
         if self._failure is not None:
             raise self._failure
 
+    def _is_called_off(self, attempt: Attempt) -> bool:
+        """The whole run, or what waits to be a batch while the user wants calls."""
+        waits = attempt.state in ("intended", "uploaded") and not attempt.live
+        return self._work.cancel or (waits and self._live(attempt.arm))
+
     async def _call_off(self, attempt: Attempt) -> bool:
         """Cancel a batch at the provider, or take back what never got there; True when there is more to collect."""
         scene, at = self._scene, self._scene.now()
         if attempt.state in ("intended", "uploaded"):
             scene.keep(await scene.db.commit("called off", lambda db: abandon(db, attempt, at, "called off")))
+            input_path(scene.folder, attempt.token).unlink(missing_ok=True)
             return False
         if attempt.state == "running" and attempt.batch_id is not None:
-            await scene.desk_of(attempt.arm).patiently(
-                partial(scene.desk_of(attempt.arm).provider.cancel, attempt.batch_id)
-            )
+            desk = scene.desk_of(attempt.arm)
+            await desk.patiently(partial(desk.batches.cancel, attempt.batch_id))
             scene.say(f"shard {attempt.shard}: asked the provider to cancel {attempt.batch_id}")
         return True
+
+    async def _realign(self) -> None:
+        """Shards that were cut for the other way of asking are cut anew: the user has changed the mode."""
+        scene, at = self._scene, self._scene.now()
+        wrong = [shard.id for shard in await self._waiting_shards() if shard.live != self._live(shard.arm)]
+        for number in wrong:
+            await scene.db.commit("cut anew", partial(requeue_shard, shard_number=number, at=at))
 
     async def _advance(self, attempt: int | None) -> None:
         """Ask what follows from answers that have landed."""
@@ -109,7 +133,7 @@ class Conductor:
             self._scene.tally.grew(added)
 
     async def _pass_on(self) -> None:
-        landed, self._landed = self._landed, []
+        landed, self._landed = [*self._landed, *self._scene.take_news()], []
         for attempt in landed:
             await self._advance(attempt)
         if not landed and self._round_is_due():
@@ -144,10 +168,19 @@ class Conductor:
 
     def _wait_of(self, arm: int, rows: Waiting, now: float) -> float:
         if arm in self._held_arms and self._tasks:
-            return _LOOK_AGAIN  # what is under way may cost less than was set aside for it
+            # What is under way may cost less than was set aside for it.
+            return _LOOK_AGAIN_LIVE if self._live(arm) else _LOOK_AGAIN
+        if self._live(arm):
+            return max(0.0, live_retry_delay(rows.tries) - (now - self._queued_since[arm]))
         usual = max((attempt.rows for attempt in self._tasks.values()), default=0)
         gather = self._stage_work(arm).gather
         return group(rows, len(self._tasks), usual, now - self._queued_since[arm], gather)
+
+    def _processing(self, arm: int) -> Processing:
+        return first_processing(self._work.mode, self._scene.desk_of(arm).provider)
+
+    def _live(self, arm: int) -> bool:
+        return self._processing(arm) == "live"
 
     def _stage_work(self, arm: int) -> StageWork:
         return self._work.stages.get(self._scene.arms[arm].stage, StageWork())
@@ -165,7 +198,10 @@ class Conductor:
         packing = {}
         for number, arm in self._scene.arms.items():
             desk = self._scene.desk_of(number)
-            limits = desk.provider.limits(arm.model)
+            if self._live(number):
+                packing[number] = self._slices(number)
+                continue
+            limits = desk.batches.limits(arm.model)
             bytes_cap, tokens_cap = (get_fact(db, f"cap_{unit}:{number}") for unit in ("bytes", "tokens"))
             stage = self._stage_work(number)
             room = Room(
@@ -177,12 +213,23 @@ class Conductor:
             packing[number] = ArmPacking(
                 stage=arm.stage,
                 room=room,
-                overhead=line_overhead(desk.provider, arm.model),
+                overhead=line_overhead(desk.batches, arm.model),
                 tokens_per_byte=density,
                 segments=stage.segments,
-                ceiling=self._scene.pricing.ceilings(number, density),
+                ceiling=self._scene.pricing.ceilings(number, "batch", density),
             )
         return packing
+
+    def _slices(self, arm: int) -> ArmPacking:
+        density = self._scene.desk_of(arm).tokens_per_byte(self._scene.arms[arm].model.name)
+        return ArmPacking(
+            stage=self._scene.arms[arm].stage,
+            room=Room(requests=_SLICE, bytes=_SLICE_BYTES),
+            overhead=0,
+            tokens_per_byte=density,
+            live=True,
+            ceiling=self._scene.pricing.ceilings(arm, "live", density),
+        )
 
     async def _dispatch(self) -> None:
         """Send every waiting shard that may go now, oldest first."""
@@ -192,9 +239,11 @@ class Conductor:
             desk = self._scene.desk_of(shard.arm)
             due = self._scene.not_before.get(shard.id, 0.0) <= self._scene.now()
             if due and self._open(shard.arm) and self._admitted(desk, shard):
-                self._start(await self._intend(desk, shard))
+                self._start(await (self._intend_live if shard.live else self._intend)(desk, shard))
 
     def _admitted(self, desk: Desk, shard: Shard) -> bool:
+        if shard.live:
+            return not self._work.until_sent and self._scene.lane_of(shard.arm).hungry
         model = self._scene.arms[shard.arm].model
         carried = ((other, self._scene.arms[other.arm].model.name) for other in self._scene.carried.values())
         own = ((other, name) for other, name in carried if self._scene.desk_of(other.arm) is desk)
@@ -207,7 +256,7 @@ class Conductor:
         """The input file whole on disk, then the intent on record: only then may anything be sent."""
         scene, model = self._scene, self._scene.arms[shard.arm].model
         n, token = await asyncio.to_thread(lambda: next_token(scene.db.reader(), scene.run_id, shard.id))
-        file = await asyncio.to_thread(write_input, scene.folder, scene.db, shard.id, token, desk.provider, model)
+        file = await asyncio.to_thread(write_input, scene.folder, scene.db, shard.id, token, desk.batches, model)
         estimate, at = self._estimate(desk, shard), scene.now()
 
         def fact(db: sqlite3.Connection) -> Attempt:
@@ -215,6 +264,20 @@ class Conductor:
             return record(db, attempts(db, token)[0], Intended(shard.rows, file.sha256), at)
 
         attempt = await scene.db.commit("intended", fact)
+        scene.keep(attempt)
+        return attempt
+
+    async def _intend_live(self, desk: Desk, shard: Shard) -> Attempt:
+        """The bodies are on disk already; the intent goes on record before any of them is called."""
+        scene, at = self._scene, self._scene.now()
+        n, token = await asyncio.to_thread(lambda: next_token(scene.db.reader(), scene.run_id, shard.id))
+
+        def fact(db: sqlite3.Connection) -> Attempt:
+            intend(db, shard.id, n, token, desk.account, self._estimate(desk, shard), "", at)
+            return record(db, attempts(db, token)[0], Intended(shard.rows, ""), at)
+
+        attempt = await scene.db.commit("intended", fact)
+        scene.lane_of(shard.arm).ahead += shard.rows
         scene.keep(attempt)
         return attempt
 
@@ -226,8 +289,12 @@ class Conductor:
 
     def _start(self, attempt: Attempt) -> None:
         if self._scene.desk_of(attempt.arm).halted is None and attempt.state != "stuck":
-            courier = Courier(self._scene, attempt, until_sent=self._work.until_sent)
-            self._tasks[asyncio.create_task(courier.carry())] = attempt
+            carrier = (
+                LiveSlice(self._scene, attempt)
+                if attempt.live
+                else Courier(self._scene, attempt, until_sent=self._work.until_sent)
+            )
+            self._tasks[asyncio.create_task(carrier.carry())] = attempt
 
     async def _wait(self) -> bool:
         """Wait for something to happen; False when nothing more can."""
@@ -244,16 +311,23 @@ class Conductor:
         return await self._wait_for_room()
 
     async def _first_landing(self) -> None:
-        """Any attempt's end, or a while: time may open what a limit had closed."""
+        """Any attempt's end, live answers, or a while: time may open what a limit had closed."""
         horizon = self._scene.now() + _LOOK_AGAIN
         wakes = [self._pack_at] if self._pack_at > self._scene.now() else []
         wakes += [at for at in self._scene.not_before.values() if at > self._scene.now()]
         round_ends = self._flow.next_deadline(self._scene.db.reader()) if self._flow.needed else None
         wakes += [self._deadline, round_ends or self._deadline]
         timer = asyncio.create_task(self._sleep_until(min([horizon, *wakes])))
-        done, _ = await asyncio.wait({*self._tasks, timer}, return_when=asyncio.FIRST_COMPLETED)
+        stirred = asyncio.create_task(self._stirred())
+        done, _ = await asyncio.wait({*self._tasks, timer, stirred}, return_when=asyncio.FIRST_COMPLETED)
         timer.cancel()
+        stirred.cancel()
         self._settle(task for task in list(self._tasks) if task in done)
+
+    async def _stirred(self) -> None:
+        await self._scene.stirred.wait()
+        await asyncio.sleep(_CROWD)
+        self._scene.stirred.clear()
 
     async def _sleep_until(self, at: float) -> None:
         await self._scene.patience.clock.sleep(at - self._scene.now())
@@ -278,6 +352,7 @@ class Conductor:
         if desk.halted is None:
             self._scene.say(f"{error}; nothing more is sent there")
         desk.halt(error)
+        self._scene.wake_lanes()
         self._failure = self._failure or error
 
     async def _wait_for_room(self) -> bool:

@@ -100,7 +100,7 @@ class Courier:
         intent = self._intent()
         async with self._desk.uploading:
             try:
-                file_id = await self._desk.patiently(lambda: self._desk.provider.upload(intent))
+                file_id = await self._desk.patiently(lambda: self._desk.batches.upload(intent))
             except Rejected as refused:
                 kind = cast("RefusalKind", refused.kind)
                 await self._refused_for_good(Refusal(kind=kind, message=str(refused)))
@@ -112,7 +112,7 @@ class Courier:
         scene, attempt = self._scene, self._attempt
         if not input_path(scene.folder, attempt.token).exists():
             model = scene.arms[attempt.arm].model
-            provider = self._desk.provider
+            provider = self._desk.batches
             await asyncio.to_thread(write_input, scene.folder, scene.db, attempt.shard, attempt.token, provider, model)
 
     async def _create(self) -> None:
@@ -120,16 +120,16 @@ class Courier:
         await self._ensure_input()  # some providers get it with the create itself
         async with self._desk.creating:
             await self._none_in_doubt()
-            fence = await self._desk.patiently(self._desk.provider.newest)
+            fence = await self._desk.patiently(self._desk.batches.newest)
             await self._record(Creating(fence.newest, fence.date))
             self._desk.created()
             file_id = self._attempt.file_id or ""
-            answer = await self._desk.provider.create(self._intent(), file_id)
+            answer = await self._desk.batches.create(self._intent(), file_id)
             await self._conclude(answer)
 
     async def _none_in_doubt(self) -> None:
         """Without tags, lost creates could be taken for one another: one at a time may be in doubt."""
-        while not self._desk.provider.tags:
+        while not self._desk.batches.tags:
             doubt = self._scene.in_doubt(self._desk, besides=self._attempt)
             if doubt is None:
                 return
@@ -156,7 +156,7 @@ class Courier:
 
     async def _give_up_if_unreachable(self, problem: str | None) -> None:
         """A create that cannot even be sent is as harmless as any call: the patient listing finds out."""
-        await self._desk.patiently(self._desk.provider.newest)
+        await self._desk.patiently(self._desk.batches.newest)
         self._scene.say(f"shard {self._attempt.shard}: {problem or 'not sent'}; sending it again")
 
     async def _refused(self, refusal: Refusal) -> None:
@@ -195,7 +195,7 @@ class Courier:
             case "withdraw":
                 file_id = self._attempt.file_id
                 if file_id is not None:
-                    await self._desk.patiently(lambda: self._desk.provider.remove_file(file_id))
+                    await self._desk.patiently(lambda: self._desk.batches.remove_file(file_id))
                 await self._record(Withdrawn())
             case "absent":
                 await self._record(Closed("absent", "no batch was made"))
@@ -204,7 +204,7 @@ class Courier:
 
     async def _look(self) -> None:
         fence = Fence(self._attempt.fence_newest, self._attempt.fence_date)
-        provider, intent = self._desk.provider, self._intent()
+        provider, intent = self._desk.batches, self._intent()
         seen = await self._desk.patiently(lambda: provider.recent(fence, _LISTING_PAGES))
         told = [(b.id, provider.ours(b, intent, self._attempt.file_id)) for b in seen.batches]
         found = tuple(dict.fromkeys(batch_id for batch_id, ours in told if ours == "yes"))

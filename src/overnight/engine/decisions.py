@@ -8,7 +8,17 @@ import msgspec
 from overnight.core.attempt import Attempt
 from overnight.core.result import PASSING, UNASKED, Result
 from overnight.ledger.answers import Fate
-from overnight.providers._contract import Batch, Counts, CreateAnswer, Fence, Limits, Refusal
+from overnight.prices import Processing
+from overnight.providers._contract import (
+    Batch,
+    Counts,
+    CreateAnswer,
+    Fence,
+    Limits,
+    Provider,
+    Refusal,
+    takes_batches,
+)
 
 # When to look for a batch that may or may not have been made: at once, and until any create has surely arrived.
 LOOKS = (0.0, 30.0, 120.0, 600.0)
@@ -21,6 +31,8 @@ GATHER = 600.0
 BACKOFF_FIRST = 5.0
 BACKOFF_LONGEST = 600.0
 
+# How the user wants rows to travel.
+Mode = Literal["batch", "live", "auto"]
 CreateOutcome = Literal["accepted", "refused", "unsent", "unknown"]
 Verdict = Literal["adopt", "wait", "look", "examine", "withdraw", "absent", "stuck"]
 # A create refused for these reasons may be sent again as it is.
@@ -41,6 +53,13 @@ def create_outcome(answer: CreateAnswer) -> CreateOutcome:
     if (definite or answer.status == 529) and answer.refusal is not None:
         return "refused"
     return "unknown"
+
+
+def first_processing(mode: Mode, provider: Provider) -> Processing:
+    """How rows are asked before any deadline: `auto` uses batches wherever there are any."""
+    if mode == "auto":
+        return "batch" if takes_batches(provider) else "live"
+    return mode
 
 
 def backoff(times: int, advised: float | None = None) -> float:

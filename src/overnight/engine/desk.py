@@ -9,8 +9,17 @@ from overnight.core.ask import Model
 from overnight.core.attempt import Attempt
 from overnight.core.errors import OutOfCredit, ProviderError, Throttled, Unauthorized, Unavailable
 from overnight.engine.decisions import Learned, Load, backoff, may_go, poll_how
+from overnight.engine.pace import Cooldown
 from overnight.engine.patience import NotNow, Patience, Stopped
-from overnight.providers._contract import Batch, BatchProvider, Fence
+from overnight.providers._contract import (
+    Batch,
+    BatchProvider,
+    Fence,
+    LiveProvider,
+    Provider,
+    batches_of,
+    calls_of,
+)
 
 T = TypeVar("T")
 
@@ -98,7 +107,7 @@ class Desk:
 
     def __init__(
         self,
-        provider: BatchProvider,
+        provider: Provider,
         account: int,
         patience: Patience,
         poller: Poller,
@@ -116,8 +125,18 @@ class Desk:
         self.uploading = asyncio.Semaphore(3)
         # One create at a time keeps the fence of each one honest.
         self.creating = asyncio.Lock()
+        # A live call that is turned away holds up all others of the account.
+        self.cooldown = Cooldown()
         self._patience = patience
         self._creates: deque[float] = deque()
+
+    @property
+    def batches(self) -> BatchProvider:
+        return batches_of(self.provider)
+
+    @property
+    def calls(self) -> LiveProvider:
+        return calls_of(self.provider)
 
     def halt(self, reason: ProviderError) -> None:
         """Nothing more is sent with this account until somebody has mended it; what waits for it is told."""
@@ -139,7 +158,7 @@ class Desk:
             tokens=sum(attempt.estimate for attempt, name in holding if name == model.name),
         )
         learned = self.learned.get(model.name, Learned())
-        return may_go(estimate, self.provider.limits(model), load, learned)
+        return may_go(estimate, self.batches.limits(model), load, learned)
 
     async def patiently(self, call: Callable[[], Awaitable[T]], tries: int = 6) -> T:
         """Repeat a harmless call while the provider is only in passing trouble."""

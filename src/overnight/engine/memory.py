@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from overnight.engine.decisions import Learned
-from overnight.providers._contract import BatchProvider
+from overnight.providers._contract import Provider
 
 # Before anything was measured: a little over what English text makes, so that room is not overestimated.
 DEFAULT_TOKENS_PER_BYTE = 0.28
@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS density(
 """
 
 
-def place_of(provider: BatchProvider) -> str:
+def place_of(provider: Provider) -> str:
     endpoint = provider.endpoint
     where = endpoint.identity or endpoint.base_url
     return "|".join((provider.name, where, endpoint.organization or "", endpoint.project or ""))
@@ -36,18 +36,18 @@ class Memory:
         self._path = path
         self._opened: sqlite3.Connection | None = None
 
-    def limits(self, provider: BatchProvider) -> dict[str, Learned]:
+    def limits(self, provider: Provider) -> dict[str, Learned]:
         rows = self._recall("SELECT model, tokens FROM queue_limit WHERE place=?", place_of(provider))
         return {str(model): Learned(token_limit=int(tokens)) for model, tokens in rows}
 
-    def remember_limit(self, provider: BatchProvider, model: str, tokens: int) -> None:
+    def remember_limit(self, provider: Provider, model: str, tokens: int) -> None:
         self._db().execute("INSERT OR REPLACE INTO queue_limit VALUES(?,?,?)", (place_of(provider), model, tokens))
 
-    def tokens_per_byte(self, provider: BatchProvider, model: str) -> float:
+    def tokens_per_byte(self, provider: Provider, model: str) -> float:
         rows = self._recall("SELECT bytes, tokens FROM density WHERE place=? AND model=?", place_of(provider), model)
         return next((tokens / sent for sent, tokens in rows if sent >= _ENOUGH_BYTES), DEFAULT_TOKENS_PER_BYTE)
 
-    def remember_density(self, provider: BatchProvider, model: str, sent: int, tokens: int) -> None:
+    def remember_density(self, provider: Provider, model: str, sent: int, tokens: int) -> None:
         """So many request bytes were counted as so many input tokens."""
         if sent and tokens:
             self._db().execute(

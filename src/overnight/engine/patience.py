@@ -1,6 +1,7 @@
 """Waiting: as long as needed, not at all (`--once`), and never past the user's Ctrl-C."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 from overnight.core.clock import Clock
@@ -19,6 +20,11 @@ class Patience:
         self.clock = clock
         self.once = once
         self._stop = asyncio.Event()
+        self._told: list[Callable[[], None]] = []
+
+    def when_stopped(self, tell: Callable[[], None]) -> None:
+        """For those who wait for something else and must not begin anything more."""
+        self._told.append(tell)
 
     @property
     def stopped(self) -> bool:
@@ -26,6 +32,8 @@ class Patience:
 
     def stop(self) -> None:
         self._stop.set()
+        for tell in self._told:
+            tell()
 
     async def until(self, at: float) -> None:
         """Come back at `at`; NotNow when this pass does not wait, Stopped when the user has had enough."""

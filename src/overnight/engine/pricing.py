@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from overnight.core.ask import Arm
 from overnight.core.result import Usage
-from overnight.prices import Price, ceiling, cost
+from overnight.prices import Price, Processing, ceiling, cost
 
 # Input is measured in bytes and turned into tokens by what the provider counted before; single rows vary.
 INPUT_MARGIN = 1.25
@@ -13,16 +13,21 @@ INPUT_FLOOR = 16
 
 
 class Pricing:
-    """Prices by arm; an arm without one has unknown costs, never zero ones."""
+    """Prices by arm and processing; an arm without one has unknown costs, never zero ones."""
 
-    def __init__(self, arms: Mapping[int, Arm], prices: Mapping[int, Price], output_tokens: int | None = None) -> None:
+    def __init__(
+        self,
+        arms: Mapping[int, Arm],
+        prices: Mapping[tuple[int, Processing], Price],
+        output_tokens: int | None = None,
+    ) -> None:
         self._arms = arms
         self._prices = prices
         self._output_tokens = output_tokens
 
-    def ceilings(self, arm: int, density: float) -> Callable[[int], int | None]:
+    def ceilings(self, arm: int, processing: Processing, density: float) -> Callable[[int], int | None]:
         """The most that a request of so many bytes can cost; None when nobody can say."""
-        price = self._prices.get(arm)
+        price = self._prices.get((arm, processing))
         longest = self._arms[arm].model.options.max_tokens or self._output_tokens
         if price is None or longest is None:
             return lambda _: None
@@ -32,6 +37,6 @@ class Pricing:
 
         return most
 
-    def row_cost(self, arm: int, usage: Usage) -> int | None:
-        price = self._prices.get(arm)
+    def row_cost(self, arm: int, processing: Processing, usage: Usage) -> int | None:
+        price = self._prices.get((arm, processing))
         return None if price is None else cost(price, usage)

@@ -68,6 +68,6 @@ async def carries(desk: Desk, batch: Batch, token: str) -> bool | None:
 async def _opening(desk: Desk, ref: str, token: str) -> Opening:
     opening = Opening(token, desk.provider.decode)
     with suppress(_Told):
-        await desk.provider.fetch(ref, opening.write)
+        await desk.batches.fetch(ref, opening.write)
         opening.end()
     return opening

@@ -1,5 +1,6 @@
 """What every part of the engine works with: the run, its ledger, its arms, its accounts."""
 
+import asyncio
 from collections.abc import Callable
 
 import msgspec
@@ -8,7 +9,9 @@ from overnight.core.ask import Arm
 from overnight.core.attempt import Attempt, AttemptEvent
 from overnight.engine.decisions import TRIES
 from overnight.engine.desk import Desk
+from overnight.engine.lane import Lane
 from overnight.engine.memory import Memory
+from overnight.engine.pace import Pacing
 from overnight.engine.patience import Patience
 from overnight.engine.pricing import Pricing
 from overnight.engine.progress import Tally
@@ -33,6 +36,7 @@ class Scene:
         memory: Memory,
         pricing: Pricing,
         say: Callable[[str], None],
+        pacing: Pacing = Pacing(),  # noqa: B008 - frozen
         description: str | None = None,
     ) -> None:
         self.folder = folder
@@ -46,6 +50,11 @@ class Scene:
         self.pricing = pricing
         self.say = say
         self.description = description
+        self._pacing = pacing
+        self._lanes: dict[tuple[int, str], Lane] = {}
+        self._came_in: dict[int, None] = {}
+        # Set when the conductor should look: a lane runs low, or answers came that others may follow from.
+        self.stirred = asyncio.Event()
         # The newest view of every attempt that is not closed.
         self.carried: dict[int, Attempt] = {}
         # Arms that are not sent any more in this process, and why.
@@ -66,6 +75,28 @@ class Scene:
         """Another create of this account that may or may not have made a batch."""
         others = (other for other in self.carried.values() if other.id != besides.id and other.in_doubt)
         return next((other for other in others if self.desk_of(other.arm) is desk), None)
+
+    def lane_of(self, arm: int) -> Lane:
+        """Live calls of an arm go by its account and model: limits are by these."""
+        desk = self.desks[arm]
+        place = (id(desk), self.arms[arm].model.name)
+        if place not in self._lanes:
+            self._lanes[place] = Lane(desk, self.patience, self._pacing, self.stirred.set)
+        return self._lanes[place]
+
+    def wake_lanes(self) -> None:
+        for lane in self._lanes.values():
+            lane.wake()
+
+    def came_in(self, attempt: int) -> None:
+        """Answers of a live slice that goes on."""
+        self._came_in[attempt] = None
+        self.stirred.set()
+
+    def take_news(self) -> list[int]:
+        """Live slices that had answers since the last time."""
+        news, self._came_in = list(self._came_in), {}
+        return news
 
     async def record(self, attempt: Attempt, event: AttemptEvent) -> Attempt:
         """One fact, durable before anything follows from it."""

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import cast
 
 import msgspec
 
@@ -27,15 +28,15 @@ from overnight.ledger.database import Database
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import Account, account_id, arms, begin_run, fingerprint, stages
 from overnight.ledger.money import balances, prices
-from overnight.prices import Price
-from overnight.providers._contract import BatchProvider
+from overnight.prices import Price, Processing
+from overnight.providers._contract import BatchProvider, Provider
 from overnight.tasks import open_task
 from overnight.tasks._contract import Rounds, Task
 
 # Progress is told at most this often, in real seconds.
 _TELL_EVERY = 0.2
 
-Connect = Callable[[Model], BatchProvider]
+Connect = Callable[[Model], Provider]
 
 
 class Worked(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +80,7 @@ class Session:
         self._loop = asyncio.get_running_loop()
         self._patience = patience = Patience(self.clock, once=work.once)
         known = await asyncio.to_thread(lambda: arms(self.db.reader()))
-        providers: dict[tuple[str, str | None, str | None], BatchProvider] = {}
+        providers: dict[tuple[str, str | None, str | None], Provider] = {}
         scene = await self._scene(work, connect, known, providers, say)
         scene.can_ask_again, scene.tries = work.can_ask_again, work.tries
         started = self.clock.now()
@@ -106,7 +107,7 @@ class Session:
         work: Work,
         connect: Connect,
         known: dict[int, Arm],
-        providers: dict[tuple[str, str | None, str | None], BatchProvider],
+        providers: dict[tuple[str, str | None, str | None], Provider],
         say: Callable[[str], None],
     ) -> Scene:
         assert self._patience is not None
@@ -122,8 +123,11 @@ class Session:
         counts, tokens, spent = await asyncio.to_thread(lambda: _counted(self.db))
         tally.begin(counts, tokens, spent)
         kept = await asyncio.to_thread(lambda: prices(self.db.reader()))
-        priced = {number: msgspec.json.decode(text, type=Price) for number, text in kept.items()}
-        tally.priced = how_priced(len(known), len(priced))
+        priced = {
+            (number, cast("Processing", processing)): msgspec.json.decode(text, type=Price)
+            for (number, processing), text in kept.items()
+        }
+        tally.priced = how_priced(len(known), len({number for number, _ in priced}))
         pricing = Pricing(known, priced, work.budget.output_tokens if work.budget else None)
         return Scene(
             folder=self.folder,
@@ -136,6 +140,7 @@ class Session:
             memory=self.memory,
             pricing=pricing,
             say=say,
+            pacing=work.pacing,
             description=work.description,
         )
 
@@ -174,7 +179,7 @@ class Session:
 
         return Flow(self.folder, flow_stages, scene.arms, decoders, encode)
 
-    async def _desk(self, provider: BatchProvider, work: Work, patience: Patience) -> Desk:
+    async def _desk(self, provider: Provider, work: Work, patience: Patience) -> Desk:
         endpoint = provider.endpoint
         account = Account(
             provider=provider.name,
@@ -188,7 +193,8 @@ class Session:
             provider,
             number,
             patience,
-            Poller(provider, patience, work.poll_interval, work.per_job_delay),
+            # Where there are no batches, nobody asks for one.
+            Poller(cast("BatchProvider", provider), patience, work.poll_interval, work.per_job_delay),
             learned=self.memory.limits(provider),
             tokens_per_byte=lambda model: self.memory.tokens_per_byte(provider, model),
         )

@@ -3,7 +3,8 @@
 import msgspec
 
 from overnight.core.money import Budget
-from overnight.engine.decisions import GATHER, TRIES
+from overnight.engine.decisions import GATHER, TRIES, Mode
+from overnight.engine.pace import Pacing
 
 
 class StageWork(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,6 +17,8 @@ class StageWork(msgspec.Struct, frozen=True, kw_only=True):
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
     stages: dict[str, StageWork] = {}
+    mode: Mode = "batch"
+    pacing: Pacing = Pacing()
     budget: Budget | None = None
     poll_interval: float = 60.0
     per_job_delay: float = 2.0

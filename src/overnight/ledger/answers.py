@@ -268,6 +268,7 @@ class RawResult(msgspec.Struct, frozen=True, kw_only=True):
     file: int
     offset: int
     length: int
+    live: bool
 
 
 class Correction(NamedTuple):
@@ -282,11 +283,12 @@ class Correction(NamedTuple):
 def raw_results(db: sqlite3.Connection) -> Iterator[RawResult]:
     rows = db.execute(
         "SELECT result.attempt, result.line, ask.arm, outcome, cause, cost, result.file, result.offset, "
-        "result.length FROM result JOIN ask ON ask.id=result.ask WHERE result.file IS NOT NULL "
-        "ORDER BY result.attempt, result.line"
+        "result.length, shard.live FROM result JOIN ask ON ask.id=result.ask "
+        "JOIN attempt ON attempt.id=result.attempt JOIN shard ON shard.id=attempt.shard "
+        "WHERE result.file IS NOT NULL ORDER BY result.attempt, result.line"
     )
-    for row in rows:
-        yield RawResult(**dict(zip(RawResult.__struct_fields__, row, strict=True)))
+    for *row, live in rows:
+        yield RawResult(**dict(zip(RawResult.__struct_fields__, row, strict=False)), live=bool(live))
 
 
 def correct_results(db: sqlite3.Connection, corrections: Sequence[Correction]) -> None:

@@ -155,7 +155,7 @@ class DurableFile:
         try:
             self._handle.write(piece)
         except OSError as error:
-            raise _disk_trouble(self.path, error) from error
+            raise disk_trouble(self.path, error) from error
         self._hash.update(piece)
 
     @property
@@ -173,7 +173,7 @@ class DurableFile:
             self._part.replace(self.path)
             sync_directory(self.path.parent)
         except OSError as error:
-            raise _disk_trouble(self.path, error) from error
+            raise disk_trouble(self.path, error) from error
         checkpoint(f"kept {self.path.parent.name}")
 
     def drop(self) -> None:
@@ -191,5 +191,5 @@ class DurableFile:
             self.drop()
 
 
-def _disk_trouble(path: Path, error: OSError) -> LedgerError:
+def disk_trouble(path: Path, error: OSError) -> LedgerError:
     return LedgerError(f"{path}: cannot write: {error.strerror}; free some room, then `overnight resume` goes on")

@@ -80,17 +80,31 @@ def balances(db: sqlite3.Connection) -> dict[str, Balance]:
     return found
 
 
-def keep_price(db: sqlite3.Connection, arm: int, price: str) -> None:
-    """The price an arm's rows are settled with, as it was when they were first planned."""
-    db.execute("INSERT OR IGNORE INTO price VALUES(?,?)", (arm, price))
+def keep_price(db: sqlite3.Connection, arm: int, processing: str, price: str) -> None:
+    """The price an arm's rows are settled with, in a batch or live, as it was when they were first planned."""
+    db.execute("INSERT OR IGNORE INTO price VALUES(?,?,?)", (arm, processing, price))
 
 
-def replace_price(db: sqlite3.Connection, arm: int, price: str) -> None:
-    db.execute("INSERT OR REPLACE INTO price VALUES(?,?)", (arm, price))
+def replace_price(db: sqlite3.Connection, arm: int, processing: str, price: str) -> None:
+    db.execute("INSERT OR REPLACE INTO price VALUES(?,?,?)", (arm, processing, price))
 
 
-def prices(db: sqlite3.Connection) -> dict[int, str]:
-    return {int(arm): str(price) for arm, price in db.execute("SELECT arm, price FROM price")}
+def prices(db: sqlite3.Connection) -> dict[tuple[int, str], str]:
+    """By arm and processing."""
+    rows = db.execute("SELECT arm, processing, price FROM price ORDER BY arm, processing")
+    return {(int(arm), str(processing)): str(price) for arm, processing, price in rows}
+
+
+def processings(db: sqlite3.Connection) -> dict[int, list[str]]:
+    """By arm: how its shards were, or are to be, asked."""
+    found: dict[int, list[str]] = {}
+    for arm, live in db.execute("SELECT DISTINCT arm, live FROM shard ORDER BY arm, live"):
+        found.setdefault(int(arm), []).append(processing_of(live=bool(live)))
+    return found
+
+
+def processing_of(*, live: bool) -> str:
+    return "live" if live else "batch"
 
 
 def set_spent(db: sqlite3.Connection) -> None:

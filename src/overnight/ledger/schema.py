@@ -1,8 +1,8 @@
 """The ledger's tables and how older ledgers are brought up to date.
 
 Facts are inserted, not changed; a few small tables are the exception because they are work in hand, not
-history: `queue` (questions waiting for a shard), `ingest` (how far a raw file has been read), and the
-running sums of money in `reservation` and `spent`.
+history: `queue` (questions waiting for a shard), `ingest` (how far a raw file has been read), `announced` (how
+many lines of a live slice may have been asked), and the running sums of money in `reservation` and `spent`.
 """
 
 import sqlite3
@@ -88,8 +88,25 @@ def _compare_items_themselves(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE item DROP COLUMN digest")
 
 
+def _add_live(db: sqlite3.Connection) -> None:
+    """Shards whose rows are live calls, how far their calls were announced, and prices by processing."""
+    db.execute("ALTER TABLE shard ADD COLUMN live INTEGER NOT NULL DEFAULT 0")
+    db.execute("CREATE TABLE announced(attempt INTEGER PRIMARY KEY, lines INTEGER NOT NULL)")
+    db.execute("ALTER TABLE price RENAME TO batch_price")
+    db.execute(
+        "CREATE TABLE price(arm INTEGER NOT NULL, processing TEXT NOT NULL, price TEXT NOT NULL, "
+        "PRIMARY KEY(arm, processing)) WITHOUT ROWID"
+    )
+    db.execute("INSERT INTO price SELECT arm, 'batch', price FROM batch_price")
+    db.execute("DROP TABLE batch_price")
+
+
 # One function for each version, in order. A released one is never edited.
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create, _compare_items_themselves)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    _create,
+    _compare_items_themselves,
+    _add_live,
+)
 
 
 def version(db: sqlite3.Connection, where: str) -> int:

@@ -33,6 +33,8 @@ class ArmPacking(msgspec.Struct, frozen=True, kw_only=True):
     overhead: int
     tokens_per_byte: float = 0.0
     segments: int | None = None
+    # Its rows are live calls.
+    live: bool = False
     # The most that a line of so many bytes can cost, in nano-dollars; None when nobody can say.
     ceiling: Callable[[int], int | None] = lambda _: None
 
@@ -100,9 +102,9 @@ class _OpenShard:
     def close(self) -> int:
         if not self._rows:
             return 0
-        row = (self._arm, len(self._rows), self._bytes, self._at)
+        row = (self._arm, len(self._rows), self._bytes, self._at, int(self._packing.live))
         number = self._db.execute(
-            "INSERT INTO shard(arm, rows, bytes, made_at) VALUES(?,?,?,?) RETURNING id", row
+            "INSERT INTO shard(arm, rows, bytes, made_at, live) VALUES(?,?,?,?,?) RETURNING id", row
         ).fetchone()[0]
         self._db.executemany(
             "INSERT INTO shard_row VALUES(?,?,?,?)",
@@ -115,16 +117,16 @@ class _OpenShard:
 
 
 def shard(db: sqlite3.Connection, number: int) -> Shard:
-    row = db.execute("SELECT id, arm, rows, bytes FROM shard WHERE id=?", (number,)).fetchone()
-    return Shard(id=row[0], arm=row[1], rows=row[2], bytes=row[3])
+    row = db.execute("SELECT id, arm, rows, bytes, live FROM shard WHERE id=?", (number,)).fetchone()
+    return Shard(id=row[0], arm=row[1], rows=row[2], bytes=row[3], live=bool(row[4]))
 
 
 def waiting_shards(db: sqlite3.Connection, carried: Container[int]) -> list[Shard]:
     """Shards whose rows are still theirs and that no open attempt carries, oldest first."""
     rows = db.execute(
-        "SELECT id, arm, rows, bytes FROM shard WHERE id NOT IN (SELECT shard FROM shard_done) ORDER BY id"
+        "SELECT id, arm, rows, bytes, live FROM shard WHERE id NOT IN (SELECT shard FROM shard_done) ORDER BY id"
     )
-    return [Shard(id=i, arm=a, rows=r, bytes=b) for i, a, r, b in rows if i not in carried]
+    return [Shard(id=i, arm=a, rows=r, bytes=b, live=bool(v)) for i, a, r, b, v in rows if i not in carried]
 
 
 def bodies(db: sqlite3.Connection, shard_number: int) -> Iterator[Body]:
@@ -232,7 +234,7 @@ def attempts(db: sqlite3.Connection, token: str | None = None) -> list[Attempt]:
     where, values = ("WHERE attempt.token=?", (token,)) if token else ("", ())
     rows = db.execute(
         "SELECT attempt.id, attempt.shard, n, shard.arm, token, account, shard.rows, shard.bytes, estimate, sha256, "
-        f"intended_at, adopted FROM attempt JOIN shard ON shard.id=attempt.shard {where} ORDER BY attempt.id",
+        f"intended_at, adopted, live FROM attempt JOIN shard ON shard.id=attempt.shard {where} ORDER BY attempt.id",
         values,
     )
     fields = (
@@ -248,7 +250,10 @@ def attempts(db: sqlite3.Connection, token: str | None = None) -> list[Attempt]:
         "sha256",
         "intended_at",
     )
-    found = {row[0]: Attempt(**dict(zip(fields, row[:-1], strict=True)), adopted=bool(row[-1])) for row in rows}
+    found = {
+        row[0]: Attempt(**dict(zip(fields, row[:-2], strict=True)), adopted=bool(row[-2]), live=bool(row[-1]))
+        for row in rows
+    }
     for number, event, at in _events(db, list(found) if token else None):
         found[number] = apply(found[number], event, at)
     return list(found.values())

@@ -19,6 +19,7 @@ from overnight.ledger.raw import RawFiles
 from overnight.ledger.shards import bodies
 from overnight.pairwise._rows import RESULTS
 from overnight.pairwise.registry import Job, Segment, replace_file
+from overnight.providers import batches_of
 
 COMBINED = "combined_results.csv"
 FAILED_ATTEMPTS = "failed_attempts.csv"
@@ -35,7 +36,7 @@ def export_inputs(run: RunFolder, segments: Sequence[Segment]) -> None:
         with RawFiles(run, names) as files:
             for job, attempt in ((segment.job, segment.attempt) for segment in missing):
                 model = known[attempt.arm].model
-                provider = reader_of(model)
+                provider = batches_of(reader_of(model))
                 lines = (
                     provider.line(
                         model, custom_id(attempt.token, body.line), files.read(body.file, body.offset, body.length)

@@ -6,11 +6,12 @@ other end is real. Verbs that fail raise a ProviderError; a failed row is a Resu
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeGuard
 
 import msgspec
 
 from overnight.core.ask import Ask, Buckets, Model
+from overnight.core.errors import StudyError
 from overnight.core.result import Line
 
 Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
@@ -163,17 +164,13 @@ class ReadyLine(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-class BatchProvider(Protocol):
-    """Everything a vendor's file implements for batches."""
+class Provider(Protocol):
+    """What every vendor's file implements, whichever way its questions travel."""
 
     name: str
     endpoint: Endpoint
-    # Whether a batch carries our token, so that a listing alone tells whose it is. Where it does not, `ours` says
-    # "maybe" at best, and the custom ids of the batch's rows decide when it has ended.
-    tags: bool
 
     # pure
-    def limits(self, model: Model) -> Limits: ...
     def problems(self, model: Model) -> list[str]:
         """Rules of the model family that this combination breaks, in words; empty when it may be sent."""
         ...
@@ -182,12 +179,29 @@ class BatchProvider(Protocol):
         """The request body: the same bytes live and in a batch."""
         ...
 
-    def line(self, model: Model, custom_id: str, body: bytes) -> bytes:
-        """One line of a batch file, without its newline."""
-        ...
-
     def decode(self, line: bytes) -> Line:
         """Total: whatever bytes come, a Line, never an exception."""
+        ...
+
+    # network
+    async def check_key(self) -> str:
+        """One cheap call that proves the key; returns what to tell the user."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class BatchProvider(Provider, Protocol):
+    """What a vendor's file implements for batches."""
+
+    # Whether a batch carries our token, so that a listing alone tells whose it is. Where it does not, `ours` says
+    # "maybe" at best, and the custom ids of the batch's rows decide when it has ended.
+    tags: bool
+
+    # pure
+    def limits(self, model: Model) -> Limits: ...
+    def line(self, model: Model, custom_id: str, body: bytes) -> bytes:
+        """One line of a batch file, without its newline."""
         ...
 
     def read_line(self, line: bytes) -> ReadyLine:
@@ -215,23 +229,12 @@ class BatchProvider(Protocol):
     async def cancel(self, batch_id: str) -> Batch | None: ...
     async def remove_file(self, file_id: str) -> None: ...
     async def knows_file(self, file_id: str) -> bool: ...
-    async def check_key(self) -> str:
-        """One cheap call that proves the key; returns what to tell the user."""
-        ...
-
-    async def close(self) -> None: ...
 
 
-class LiveProvider(Protocol):
-    """Everything a vendor's file implements for live calls. The body is `encode`'s, as in a batch."""
-
-    name: str
-    endpoint: Endpoint
+class LiveProvider(Provider, Protocol):
+    """What a vendor's file implements for live calls. The body is `encode`'s, as in a batch."""
 
     # pure
-    def problems(self, model: Model) -> list[str]: ...
-    def encode(self, ask: Ask) -> bytes: ...
-    def decode(self, line: bytes) -> Line: ...
     def live_line(self, custom_id: str, reply: Reply) -> bytes:
         """The reply as a line of this vendor's batch output, without its newline: `decode` reads both alike."""
         ...
@@ -241,8 +244,27 @@ class LiveProvider(Protocol):
         """Once, without a retry. Never raises for what happens on the wire."""
         ...
 
-    async def check_key(self) -> str: ...
-    async def close(self) -> None: ...
+
+def takes_batches(provider: Provider) -> TypeGuard[BatchProvider]:
+    return hasattr(provider, "create")
+
+
+def takes_calls(provider: Provider) -> TypeGuard[LiveProvider]:
+    return hasattr(provider, "call")
+
+
+def batches_of(provider: Provider) -> BatchProvider:
+    """The provider where a batch is wanted of it."""
+    if not takes_batches(provider):
+        raise StudyError(f"{provider.name} takes no batches; write `mode: live`, or `mode: auto`")
+    return provider
+
+
+def calls_of(provider: Provider) -> LiveProvider:
+    """The provider where a live call is wanted of it."""
+    if not takes_calls(provider):
+        raise StudyError(f"{provider.name} takes no live calls; write `mode: batch`")
+    return provider
 
 
 class Vendor(Protocol):
@@ -259,4 +281,4 @@ class Vendor(Protocol):
         """From the usual variables; Unauthorized names the variable that is missing."""
         ...
 
-    def connect(self, endpoint: Endpoint) -> BatchProvider: ...
+    def connect(self, endpoint: Endpoint) -> Provider: ...

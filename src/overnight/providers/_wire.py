@@ -216,7 +216,7 @@ class Wire:
                     status = response.status
                     reply = await self._whole_reply(response)
             except _BROKEN_WIRE as error:
-                return Sending(sent=connected.yes, status=status, problem=self._trouble(error))
+                return Sending(sent=connected.yes, status=status, problem=trouble_of(error, self._origin, self._secret))
             checkpoint(f"sent:{verb}")
             return Sending(sent=True, status=status, reply=reply)
 
@@ -341,15 +341,17 @@ class Wire:
         try:
             return await awaited
         except _BROKEN_WIRE as error:
-            trouble = self._trouble(error)
+            trouble = trouble_of(error, self._origin, self._secret)
         raise Unavailable(f"{self._vendor}: {what}: {trouble}")
 
-    def _trouble(self, error: Exception) -> str:
-        place = f"{self._origin.host}:{self._origin.port}"
-        if isinstance(error, TimeoutError):
-            return f"no answer from {place} in time"
-        if isinstance(error, aiohttp.ClientConnectorError):
-            return f"no connection to {place} ({scrub(str(error.os_error), self._secret)})"
-        if isinstance(error, aiohttp.ClientPayloadError):
-            return f"the answer of {place} broke off"
-        return f"the connection to {place} broke ({scrub(str(error) or type(error).__name__, self._secret)})"
+
+def trouble_of(error: Exception, origin: URL, secret: str) -> str:
+    """A broken wire in words that are safe to show."""
+    place = f"{origin.host}:{origin.port}"
+    if isinstance(error, TimeoutError):
+        return f"no answer from {place} in time"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"no connection to {place} ({scrub(str(error.os_error), secret)})"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return f"the answer of {place} broke off"
+    return f"the connection to {place} broke ({scrub(str(error) or type(error).__name__, secret)})"

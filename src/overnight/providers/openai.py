@@ -1,4 +1,4 @@
-"""OpenAI: batches of chat completions or responses, through files."""
+"""OpenAI: chat completions and responses, in batches through files, or live."""
 
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -9,7 +9,7 @@ import msgspec
 from overnight.core.ask import Ask, Model
 from overnight.core.errors import Gone, ProviderError, StudyError, Unavailable
 from overnight.core.result import Line
-from overnight.providers import _openai_body, _openai_rows
+from overnight.providers import _openai_body, _openai_live, _openai_rows
 from overnight.providers._by_model import ByModel
 from overnight.providers._contract import (
     Batch,
@@ -20,10 +20,12 @@ from overnight.providers._contract import (
     Limits,
     Ours,
     ReadyLine,
+    Reply,
     Sightings,
     Vendor,
 )
 from overnight.providers._listing import Page, back_to, fence_of
+from overnight.providers._live_wire import LiveWire
 from overnight.providers._openai_batches import (
     LIMITS,
     create_refusal,
@@ -51,7 +53,7 @@ class _Received(msgspec.Struct):
 
 
 class OpenAI:
-    """OpenAI's batch API at one endpoint."""
+    """OpenAI's API at one endpoint."""
 
     name = "openai"
     tags = True
@@ -64,13 +66,9 @@ class OpenAI:
             "OpenAI-Organization": endpoint.organization,
             "OpenAI-Project": endpoint.project,
         }
-        self._wire = Wire(
-            self.name,
-            endpoint.base_url,
-            {header: value for header, value in headers.items() if value},
-            secret=endpoint.key,
-            timeouts=timeouts,
-        )
+        sent = {header: value for header, value in headers.items() if value}
+        self._wire = Wire(self.name, endpoint.base_url, sent, secret=endpoint.key, timeouts=timeouts)
+        self._live = LiveWire(endpoint.base_url, sent, secret=endpoint.key, rates=_openai_live.rates_of)
 
     def limits(self, model: Model) -> Limits:  # noqa: ARG002 - the contract's; here all models are alike
         return LIMITS
@@ -168,8 +166,16 @@ class OpenAI:
         await self._wire.ask("list", "GET", "/models", query={"limit": "1"})
         return f"openai accepts the key at {self.endpoint.base_url}"
 
+    def live_line(self, custom_id: str, reply: Reply) -> bytes:
+        return _openai_live.live_line(custom_id, reply)
+
+    async def call(self, model: Model, body: bytes) -> Reply:
+        # The base URL has the version already.
+        return await self._live.call(_openai_body.PATHS[api_of(model)].removeprefix("/v1"), body)
+
     async def close(self) -> None:
         await self._wire.close()
+        await self._live.close()
 
 
 class OpenAIVendor:

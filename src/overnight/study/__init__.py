@@ -7,7 +7,7 @@ from overnight.study.handing_on import HANDED_ON
 from overnight.study.identity import differences
 from overnight.study.items import ItemSource
 from overnight.study.models import ModelEntry
-from overnight.study.pace import BatchSettings, PollSettings
+from overnight.study.pace import BatchSettings, LiveSettings, PollSettings, pacing_of
 from overnight.study.prompts import TemplateEntry
 from overnight.study.resolved import Resolved, ResolvedStage, definition, resolve
 from overnight.study.study import Study
@@ -19,6 +19,7 @@ __all__ = [
     "Grid",
     "GridRule",
     "ItemSource",
+    "LiveSettings",
     "ModelEntry",
     "PairsEntry",
     "PollSettings",
@@ -29,5 +30,6 @@ __all__ = [
     "TraitEntry",
     "definition",
     "differences",
+    "pacing_of",
     "resolve",
 ]

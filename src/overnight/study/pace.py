@@ -1,9 +1,13 @@
-"""How a study travels: the size of its batches, how often to look after them, and for how long."""
+"""How a study travels: in batches or live, how large and how fast, how often to look after it, and for how long."""
+
+from typing import get_args
 
 import msgspec
 
 from overnight.core.clock import seconds_of
-from overnight.core.errors import StudyError
+from overnight.core.errors import StudyError, nearest
+from overnight.engine.decisions import Mode
+from overnight.engine.pace import Pacing
 from overnight.study.origin import Origin
 
 
@@ -12,6 +16,18 @@ class BatchSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     max_requests: int | None = None
     segments: int | None = None
+
+
+class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How fast live calls may go; what is not set is learned from the provider.
+
+    `qps` and `rpm` are requests per second and per minute, `tpm` tokens per minute; `concurrency` is calls at once.
+    """
+
+    qps: float | None = None
+    rpm: float | None = None
+    tpm: float | None = None
+    concurrency: int | None = None
 
 
 class PollSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +46,29 @@ def check_batch(batch: BatchSettings | None, origin: Origin) -> None:
         value = getattr(batch, field)
         if value is not None and value < 1:
             raise origin.error(("batch", field), f"{value} is less than 1")
+
+
+def check_mode(mode: str, origin: Origin) -> None:
+    modes = get_args(Mode)
+    if mode not in modes:
+        raise origin.error(("mode",), f"wanted {', '.join(modes)}, found '{mode}'{nearest(mode, modes)}")
+
+
+def check_live(live: LiveSettings | None, origin: Origin) -> None:
+    for field in LiveSettings.__struct_fields__ if live is not None else ():
+        value = getattr(live, field)
+        if value is not None and value <= 0:
+            raise origin.error(("live", field), f"{value:g} is not more than 0")
+
+
+def pacing_of(live: LiveSettings | None) -> Pacing:
+    """The same in the engine's words; of a rate by the second and one by the minute, the lower one."""
+    if live is None:
+        return Pacing()
+    rates = [rate for rate in (live.rpm, None if live.qps is None else live.qps * 60) if rate is not None]
+    return Pacing(
+        requests_per_minute=min(rates, default=None), tokens_per_minute=live.tpm, concurrency=live.concurrency
+    )
 
 
 def check_poll(poll: PollSettings | None, origin: Origin) -> None:

@@ -2,20 +2,23 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
 from overnight.core.ask import Arm
 from overnight.core.money import Budget
+from overnight.engine.decisions import Mode
+from overnight.engine.pace import Pacing
 from overnight.providers import bucket_scheme
 from overnight.study.buckets import check_scheme
-from overnight.study.drafts import Draft, draft_stage
+from overnight.study.drafts import Draft, check_processing, draft_stage
 from overnight.study.handing_on import When, taken_by, when_of
 from overnight.study.identity import Definition, define
 from overnight.study.items import ItemSource
 from overnight.study.making import make_task
 from overnight.study.origin import Origin
-from overnight.study.pace import BatchSettings, PollSettings, gather_seconds, timeout_seconds
+from overnight.study.pace import BatchSettings, PollSettings, gather_seconds, pacing_of, timeout_seconds
 from overnight.study.sources import hidden_columns, open_sources
 from overnight.study.study import Header, Study, read_settings
 from overnight.tasks._contract import Task
@@ -49,6 +52,8 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A study's stages, and what defines their questions, as they were at one reading of its files."""
 
     name: str
+    mode: Mode
+    pacing: Pacing
     stages: tuple[ResolvedStage, ...]
     definition: Definition
     budget: Budget | None
@@ -67,8 +72,13 @@ def resolve(study: Study) -> Resolved:
     _check_schemes(header, drafts, study.origin)
     sources = open_sources(drafts)
     stages = tuple(_resolved(draft, sources[draft.settings.name], header, study.origin) for draft in drafts)
+    mode = cast("Mode", header.mode)
+    for draft in drafts:
+        check_processing(draft, mode)
     return Resolved(
         name=header.name,
+        mode=mode,
+        pacing=pacing_of(header.live),
         stages=stages if len(stages) == 1 else tuple(_with_its_name(stage) for stage in stages),
         definition={"stages": {draft.settings.name: define(draft, sources) for draft in drafts}},
         budget=budget,

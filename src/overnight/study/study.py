@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from overnight.core.ask import Buckets
-from overnight.core.errors import nearest
 from overnight.core.money import Budget
 from overnight.study.arms import Grid
 from overnight.study.buckets import check_buckets
@@ -19,14 +18,23 @@ from overnight.study.handing_on import check_order
 from overnight.study.items import check_items
 from overnight.study.models import ModelEntry
 from overnight.study.origin import Origin
-from overnight.study.pace import BatchSettings, PollSettings, check_batch, check_poll, gather_seconds, timeout_seconds
+from overnight.study.pace import (
+    BatchSettings,
+    LiveSettings,
+    PollSettings,
+    check_batch,
+    check_live,
+    check_mode,
+    check_poll,
+    gather_seconds,
+    timeout_seconds,
+)
 from overnight.study.prompts import TemplateEntry
 from overnight.study.shape import found_text, plain_settings, shaped
 from overnight.study.stage import LATER_STAGE_KEYS, StageSettings, check_name, read_stage, shaped_stage
 
 # Keys and modes that later versions have. To take them in silence would promise what is not done.
 LATER_KEYS = (*LATER_STAGE_KEYS, "deadline", "spill", "notify")
-LATER_MODES = ("live", "auto")
 
 _REQUIRED = ("name", "task", "items", "models")
 # Keys that only a stage of a list can have.
@@ -63,6 +71,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_defau
     stages: Sequence[Mapping[str, Any]] | None = None
     mode: str = "batch"
     batch: BatchSettings | Mapping[str, Any] | None = None
+    live: LiveSettings | Mapping[str, Any] | None = None
     gather: str | float = "10m"
     poll: PollSettings | Mapping[str, Any] | None = None
     timeout: str | float = "24h"
@@ -98,6 +107,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     mode: str
     batch: BatchSettings | None
+    live: LiveSettings | None
     gather: str | float
     poll: PollSettings | None
     timeout: str | float
@@ -164,11 +174,9 @@ def _read_header(study: Study, origin: Origin) -> Header:
     fields = Header.__struct_fields__
     header = shaped({name: plain_settings(getattr(study, name), origin, (name,)) for name in fields}, Header, origin)
     check_name(header.name, "a run", origin)
-    if header.mode in LATER_MODES:
-        raise origin.error(("mode",), f"`{header.mode}` is not part of this version; write batch")
-    if header.mode != "batch":
-        raise origin.error(("mode",), f"wanted batch, found '{header.mode}'{nearest(header.mode, ['batch'])}")
+    check_mode(header.mode, origin)
     check_batch(header.batch, origin)
+    check_live(header.live, origin)
     check_poll(header.poll, origin)
     timeout_seconds(header.timeout, origin)
     gather_seconds(header.gather, origin)

@@ -11,7 +11,7 @@ import polars as pl
 from overnight.core.money import DOLLAR, Balance
 from overnight.ledger.answers import arm_usage
 from overnight.ledger.identity import arms
-from overnight.ledger.money import arm_balances, first_ceilings, prices
+from overnight.ledger.money import arm_balances, first_ceilings, prices, processings
 from overnight.prices import Price
 from overnight.tables.parquet import write_parquet
 
@@ -33,22 +33,25 @@ COLUMNS: dict[str, type[pl.DataType]] = {
 
 def cost_rows(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
     """One row for each arm: what it might have cost, what is still set aside, what it cost."""
-    kept = {arm: msgspec.json.decode(text, type=Price) for arm, text in prices(db).items()}
+    kept = {place: msgspec.json.decode(text, type=Price) for place, text in prices(db).items()}
+    asked = processings(db)
     balances = arm_balances(db)
     ceilings = first_ceilings(db)
     usage = arm_usage(db)
     for number, arm in sorted(arms(db).items(), key=lambda pair: (pair[1].stage, pair[1].name)):
         rows, tokens_in, cached, tokens_out = usage.get(number, (0, 0, 0, 0))
-        price = kept.get(number)
+        known = [kept.get((number, processing)) for processing in asked.get(number, ["batch"])]
+        used = [price for price in known if price is not None]
         balance = balances.get(number, Balance())
         money = (
             (None, None, None)
-            if price is None
+            if len(used) < len(known)
             else (_dollars(ceilings.get(number)), _dollars(balance.reserved), _dollars(balance.settled))
         )
-        note = "unknown: no price" if price is None else price.note
+        notes = [price.note for price in used] if len(used) == len(known) else ["unknown: no price"]
         if balance.presumed:
-            note = "; ".join(filter(None, (note, f"and {balance.presumed / DOLLAR:.4f} presumed spent")))
+            notes.append(f"and {balance.presumed / DOLLAR:.4f} presumed spent")
+        note = "; ".join(dict.fromkeys(filter(None, notes)))
         yield (
             arm.stage, arm.name, arm.model.provider, arm.model.name, rows, tokens_in, cached, tokens_out, *money, note,
         )  # fmt: skip

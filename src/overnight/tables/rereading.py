@@ -11,7 +11,7 @@ from overnight.ledger.answers import Correction, correct_results, paths, raw_res
 from overnight.ledger.database import Database
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
-from overnight.ledger.money import replace_price, set_spent
+from overnight.ledger.money import processing_of, replace_price, set_spent
 from overnight.ledger.raw import RawFiles
 from overnight.prices import Price, cost
 from overnight.tables.results import Decode
@@ -19,7 +19,9 @@ from overnight.tables.results import Decode
 _CHUNK = 5_000
 
 
-def reread(db: Database, folder: RunFolder, decoders: Mapping[str, Decode], prices: Mapping[int, Price]) -> int:
+def reread(
+    db: Database, folder: RunFolder, decoders: Mapping[str, Decode], prices: Mapping[tuple[int, str], Price]
+) -> int:
     """Decode and price every raw line on record; returns how many results now say something else."""
     reader = db.reader()
     known = arms(reader)
@@ -33,8 +35,9 @@ def reread(db: Database, folder: RunFolder, decoders: Mapping[str, Decode], pric
                 result = decode(raw.read(row.file, row.offset, row.length).strip()).result
                 if result is None:
                     continue
-                paid = row.cost != 0 and row.arm in prices  # answers taken over from another run were paid there
-                price = cost(prices[row.arm], result.usage) if paid else row.cost
+                today = prices.get((row.arm, processing_of(live=row.live)))
+                # Answers taken over from another run were paid there.
+                price = cost(today, result.usage) if today is not None and row.cost != 0 else row.cost
                 if (result.outcome, result.cause, price) != (row.outcome, row.cause, row.cost):
                     corrections.append(Correction(row.attempt, row.line, result, price))
             changed += len(corrections)
@@ -44,8 +47,8 @@ def reread(db: Database, folder: RunFolder, decoders: Mapping[str, Decode], pric
     return changed
 
 
-def _reprice(db: sqlite3.Connection, prices: Mapping[int, Price]) -> None:
+def _reprice(db: sqlite3.Connection, prices: Mapping[tuple[int, str], Price]) -> None:
     """Keep today's prices, and count the bill again from the rows."""
-    for arm, price in prices.items():
-        replace_price(db, arm, msgspec.json.encode(price).decode())
+    for (arm, processing), price in prices.items():
+        replace_price(db, arm, processing, msgspec.json.encode(price).decode())
     set_spent(db)

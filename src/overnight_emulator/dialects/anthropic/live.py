@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-from hashlib import sha256
 from typing import Any
 
 from aiohttp import web
+from msgspec.structs import replace
 
 from overnight_emulator.answering import Models
 from overnight_emulator.dialects.anthropic.accounts import check_credit, version_of
-from overnight_emulator.dialects.anthropic.errors import ApiError, bad_json, from_fault
+from overnight_emulator.dialects.anthropic.errors import ApiError, bad_json, from_fault, retry_headers
 from overnight_emulator.dialects.anthropic.lines import answer
 from overnight_emulator.dialects.anthropic.objects import moment
 from overnight_emulator.dialects.anthropic.prompts import message_turns
 from overnight_emulator.dialects.anthropic.rules import EFFORTS, exists, family_of
-from overnight_emulator.faults import Event
-from overnight_emulator.misdeeds import suffer
-from overnight_emulator.rows import canonical
-from overnight_emulator.store import Run
+from overnight_emulator.live import LiveCall, LiveCalls, Manner
+from overnight_emulator.rates import Verdict
+from overnight_emulator.rows import Reply
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World
 
@@ -35,14 +33,13 @@ _SHOWN = (
     "claude-haiku-4-5",
 )
 _MODELS_SINCE = 1_750_000_000
-_REQUESTS_PER_MINUTE = 4_000
-_TOKENS_PER_MINUTE = 4_000_000
 
 
 class LiveRoutes:
     def __init__(self, world: World) -> None:
         self._world = world
         self._models = Models(world.truth)
+        self._calls = LiveCalls(world, Manner(from_fault, self._too_fast, self._rate_headers))
 
     def routes(self) -> list[web.RouteDef]:
         return [
@@ -58,21 +55,17 @@ class LiveRoutes:
         if params.get("stream"):
             message = "stream: this emulator answers whole and does not simulate streaming. Send it without."
             raise ApiError(400, message)
-        raw = canonical(params)
-        digest, version = sha256(raw).digest(), version_of(request)
+        version = version_of(request)
 
-        async def reply() -> web.Response:
-            low, high = self._world.truth.latency.live
-            delay = self._world.chance.between(low, high, "live latency", digest)
-            await asyncio.sleep(self._world.clock.real_seconds(delay))
-            said = answer(self._models, self._world.truth, params, digest, version, in_batch=False)
-            self._world.store.add_runs(None, [Run(digest, None, said.usage is not None)])
-            tokens = (0, 0) if said.usage is None else (said.usage.input_tokens, said.usage.output_tokens)
-            body = said.body if said.status == 200 else {**said.body, "request_id": request["request_id"]}
-            return json_reply(body, said.status, self._rate_headers(*tokens))
+        def said(digest: bytes, _: float) -> Reply:
+            reply = answer(self._models, self._world.truth, params, digest, version, in_batch=False)
+            named = {**reply.body, "request_id": request["request_id"]}
+            return reply if reply.status == 200 else replace(reply, body=named)
 
-        event = Event("live", raw.decode(), digest, params.get("model"))
-        return await suffer(self._world.faults.strike(event), self._world.clock, reply, from_fault)
+        model, longest = str(params.get("model")), params.get("max_tokens")
+        characters = sum(len(turn.text) for turn in message_turns(params))
+        tokens = self._models.tokens.of(characters, model) + (longest if isinstance(longest, int) else 0)
+        return await self._calls.take(request, LiveCall(params, model, tokens, said))
 
     async def count_tokens(self, request: web.Request) -> web.Response:
         body = await json_body(request, bad_json)
@@ -93,19 +86,21 @@ class LiveRoutes:
             raise ApiError(404, f"model: {name}")
         return json_reply(_model(name))
 
-    def _rate_headers(self, read: int, written: int) -> dict[str, str]:
-        full = moment(self._world.clock.now() + 1)
-        left = {
-            "requests": (_REQUESTS_PER_MINUTE, 1),
-            "tokens": (_TOKENS_PER_MINUTE, read + written),
-            "input-tokens": (_TOKENS_PER_MINUTE, read),
-            "output-tokens": (_TOKENS_PER_MINUTE, written),
-        }
+    def _rate_headers(self, verdict: Verdict) -> dict[str, str]:
+        """One limit on tokens stands for all three that Anthropic counts."""
+        tokens = dict.fromkeys(("tokens", "input-tokens", "output-tokens"), verdict.tokens)
         headers: dict[str, str] = {}
-        for what, (limit, used) in left.items():
-            values = {"limit": str(limit), "remaining": str(limit - used), "reset": full}
+        for what, standing in {"requests": verdict.requests, **tokens}.items():
+            full = moment(self._world.clock.now() + standing.reset)
+            values = {"limit": str(standing.limit), "remaining": str(standing.remaining), "reset": full}
             headers |= {f"anthropic-ratelimit-{what}-{name}": value for name, value in values.items()}
         return headers
+
+    def _too_fast(self, verdict: Verdict) -> ApiError:
+        limit = verdict.requests.limit if verdict.over == "requests" else verdict.tokens.limit
+        message = f"This request would exceed your organization's rate limit of {limit:,} {verdict.over} per minute."
+        headers = {**self._rate_headers(verdict), **retry_headers(verdict.retry_after or 0.0)}
+        return ApiError(429, message, headers=headers)
 
 
 def _model(name: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from aiohttp import web
@@ -10,14 +9,14 @@ from aiohttp import web
 from overnight_emulator.answering import Models
 from overnight_emulator.dialects.google.accounts import check_credit
 from overnight_emulator.dialects.google.errors import GoogleError, bad_json, from_fault
-from overnight_emulator.dialects.google.generating import digest_of, generate, unknown_model
+from overnight_emulator.dialects.google.generating import generate, unknown_model
 from overnight_emulator.dialects.google.paging import page, page_size
 from overnight_emulator.dialects.google.prompts import turns_of
 from overnight_emulator.dialects.google.rules import exists, thinks
 from overnight_emulator.dialects.google.spelling import camel
-from overnight_emulator.faults import Event, text_of
-from overnight_emulator.misdeeds import suffer
-from overnight_emulator.store import Run
+from overnight_emulator.live import LiveCall, LiveCalls, Manner
+from overnight_emulator.rates import Verdict
+from overnight_emulator.rows import Reply
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World
 
@@ -41,6 +40,7 @@ class LiveRoutes:
         self._root = root
         self._listed = listed
         self._models = Models(world.truth)
+        self._calls = LiveCalls(world, Manner(from_fault, _too_fast))
 
     def routes(self) -> list[web.RouteDef]:
         one = f"{self._root}/models/{{model:[^/:]+}}"
@@ -56,18 +56,14 @@ class LiveRoutes:
         asked = camel(await json_body(request, bad_json))
         check_credit(request, self._world.truth)
         body = {**asked, "model": request.match_info["model"]}
-        digest = digest_of(body)
 
-        async def reply() -> web.Response:
-            low, high = self._world.truth.latency.live
-            delay = self._world.chance.between(low, high, "live latency", digest)
-            await asyncio.sleep(self._world.clock.real_seconds(delay))
-            said = generate(self._models, self._world.truth, body, digest)
-            self._world.store.add_runs(None, [Run(digest, None, said.usage is not None)])
-            return json_reply(said.body, said.status)
+        def said(digest: bytes, _: float) -> Reply:
+            return generate(self._models, self._world.truth, body, digest)
 
-        event = Event("live", text_of(body), digest, body["model"])
-        return await suffer(self._world.faults.strike(event), self._world.clock, reply, from_fault)
+        longest = (body.get("generationConfig") or {}).get("maxOutputTokens")
+        characters = sum(len(turn.text) for turn in turns_of(body))
+        tokens = self._models.tokens.of(characters, body["model"]) + (longest if isinstance(longest, int) else 0)
+        return await self._calls.take(request, LiveCall(body, body["model"], tokens, said))
 
     async def stream(self, _: web.Request) -> web.StreamResponse:
         raise GoogleError(400, "This emulator answers whole: streaming is not simulated. Use generateContent.")
@@ -106,3 +102,10 @@ class LiveRoutes:
             "supportedGenerationMethods": ["generateContent", "countTokens", "batchGenerateContent"],
             "thinking": thinks(name),
         }
+
+
+def _too_fast(verdict: Verdict) -> GoogleError:
+    """Google tells of no limit in its headers: only a refusal says how long to wait."""
+    limit = verdict.requests.limit if verdict.over == "requests" else verdict.tokens.limit
+    message = f"Resource has been exhausted: {limit:,} {verdict.over} per minute. Please retry later."
+    return GoogleError(429, message, retry_after=verdict.retry_after)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-from hashlib import sha256
+from typing import Any
 
 from aiohttp import web
 
 from overnight_emulator.answering import Models
 from overnight_emulator.dialects.openai.accounts import check_credit
-from overnight_emulator.dialects.openai.errors import ApiError, bad_json, from_fault
+from overnight_emulator.dialects.openai.errors import ApiError, bad_json, from_fault, retry_headers
 from overnight_emulator.dialects.openai.lines import answer
+from overnight_emulator.dialects.openai.prompts import chat_turns, responses_turns
 from overnight_emulator.dialects.openai.rules import CHAT, RESPONSES, exists
-from overnight_emulator.faults import Event
-from overnight_emulator.misdeeds import suffer
-from overnight_emulator.rows import canonical
-from overnight_emulator.store import Run
+from overnight_emulator.live import LiveCall, LiveCalls, Manner, duration
+from overnight_emulator.rates import Verdict
+from overnight_emulator.rows import Reply
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World
 
@@ -32,14 +31,13 @@ _SHOWN = (
     "o4-mini",
 )
 _MODELS_SINCE = 1_750_000_000
-_REQUESTS_PER_MINUTE = 10_000
-_TOKENS_PER_MINUTE = 10_000_000
 
 
 class LiveRoutes:
     def __init__(self, world: World) -> None:
         self._world = world
         self._models = Models(world.truth)
+        self._calls = LiveCalls(world, Manner(from_fault, too_fast, rate_headers))
 
     def routes(self) -> list[web.RouteDef]:
         return [
@@ -71,32 +69,43 @@ class LiveRoutes:
         if body.get("stream"):
             message = "This emulator answers whole: 'stream' is not simulated. Send the request without it."
             raise ApiError(400, message, param="stream", code="unsupported_value")
-        raw = canonical(body)
-        digest = sha256(raw).digest()
 
-        async def reply() -> web.Response:
-            low, high = self._world.truth.latency.live
-            delay = self._world.chance.between(low, high, "live latency", digest)
-            await asyncio.sleep(self._world.clock.real_seconds(delay))
-            said = answer(self._models, self._world.truth, body, endpoint, self._world.clock.now(), digest)
-            self._world.store.add_runs(None, [Run(digest, None, said.usage is not None)])
-            tokens = 0 if said.usage is None else said.usage.input_tokens
-            return json_reply(said.body, said.status, _rate_headers(tokens))
+        def said(digest: bytes, moment: float) -> Reply:
+            return answer(self._models, self._world.truth, body, endpoint, moment, digest)
 
-        event = Event("live", raw.decode(), digest, body.get("model"))
-        return await suffer(self._world.faults.strike(event), self._world.clock, reply, from_fault)
+        model = str(body.get("model"))
+        return await self._calls.take(request, LiveCall(body, model, self._tokens(body, model, endpoint), said))
+
+    def _tokens(self, body: dict[str, Any], model: str, endpoint: str) -> int:
+        """What a request counts for before it is run: its words, and the longest answer it asks for."""
+        turns = chat_turns(body) if endpoint == CHAT else responses_turns(body)
+        caps = (body.get(name) for name in ("max_completion_tokens", "max_tokens", "max_output_tokens"))
+        longest = next((cap for cap in caps if isinstance(cap, int)), 0)
+        return self._models.tokens.of(sum(len(turn.text) for turn in turns), model) + longest
 
 
 def _model(name: str) -> dict[str, object]:
     return {"id": name, "object": "model", "created": _MODELS_SINCE, "owned_by": "emulator"}
 
 
-def _rate_headers(tokens: int) -> dict[str, str]:
-    return {
-        "x-ratelimit-limit-requests": str(_REQUESTS_PER_MINUTE),
-        "x-ratelimit-remaining-requests": str(_REQUESTS_PER_MINUTE - 1),
-        "x-ratelimit-reset-requests": "6ms",
-        "x-ratelimit-limit-tokens": str(_TOKENS_PER_MINUTE),
-        "x-ratelimit-remaining-tokens": str(_TOKENS_PER_MINUTE - tokens),
-        "x-ratelimit-reset-tokens": "0s",
-    }
+def rate_headers(verdict: Verdict) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for what, standing in (("requests", verdict.requests), ("tokens", verdict.tokens)):
+        headers[f"x-ratelimit-limit-{what}"] = str(standing.limit)
+        headers[f"x-ratelimit-remaining-{what}"] = str(standing.remaining)
+        headers[f"x-ratelimit-reset-{what}"] = duration(standing.reset)
+    return headers
+
+
+def too_fast(verdict: Verdict) -> ApiError:
+    unit = "RPM" if verdict.over == "requests" else "TPM"
+    standing = verdict.requests if verdict.over == "requests" else verdict.tokens
+    wait = verdict.retry_after or 0.0
+    message = f"Rate limit reached on {verdict.over} per min ({unit}): Limit {standing.limit}. Please try again in "
+    return ApiError(
+        429,
+        f"{message}{duration(wait)}.",
+        kind=verdict.over,
+        code="rate_limit_exceeded",
+        headers={**rate_headers(verdict), **retry_headers(wait)},
+    )

@@ -1,0 +1,91 @@
+"""Rows of one attempt as they come in: given their fate, priced, settled and counted."""
+
+import asyncio
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from overnight.core.attempt import Attempt
+from overnight.core.result import UNBILLED, Result
+from overnight.engine.decisions import row_fate
+from overnight.engine.scene import Scene
+from overnight.ledger.answers import Fate, Landed, ShardRow, addresses_of, rows_of, take_in
+from overnight.ledger.money import Charge, book, density_of
+from overnight.prices import Processing
+
+Settling = tuple[Landed, Fate]
+
+
+class Fresh(NamedTuple):
+    """What a transaction settled that was not settled before, and how many addresses share each question."""
+
+    rows: list[Settling]
+    addresses: dict[int, int]
+
+
+class Landing:
+    """Holds nothing that is not in the ledger, but for counts that are worth telling."""
+
+    def __init__(self, scene: Scene, attempt: Attempt, rows: list[ShardRow], density: float, overhead: int) -> None:
+        self._scene = scene
+        self._attempt = attempt
+        self._overhead = overhead
+        self._processing: Processing = "live" if attempt.live else "batch"
+        self._ceiling = scene.pricing.ceilings(attempt.arm, self._processing, density)
+        self._counted_bytes = 0
+        self._counted_tokens = 0
+        self.rows = rows
+
+    @classmethod
+    async def of(cls, scene: Scene, attempt: Attempt, overhead: int) -> "Landing":
+        shard = attempt.shard
+        rows = await asyncio.to_thread(lambda: rows_of(scene.db.reader(), shard))
+        density = await asyncio.to_thread(lambda: density_of(scene.db.reader(), shard))
+        return cls(scene, attempt, rows, density, overhead)
+
+    def row(self, line: int, result: Result, place: tuple[int, int, int] | None = None) -> Settling:
+        """A result for one line; `place` is the file, offset and length of its bytes."""
+        cost = self._scene.pricing.row_cost(self._attempt.arm, self._processing, result.usage)
+        file, offset, length = place or (None, None, None)
+        return Landed(line, result, file, offset, length, cost), self.fate(result, line)
+
+    def fate(self, result: Result, line: int) -> Fate:
+        tries = self.rows[line].tries
+        scene = self._scene
+        return row_fate(result, tries, scene.tries) if scene.can_ask_again else Fate(final=True, tries=tries + 1)
+
+    def settle(self, db: sqlite3.Connection, landed: Sequence[Settling], at: float) -> Fresh:
+        """Inside a transaction: results, fates and money together. Doing it twice changes nothing."""
+        fresh = take_in(db, self._attempt.id, self.rows, landed, at)
+        book(db, self._attempt.shard, self._attempt.arm, self._charges(fresh))
+        return Fresh(fresh, addresses_of(db, [self.rows[one.line].ask for one, fate in fresh if fate.final]))
+
+    def _charges(self, fresh: Iterable[Settling]) -> Iterable[Charge]:
+        """What the rows cost, and what was set aside for them."""
+        most, overhead = self._ceiling, self._overhead
+        for one, _ in fresh:
+            unbilled = one.cost is None and one.result.cause in UNBILLED
+            yield Charge(one.cost, most(self.rows[one.line].length + overhead) or 0, unbilled)
+
+    def count(self, fresh: Fresh) -> None:
+        """After the transaction: what people are told."""
+        outcomes: Counter[str] = Counter()
+        tokens_in = tokens_out = 0
+        for one, fate in fresh.rows:
+            usage = one.result.usage
+            if usage.input:
+                self._counted_bytes += self.rows[one.line].length + self._overhead
+                self._counted_tokens += usage.input
+            tokens_in += usage.input or 0
+            tokens_out += usage.output or 0
+            if fate.final:
+                outcomes[one.result.outcome] += fresh.addresses.get(self.rows[one.line].ask, 1)
+        spent = sum(one.cost or 0 for one, _ in fresh.rows)
+        self._scene.tally.landed(outcomes, tokens_in, tokens_out, spent)
+
+    def remember_density(self) -> None:
+        """What the provider counted teaches how many tokens the next rows will be."""
+        provider = self._scene.desk_of(self._attempt.arm).provider
+        model = self._scene.arms[self._attempt.arm].model.name
+        self._scene.memory.remember_density(provider, model, self._counted_bytes, self._counted_tokens)

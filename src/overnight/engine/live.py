@@ -1,0 +1,248 @@
+"""Carries one live slice from its intent to its end: each row a call, each answer durable before it counts.
+
+Answers of a moment are appended to the slice's segment, flushed once, and committed together with their fates, their
+bill and the lines that may be asked next. So after a crash it is known what was answered, and what may have been asked.
+"""
+
+import asyncio
+import os
+import sqlite3
+from contextlib import ExitStack
+from typing import NamedTuple
+
+import msgspec
+
+from overnight.core.attempt import Attempt, Ending
+from overnight.core.errors import LedgerError
+from overnight.core.result import Result, failed
+from overnight.core.shard import custom_id, line_of
+from overnight.engine.landing import Fresh, Landing, Settling
+from overnight.engine.lane import Lane
+from overnight.engine.scene import Scene
+from overnight.ledger.answers import Fate, paths, set_read_offset, unanswered_lines
+from overnight.ledger.calls import announce, announced_lines, begin_calls, close_calls, segment_end
+from overnight.ledger.segment import Segment, mend
+from overnight.ledger.shards import Body, bodies
+
+# Answers that come within so many real seconds share a commit.
+_LINGER = 0.01
+# At least so many lines are announced ahead of the calls; more when calls begin faster than commits follow.
+_LEAST_AHEAD = 4
+INTERRUPTED = "the process ended while the call was under way"
+
+
+class _Answer(NamedTuple):
+    line: int
+    raw: bytes | None
+    result: Result
+
+
+class LiveSlice:
+    def __init__(self, scene: Scene, attempt: Attempt) -> None:
+        self._scene = scene
+        self._attempt = attempt
+        self._lane: Lane = scene.lane_of(attempt.arm)
+        self._landing: Landing
+        self._segment: Segment
+        self._bodies: list[Body] = []
+        self._handles: dict[int, int] = {}
+        self._stack = ExitStack()
+        self._news = asyncio.Event()
+        self._unsaved: list[_Answer] = []
+        self._begun = 0
+        self._begun_before = 0
+        self._announced = 0
+        self._landed = 0
+        self._saved = 0
+        self.model = scene.arms[attempt.arm].model
+
+    async def carry(self) -> Attempt:
+        """Until every row was asked, or nothing more may be asked."""
+        self._landing = await Landing.of(self._scene, self._attempt, overhead=0)
+        if self._attempt.state == "calling":
+            await self._recover()
+            return self._attempt
+        with self._stack:
+            await self._begin()
+            self._lane.join(self)
+            try:
+                while not self._over:
+                    await self._news.wait()
+                    await asyncio.sleep(_LINGER)
+                    self._news.clear()
+                    self._lane.check()
+                    await self._commit()
+            finally:
+                self._lane.leave(self)
+            await self._close()
+        if self._lane.failure is not None:
+            raise self._lane.failure
+        return self._attempt
+
+    @property
+    def _over(self) -> bool:
+        waiting = self._lane.waiting_calls(self)
+        under_way = self._begun - self._landed - waiting
+        if under_way or self._saved < self._landed:
+            return False
+        return self._lane.stopped or (self._begun == len(self._bodies) and not waiting)
+
+    # --- what the lane asks
+
+    def next_line(self) -> int | None:
+        if self._begun < self._announced:
+            self._begun += 1
+            return self._begun - 1
+        if self._begun < len(self._bodies):
+            self._news.set()
+        return None
+
+    def body(self, line: int) -> bytes:
+        place = self._bodies[line]
+        return os.pread(self._handles[place.file], place.length, place.offset)
+
+    def size(self, line: int) -> int:
+        return self._bodies[line].length
+
+    def custom_id(self, line: int) -> str:
+        return custom_id(self._attempt.token, line)
+
+    def landed(self, line: int, raw: bytes | None, result: Result) -> None:
+        self._landed += 1
+        self._unsaved.append(_Answer(line, raw, result))
+        self._news.set()
+
+    def wake(self) -> None:
+        self._news.set()
+
+    # --- into the ledger
+
+    @property
+    def _path(self) -> str:
+        return f"raw/{self._attempt.token}-live.jsonl"
+
+    async def _begin(self) -> None:
+        scene, attempt, at = self._scene, self._attempt, self._scene.now()
+        self._bodies = await asyncio.to_thread(lambda: list(bodies(scene.db.reader(), attempt.shard)))
+        names = await asyncio.to_thread(lambda: paths(scene.db.reader()))
+        for file in {body.file for body in self._bodies}:
+            handle = os.open(scene.folder.file(names[file]), os.O_RDONLY)
+            self._stack.callback(os.close, handle)
+            self._handles[file] = handle
+        self._segment = await asyncio.to_thread(Segment, scene.folder.file(self._path))
+        self._stack.callback(self._segment.close)
+        first = self._ahead()
+        self._attempt = await scene.db.commit("calling", lambda db: begin_calls(db, attempt, self._path, first, at))
+        self._announced = first
+        scene.keep(self._attempt)
+
+    def _ahead(self) -> int:
+        """How many lines are announced: enough that no call waits for a commit, and not many more."""
+        wanted = max(_LEAST_AHEAD, self._lane.pace.window.size, 2 * (self._begun - self._begun_before))
+        return min(len(self._bodies), max(self._announced, self._begun + wanted))
+
+    async def _commit(self) -> None:
+        """Answers on disk, then on record, with what they cost and what is asked next: one transaction."""
+        scene, attempt, at = self._scene, self._attempt, self._scene.now()
+        answers, self._unsaved = self._unsaved, []
+        ahead = self._announced if self._lane.stopped else self._ahead()
+        if not answers and ahead == self._announced:
+            return
+        self._begun_before = self._begun
+
+        def fact(db: sqlite3.Connection) -> Fresh:
+            landed = self._written(answers)
+            fresh = self._landing.settle(db, landed, at)
+            set_read_offset(db, attempt.id, attempt.files[0], self._segment.bytes)
+            announce(db, attempt.id, ahead)
+            return fresh
+
+        fresh = await scene.db.commit("calls", fact)
+        self._announced = ahead
+        self._saved += len(answers)
+        self._landing.count(fresh)
+        self._tell(fresh)
+        if scene.cancelled():
+            self._lane.stop()
+        self._lane.pump()
+
+    def _written(self, answers: list[_Answer]) -> list[Settling]:
+        """Append the raw lines and flush; a row that has none is only in the ledger."""
+        file, begin = self._attempt.files[0], self._segment.bytes
+        raw = b"".join(answer.raw + b"\n" for answer in answers if answer.raw is not None)
+        if raw:
+            self._segment.append(raw)
+        landed = []
+        for line, text, result in answers:
+            length = 0 if text is None else len(text) + 1
+            landed.append(self._landing.row(line, result, None if text is None else (file, begin, length)))
+            begin += length
+        return landed
+
+    def _tell(self, fresh: Fresh) -> None:
+        failures = sum(one.result.outcome == "failed" for one, _ in fresh.rows)
+        self._attempt = msgspec.structs.replace(
+            self._attempt,
+            completed=self._attempt.completed + len(fresh.rows) - failures,
+            failed=self._attempt.failed + failures,
+        )
+        self._scene.keep(self._attempt)
+        if fresh.rows:
+            self._scene.came_in(self._attempt.id)
+
+    async def _close(self) -> None:
+        scene, attempt, at = self._scene, self._attempt, self._scene.now()
+        segment = (self._segment.bytes, self._segment.sha256)
+        how: Ending = "answered" if self._landed == len(self._bodies) else "stopped"
+        self._lane.ahead -= len(self._bodies) - self._begun
+        self._attempt = await scene.db.commit("closed", lambda db: close_calls(db, attempt, segment, how, at))
+        scene.keep(self._attempt)
+        self._landing.remember_density()
+
+    # --- after a crash
+
+    async def _recover(self) -> None:
+        """Take in whole lines past the last commit, count what was under way, and give back the rest."""
+        scene, attempt, at = self._scene, self._attempt, self._scene.now()
+        found, segment = await asyncio.to_thread(self._left_behind)
+
+        def fact(db: sqlite3.Connection) -> tuple[Attempt, Fresh, int]:
+            came = self._landing.settle(db, found, at)
+            set_read_offset(db, attempt.id, attempt.files[0], segment[0])
+            asked = announced_lines(db, attempt.id)
+            gone = [self._interrupted(line) for line in unanswered_lines(db, attempt.id, asked)]
+            lost = self._landing.settle(db, gone, at)
+            closed = close_calls(db, attempt, segment, "interrupted", at)
+            return closed, Fresh([*came.rows, *lost.rows], came.addresses), len(lost.rows)
+
+        self._attempt, fresh, lost = await scene.db.commit("recovered", fact)
+        self._landing.count(fresh)
+        scene.keep(self._attempt)
+        if lost:
+            calls = "1 call was" if lost == 1 else f"up to {lost:,} calls were"
+            scene.say(f"shard {attempt.shard}: {calls} under way when the process ended; asked again")
+
+    def _left_behind(self) -> tuple[list[Settling], tuple[int, str]]:
+        path = self._scene.folder.file(self._path)
+        end = segment_end(self._scene.db.reader(), self._attempt)
+        try:
+            segment = mend(path, end)
+        except OSError as error:
+            message = f"{path}: cannot read: {error.strerror}; the run's raw answers are incomplete"
+            raise LedgerError(message) from error
+        file, found = self._attempt.files[0], []
+        decode = self._scene.desk_of(self._attempt.arm).provider.decode
+        with path.open("rb") as tail:
+            tail.seek(end)
+            for raw in tail:
+                decoded = decode(raw.strip())
+                line = line_of(self._attempt.token, decoded.custom_id or "")
+                if line is not None and decoded.result is not None:
+                    found.append(self._landing.row(line, decoded.result, (file, end, len(raw))))
+                end += len(raw)
+        return found, segment
+
+    def _interrupted(self, line: int) -> Settling:
+        """Asked, for all we know, and not the row's fault: it costs no try."""
+        landed, _ = self._landing.row(line, failed("lost", INTERRUPTED))
+        return landed, Fate(final=False, tries=self._landing.rows[line].tries)

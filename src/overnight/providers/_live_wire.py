@@ -1,0 +1,115 @@
+"""Live calls over HTTP: kept connections, one try for each call, and everything that happens told as a Reply.
+
+Thousands of these run in a row, so what is the same for all of them is made once: the address, the headers, the way
+through a proxy. Nothing is compressed: an answer of a few kilobytes costs more to unpack than to receive.
+"""
+
+from collections.abc import Callable, Mapping
+
+import aiohttp
+import msgspec
+from multidict import CIMultiDict
+from yarl import URL
+
+from overnight.core.checkpoint import checkpoint
+from overnight.providers._contract import Rates, Reply
+from overnight.providers._replies import retry_after_of
+from overnight.providers._wire import proxy_for, trouble_of
+
+# A model may think for minutes before its first byte; a connection that is silent for longer is lost.
+READ_SECONDS = 600.0
+_CONNECT_SECONDS = 15.0
+# The addresses of providers change rarely, and a lookup costs more than a call's own work.
+_DNS_SECONDS = 300
+_UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+_BROKEN_WIRE = (aiohttp.ClientError, OSError, TimeoutError)
+
+ReadRates = Callable[[Mapping[str, str]], Rates]
+
+
+def no_rates(_: Mapping[str, str]) -> Rates:
+    """For servers that tell nothing about their limits."""
+    return Rates()
+
+
+class LiveWire:
+    """One vendor's address for live calls. Made anywhere; its session is made in the running loop."""
+
+    def __init__(
+        self,
+        base_url: str,
+        key_headers: Mapping[str, str],
+        *,
+        secret: str,
+        rates: ReadRates = no_rates,
+        read_seconds: float = READ_SECONDS,
+    ) -> None:
+        self._base = base_url.rstrip("/")
+        self._origin = URL(self._base).origin()
+        self._secret = secret
+        self._rates = rates
+        self._read_seconds = read_seconds
+        self._proxy = proxy_for(URL(self._base))
+        self._urls: dict[str, URL] = {}
+        self._session: aiohttp.ClientSession | None = None
+        self._headers = CIMultiDict(
+            {
+                **key_headers,
+                "User-Agent": "overnight",
+                "Accept-Encoding": "identity",
+                "Content-Type": "application/json",
+            }
+        )
+
+    async def call(self, path: str, body: bytes) -> Reply:
+        """POST, once. Redirects are not followed: the key goes nowhere else."""
+        session = self._session or self._open()
+        status: int | None = None
+        checkpoint("send:call")
+        try:
+            async with session.post(
+                self._url(path), data=body, headers=self._headers, allow_redirects=False, proxy=self._proxy
+            ) as response:
+                status = response.status
+                content = await response.read()
+        except _BROKEN_WIRE as error:
+            sent = not isinstance(error, _UNSENT)
+            return Reply(sent=sent, status=status, problem=trouble_of(error, self._origin, self._secret))
+        checkpoint("sent:call")
+        headers = response.headers
+        return Reply(
+            sent=True,
+            status=status,
+            body=content,
+            retry_after=None if status < 300 else retry_after_of(headers),
+            rates=self._rates(headers),
+        )
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _url(self, path: str) -> URL:
+        url = self._urls.get(path)
+        if url is None:
+            url = self._urls[path] = URL(self._base + path, encoded=True)
+        return url
+
+    def _open(self) -> aiohttp.ClientSession:
+        # How many calls there are at once is decided before they get here.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=_DNS_SECONDS),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=self._read_seconds),
+            skip_auto_headers=("Accept", "User-Agent"),
+        )
+        return self._session
+
+
+def one_line_json(body: bytes) -> bytes | None:
+    """The body without the line breaks that JSON allows between its parts; None when it is no JSON."""
+    try:
+        return msgspec.json.format(body, indent=-1)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None

@@ -1,0 +1,67 @@
+"""Live replies of OpenAI and its look-alikes: as lines of a batch output, and what their headers tell of limits."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+import msgspec
+
+from overnight.providers._complaint import complaint_of
+from overnight.providers._contract import Rates, Reply
+from overnight.providers._live_wire import one_line_json
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+
+_json = msgspec.json.Encoder()
+
+
+def live_line(custom_id: str, reply: Reply) -> bytes:
+    """A body that is no JSON is kept as text; where it came with an error, as the error's message."""
+    body = one_line_json(reply.body)
+    if body is None:
+        body = _json.encode(_words(reply))
+    return b'{"custom_id":%b,"response":{"status_code":%d,"body":%b},"error":null}' % (
+        _json.encode(custom_id),
+        reply.status or 0,
+        body,
+    )
+
+
+def _words(reply: Reply) -> object:
+    if reply.status == 200:
+        return reply.body.decode("utf-8", "replace")
+    return {"error": {"message": complaint_of(reply.body).message or "an answer that is no JSON"}}
+
+
+def rates_of(headers: Mapping[str, str]) -> Rates:
+    """`x-ratelimit-{limit,remaining,reset}-{requests,tokens}`."""
+    if "x-ratelimit-limit-requests" not in headers and "x-ratelimit-limit-tokens" not in headers:
+        return Rates()
+    return Rates(
+        requests_limit=whole(headers.get("x-ratelimit-limit-requests")),
+        requests_remaining=whole(headers.get("x-ratelimit-remaining-requests")),
+        requests_reset=seconds(headers.get("x-ratelimit-reset-requests")),
+        tokens_limit=whole(headers.get("x-ratelimit-limit-tokens")),
+        tokens_remaining=whole(headers.get("x-ratelimit-remaining-tokens")),
+        tokens_reset=seconds(headers.get("x-ratelimit-reset-tokens")),
+    )
+
+
+def whole(text: str | None) -> int | None:
+    """A count as headers have it; None for anything else."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+
+
+@lru_cache(maxsize=1024)
+def seconds(text: str | None) -> float | None:
+    """`6m0s`, `120ms`, or plain seconds."""
+    if not text:
+        return None
+    parts = _PART.findall(text)
+    if parts and not _PART.sub("", text).strip():
+        return sum(float(number) * _UNITS[unit] for number, unit in parts)
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        return None

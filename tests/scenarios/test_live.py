@@ -1,0 +1,210 @@
+"""Live mode: the same study, each row a call, through the same ledger; and whatever goes wrong on the way."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from scenarios.conftest import Night
+from scenarios.matrix import kills
+
+LIVE: dict[str, Any] = {"mode": "live"}
+PARTS = 4
+
+
+def twice(night: Night) -> int:
+    """How many calls the emulator answered more than once for the same question."""
+    return sum(row["times"] - 1 for row in night.log()["rows_run_twice"])
+
+
+def lost(night: Night) -> int:
+    return night.attempts().filter(pl.col("cause") == "lost").height
+
+
+def test_a_study_is_answered_without_a_batch(night: Callable[..., Night]) -> None:
+    one = night()
+    ending = one.run(one.study(40, **LIVE))
+    assert ending.state == "done", ending
+    assert one.statuses() == {"answered": 40}
+    assert one.batches() == []
+    assert one.log()["rows_run"] == 40
+    assert twice(one) == 0
+    assert one.attempts()["batch_id"].null_count() == 40
+    assert one.findings() == []
+
+
+def test_live_and_batch_give_the_same_answers(night: Callable[..., Night]) -> None:
+    one = night()
+    one.run(one.study(10, name="now", **LIVE))
+    one.run(one.study(10, name="later"))
+    now, later = one.table("now"), one.table("later")
+    assert now.drop("cost").equals(later.drop("cost"))
+    assert (now["cost"] > later["cost"]).all()  # a batch is half the price
+
+
+def test_the_mode_may_change_between_runs(night: Callable[..., Night]) -> None:
+    one = night(truth={"keys": {"no_credit": ["sk-poor"]}})
+    study = one.study(12, batch={"max_requests": 5})
+    assert one.run(study, environ={"OPENAI_API_KEY": "sk-poor"}).error == "OutOfCredit"
+    assert one.run(one.study(12, **LIVE)).state == "done"
+    assert one.batches() == []
+    assert one.statuses() == {"answered": 12}
+    assert one.findings() == []
+
+
+TROUBLES: dict[str, list[dict[str, Any]]] = {
+    "storm": [{"on": "live", "do": "status", "status": 529, "skip": 5, "times": 40}],
+    "overload": [{"on": "live", "do": "status", "status": 503, "odds": 0.3}],
+    "refusals": [{"on": "live", "do": "status", "status": 429, "retry_after": 1, "odds": 0.3}],
+    "slow": [{"on": "live", "do": "slow", "seconds": 2_000, "odds": 0.2}],
+    "dropped": [{"on": "live", "do": "drop_answer", "odds": 0.3, "times": 9}],
+    "unheard": [{"on": "live", "do": "lose_request", "odds": 0.3, "times": 9}],
+    "half read": [{"on": "live", "do": "cut", "at": 0.5, "odds": 0.3, "times": 9}],
+    "half said": [{"on": "live", "do": "cut", "at": 0.5, "quiet": True, "odds": 0.3, "times": 9}],
+    "errors": [{"on": "live", "do": "status", "status": 500, "odds": 0.3, "times": 9}],
+}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, warm: Any) -> str:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    one = Night(folder, warm, {})
+    try:
+        assert one.run(one.study(60, **LIVE)).state == "done"
+        return one.table_digest()
+    finally:
+        one.close()
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_every_row_is_answered_in_the_end(night: Callable[..., Night], undisturbed: str, trouble: str) -> None:
+    one = night(faults=TROUBLES[trouble])
+    ending = one.run(one.study(60, **LIVE))
+    assert ending.state == "done", ending
+    assert one.statuses() == {"answered": 60}
+    assert one.table_digest() == undisturbed
+    assert one.findings() == []
+    # A question is run again only where its first answer did not come, and that is on record.
+    assert twice(one) <= lost(one) + one.attempts().filter(pl.col("cause") == "unreadable").height
+
+
+def test_what_cannot_be_answered_fails_with_its_cause(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "live", "do": "status", "status": 500, "where": "number 7"}])
+    ending = one.run(one.study(12, **LIVE))
+    assert ending.state == "rows failed", ending
+    failures = one.table().filter(pl.col("status") == "failed")
+    assert failures["item_id"].to_list() == ["item 00007"]
+    assert failures["cause"].to_list() == ["server_error"]
+    assert one.attempts().filter(pl.col("cause") == "server_error").height == 4
+
+
+def test_what_may_have_been_billed_is_presumed_spent(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "live", "do": "drop_answer", "times": 3}])
+    study = one.study(12, models=[{"model": "openai/gpt-4.1-mini", "max_tokens": 100}], budget=1, **LIVE)
+    assert one.run(study).state == "done"
+    costs = pl.read_parquet(one.folder / "runs" / "night" / "tables" / "costs.parquet")
+    assert lost(one) == 3
+    assert "presumed spent" in costs["price_note"][0]
+
+
+def test_a_dead_key_stops_at_once_and_the_rows_wait(night: Callable[..., Night]) -> None:
+    one = night(truth={"keys": {"refuse": ["sk-dead"]}})
+    study = one.study(30, **LIVE)
+    ending = one.run(study, environ={"OPENAI_API_KEY": "sk-dead"})
+    assert ending.error == "Unauthorized", ending
+    calls = [call for call in one.log()["calls"] if call["path"].endswith("completions")]
+    assert 1 <= len(calls) <= 5
+    assert one.run(study).state == "done"
+    assert one.statuses() == {"answered": 30}
+
+
+def test_a_server_that_is_not_there_is_given_up(night: Callable[..., Night]) -> None:
+    one = night()
+    study = one.study(5, **LIVE)
+    ending = one.run(study, environ={"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"})
+    assert ending.error == "Unavailable", ending
+    assert one.run(study).state == "done"
+
+
+def test_the_budget_stops_live_calls_too(night: Callable[..., Night]) -> None:
+    one = night()
+    fields = {"models": [{"model": "openai/gpt-4.1-mini", "max_tokens": 1_000}], **LIVE}
+    ending = one.run(one.study(30, budget=0.002, **fields))
+    assert ending.state == "over budget", ending
+    done = one.statuses()["answered"]
+    assert 1 <= done < 30
+    assert one.table()["cost"].sum() <= 0.002
+    assert one.run(one.study(30, budget=5, **fields)).state == "done"
+    assert twice(one) == 0
+
+
+def test_turns_and_stages_flow_live(night: Callable[..., Night]) -> None:
+    one = night()
+    items = [{"id": f"i{n}", "text": f"thing {n}"} for n in range(8)]
+    model = ["openai/gpt-4.1-mini"]
+    talk = {"name": "talk", "task": "generate", "items": items, "prompt": "Name {text}.", "turns": ["Sure?"]}
+    view = {"name": "view", "task": "generate", "of": "talk", "prompt": "Is it good? {answer}", "models": model}
+    study = one.write({"name": "night", "mode": "live", "stages": [{**talk, "models": model}, view]})
+    ending = one.run(study)
+    assert ending.state == "done", ending
+    assert one.table().group_by("stage").len().sort("stage")["len"].to_list() == [16, 8]
+    assert twice(one) == 0
+
+
+def test_submit_is_for_batches(night: Callable[..., Night]) -> None:
+    one = night()
+    ending = one.call("submit", one.study(5, **LIVE))
+    assert ending.error == "StudyError", ending
+    assert "run" in ending.message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], part: int, tmp_path: Path) -> None:
+    faults = [
+        {"on": "live", "do": "status", "status": 529, "skip": 4, "times": 2},
+        {"on": "live", "do": "drop_answer", "skip": 8, "times": 2},
+    ]
+    first, log = night(faults=faults), tmp_path / "checkpoints"
+    ending = first.run(first.study(14, **LIVE), environ={"OVERNIGHT_CHECKPOINTS": str(log)})
+    assert ending.state == "done", ending
+    expected = first.table_digest()
+    names = log.read_text().splitlines()
+    first.close()
+    assert {"fsync raw", "kept raw", "commit calls", "committed calls", "send:call", "sent:call"} <= set(names)
+    for number in kills(len(names), part, PARTS, sample=24):
+        one = night(faults=faults)
+        study = one.study(14, **LIVE)
+        killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
+        assert killed.signal in (signal.SIGKILL, None), (number, killed)
+        where = f"killed at checkpoint {number}"
+        assert all("one place" not in finding for finding in one.findings_if_any()), where
+        ending = one.run(study)
+        assert ending.state == "done", (where, ending)
+        assert one.table_digest() == expected, where
+        assert twice(one) <= lost(one), where
+        assert one.findings() == [], where
+        one.close()
+
+
+@pytest.mark.slow
+def test_the_limit_is_reached_and_hardly_ever_met(night: Callable[..., Night]) -> None:
+    """600 requests and 100,000 tokens a minute, nothing set: at least 95% of that, under 1% refused."""
+    limits = {"requests_per_minute": 600, "tokens_per_minute": 100_000}
+    one = night(truth={"time_scale": 5, "limits": limits, "latency": {"live": {"median": 1.0, "factor": 1.5}}})
+    ending = one.run(one.study(2_000, **LIVE))
+    assert ending.state == "done", ending
+    calls = [call for call in one.log()["calls"] if call["path"].endswith("completions")]
+    refused = sum(call["status"] == 429 for call in calls)
+    seconds = max(call["at"] for call in calls) - min(call["at"] for call in calls)
+    # Both buckets are full at first and fill evenly: the tighter one says what could have been done in this time.
+    tokens = int(one.table().select(pl.col("input_tokens") + pl.col("output_tokens")).sum().item())
+    share = max(2_000 / (600 + 10 * seconds), tokens / (100_000 + 100_000 / 60 * seconds))
+    print(f"{refused} of {len(calls)} refused, {seconds:.0f}s, {share:.1%} of what the limits allow")
+    assert refused < 0.01 * len(calls)
+    assert share >= 0.95
