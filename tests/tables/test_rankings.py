@@ -95,6 +95,13 @@ def test_no_file_where_there_is_nothing_to_rank(tables: Path) -> None:
     assert not write_verdicts(tables / "results.parquet", tables / "none.parquet")
 
 
+def test_a_ranking_that_takes_minutes_is_left_to_its_own_command(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rankings, "MOST_RANKED", 2)
+    results({"fair": False}).write_parquet(tables / "results.parquet")
+    assert write_verdicts(tables / "results.parquet", tables / "verdicts.parquet")
+    assert not write_rankings(tables / "verdicts.parquet", tables / "rankings.parquet")
+
+
 def test_judges_in_short(tables: Path) -> None:
     said, _ = written(results({"fair": False, "biased": True}, noise=False), tables)
     fair, biased = judgements(said).iter_rows(named=True)

@@ -14,6 +14,7 @@ from overnight.engine.session import opened
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
 from overnight.settings import settings
+from overnight.tables.rankings import MOST_RANKED
 from overnight.tables.rereading import reread
 
 WRITERS = (".parquet", ".csv", ".jsonl")
@@ -70,8 +71,8 @@ def _table_file(folder: RunFolder, table: Table) -> Path:
         message = f"run '{folder.name}' has no tables yet: overnight rebuild {folder.name}"
     elif table == "rankings" and (folder.tables / "verdicts.parquet").exists():
         message = (
-            f"run '{folder.name}' has no ranking: it needs a readable verdict, and pip install 'overnight[rank]'; "
-            f"then overnight rebuild {folder.name}"
+            f"run '{folder.name}' has no ranking: it takes a readable verdict, at most {MOST_RANKED:,} samples, and "
+            f"pip install 'overnight[rank]'; try overnight rank-pairs {folder.tables / 'verdicts.parquet'}"
         )
     else:
         message = f"run '{folder.name}' has no {table}: none of its stages compares anything"

@@ -3,6 +3,7 @@
 from overnight.analysis import build_bt_data, build_elo_data, check_positional_bias, compute_reverse_consistency
 from overnight.pairwise.costs import estimate_llm_pairs_cost
 from overnight.pairwise.keys import check_llm_api_keys
+from overnight.pairwise.live import llm_compare_pair, submit_llm_pairs
 from overnight.pairwise.multi_batch import llm_resume_multi_batches, llm_submit_pairs_multi_batch
 from overnight.pairwise.outputs import (
     parse_anthropic_batch_output,
@@ -46,6 +47,7 @@ __all__ = [
     "example_writing_samples",
     "get_prompt_template",
     "list_prompt_templates",
+    "llm_compare_pair",
     "llm_download_batch_results",
     "llm_resume_multi_batches",
     "llm_submit_pairs_batch",
@@ -65,5 +67,6 @@ __all__ = [
     "sample_pairs",
     "sample_reverse_pairs",
     "set_prompt_template",
+    "submit_llm_pairs",
     "trait_description",
 ]

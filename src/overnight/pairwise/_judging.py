@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from overnight.api import Run, submit
+from overnight.api import Run, run, submit
+from overnight.api.reasking import Reask
 from overnight.api.work import saved_work, work_on
 from overnight.core.errors import StudyChanged, StudyError
 from overnight.engine.progress import Snapshot
@@ -64,16 +65,25 @@ class Judging:
     def segments(self) -> list[Segment]:
         return segments_of(self.folder, self.run)
 
-    def submit(self, pairs: Any, judge: Judge, question: Question, batch: dict[str, int], say: Say, tell: Tell) -> Run:
-        """Send what is not sent yet; the same call again sends nothing twice."""
+    def prepared(self, pairs: Any, judge: Judge, question: Question, batch: dict[str, int] | None = None) -> Study:
+        """The pairs as a study, with what a later session needs written into the folder."""
         frame = with_keys(pairs_of(pairs))
-        study = self._study(frame, judge, question, batch)
+        study = self._study(frame, judge, question, batch or {})
         self._refuse_other_questions(study)
         self.folder.mkdir(parents=True, exist_ok=True)
         replace_file(self.folder / JUDGE, msgspec.json.encode(judge))
         named = frame.with_columns(pl.Series("item_id", _item_ids(frame), dtype=pl.String))
         named.write_parquet(self.folder / PAIRS)
+        return study
+
+    def submit(self, study: Study, say: Say, tell: Tell) -> Run:
+        """Send what is not sent yet; the same call again sends nothing twice."""
         return submit(study, runs=self.folder, say=say, tell=tell)
+
+    def ask(self, study: Study, concurrency: int | None, say: Say, tell: Tell) -> Run:
+        """Ask live what has no answer yet; what failed before is asked again."""
+        again: tuple[Reask, ...] = ("failed",) if self.run.exists() else ()
+        return run(study, mode="live", concurrency=concurrency, reask=again, runs=self.folder, say=say, tell=tell)
 
     def _refuse_other_questions(self, study: Study) -> None:
         """Before anything in the folder is touched."""

@@ -94,14 +94,9 @@ def llm_submit_pairs_multi_batch(
     )
     batch = {"max_requests": batch_size, "segments": n_segments}
     view = View(folder, registry=write_registry, verbose=verbose)
-    judging.submit(
-        pairs,
-        judge_of(backend, model, options, openai_max_retries),
-        question,
-        {name: number for name, number in batch.items() if number is not None},
-        view.say,
-        lambda _: view.follow(judging),
-    )
+    judge = judge_of(backend, model, options, openai_max_retries)
+    study = judging.prepared(pairs, judge, question, {name: n for name, n in batch.items() if n is not None})
+    judging.submit(study, view.say, lambda _: view.follow(judging))
     view.show(judging)
     segments = judging.segments()
     if keep_jsonl:

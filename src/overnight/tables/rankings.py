@@ -10,6 +10,8 @@ import polars as pl
 from overnight.tables.parquet import keep_parquet
 
 EVERYONE = "all"
+# Tables are made at the end of every pass: a fit that takes minutes is left to `rank-pairs`.
+MOST_RANKED = 3_000
 _READ = ("stage", "judge", "first_id", "second_id", "direction", "verdict")
 COLUMNS: dict[str, type[pl.DataType]] = {
     "ID": pl.String,
@@ -30,7 +32,7 @@ COLUMNS: dict[str, type[pl.DataType]] = {
 
 
 def write_rankings(verdicts: Path, path: Path) -> bool:
-    """From the table of verdicts; False, and no file, without numpy and scipy or without a readable verdict."""
+    """From the table of verdicts; False, and no file, where nothing can be ranked, or numpy and scipy are not there."""
     path.unlink(missing_ok=True)
     found = list(_rankings(pl.read_parquet(verdicts, columns=list(_READ))))
     if found:
@@ -43,6 +45,8 @@ def _rankings(verdicts: pl.DataFrame) -> Iterator[pl.DataFrame]:
         return
     readable = verdicts.filter(pl.col("verdict").is_in(["first", "second", "tie"]))
     for (stage,), rows in readable.group_by("stage", maintain_order=True):
+        if pl.concat([rows["first_id"], rows["second_id"]]).n_unique() > MOST_RANKED:
+            continue
         yield _ranking(rows, str(stage), EVERYONE)
         judges = rows["judge"].unique().sort()
         if len(judges) > 1:

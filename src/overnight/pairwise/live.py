@@ -1,0 +1,111 @@
+"""Pairs judged at once, call by call, where there is no time for a batch; with the same ledger behind it."""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from overnight.core.errors import StudyError
+from overnight.engine.progress import Snapshot
+from overnight.pairwise._exports import results_table, write_csv
+from overnight.pairwise._frames import pairs_of
+from overnight.pairwise._judge import judge_of
+from overnight.pairwise._judging import Judging, Question
+from overnight.pairwise._rows import RAW, failed_rows
+from overnight.tasks._answer_form import TAGS
+
+
+class LiveResults(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Judged pairs, the pairs without a winner, and why they have none."""
+
+    results: pl.DataFrame
+    failed_pairs: pl.DataFrame
+    failed_attempts: pl.DataFrame
+
+
+def llm_compare_pair(
+    ID1: str,  # noqa: N803 - as everybody calls it
+    text1: str,
+    ID2: str,  # noqa: N803
+    text2: str,
+    model: str,
+    trait_name: str,
+    trait_description: str,
+    prompt_template: str,
+    backend: str = "openai",
+    **options: Any,
+) -> pl.DataFrame:
+    """One pair, judged now: one row."""
+    pair = [{"ID1": ID1, "text1": text1, "ID2": ID2, "text2": text2}]
+    asked = (model, trait_name, trait_description, prompt_template, backend)
+    judged = submit_llm_pairs(pair, *asked, verbose=False, **options).results
+    return judged.select(*RAW, *(name for name in ("raw_response",) if name in judged.columns))
+
+
+def submit_llm_pairs(
+    pairs: Any,
+    model: str,
+    trait_name: str,
+    trait_description: str,
+    prompt_template: str,
+    backend: str = "openai",
+    verbose: bool = True,
+    status_every: int = 100,
+    save_path: str | Path | None = None,
+    parallel: bool = True,
+    workers: int | None = None,
+    *,
+    tag_prefix: str = TAGS[0],
+    tag_suffix: str = TAGS[1],
+    **options: Any,
+) -> LiveResults:
+    """Ask a judge about every pair, live. With `save_path`, the same call again asks only what has no answer yet.
+
+    `save_path` is a CSV file; the run lies beside it in a folder of the same name. As many calls run at once as the
+    provider allows, at most `workers`; one after the other with `parallel=False`.
+    """
+    if workers is not None and workers < 1:
+        raise StudyError(f"workers: {workers} is less than 1")
+    frame, tags = pairs_of(pairs), (tag_prefix, tag_suffix)
+    folder = Path(tempfile.mkdtemp(prefix="overnight-")) if save_path is None else Path(save_path).with_suffix(".live")
+    judging = Judging(folder)
+    question = Question(
+        trait_name=trait_name, trait_description=trait_description, prompt_template=prompt_template, tags=tags
+    )
+    study = judging.prepared(frame, judge_of(backend, model, options), question)
+    voice = _Voice(status_every) if verbose else _Silence()
+    judging.ask(study, workers if parallel else 1, voice.say, voice.tell)
+    judged = judging.judged(tags)
+    settled = judged.filter(pl.col("status") != "pending")
+    found = results_table(settled)
+    if save_path is not None:
+        write_csv(found, Path(save_path))
+    lost = judged["better_id"].is_null()
+    return LiveResults(results=found, failed_pairs=frame.filter(lost), failed_attempts=failed_rows(settled))
+
+
+class _Voice:
+    """A line each time so many rows have come."""
+
+    def __init__(self, every: int) -> None:
+        self._every = max(every, 1)
+        self._told = 0
+
+    def say(self, text: str) -> None:
+        print(text, file=sys.stderr)  # noqa: T201 - what `verbose` asks for
+
+    def tell(self, snapshot: Snapshot) -> None:
+        if snapshot.settled // self._every > self._told:
+            self._told = snapshot.settled // self._every
+            self.say(f"{snapshot.settled:,} of {snapshot.total:,} pairs, {snapshot.failed:,} failed")
+
+
+class _Silence:
+    def say(self, text: str) -> None:
+        """Nobody listens."""
+
+    def tell(self, snapshot: Snapshot) -> None:
+        """Nobody looks."""
