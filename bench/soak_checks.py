@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -12,11 +14,13 @@ from typing import Any
 import msgspec
 from soak_schedule import Schedule
 
+from overnight.core.money import DOLLAR
 from overnight.core.result import PASSING
 from overnight.engine.decisions import TRIES
 
 # Answered at the provider, then lost or spoiled by it: such a row has to be run again.
 _LOST = ("missing", "unreadable")
+_TOKEN = re.compile(r"[a-z2-7]{20}(?![a-z2-7])")
 _canonical = msgspec.json.Encoder(order="sorted")
 
 
@@ -28,24 +32,28 @@ def problems(run: Path, reference: Path, plan: Schedule, log: dict[str, Any]) ->
     wanted = pl.read_parquet(reference / "tables" / "results.parquet")
     with sqlite3.connect(run / "ledger.db") as db:
         return [
-            *_rows(table, wanted),
+            *_rows(table, wanted, follows="stages" in plan.study or "turns" in plan.study),
             *_joins(table, plan),
             *_bytes(run, reference, table),
             *_failures(db),
             *_paid_once(db, run, log),
             *_batches(db, log),
             *_ledger(db, run),
+            *_money(db, run),
         ]
 
 
-def _rows(table: Any, wanted: Any) -> Iterator[str]:
+def _rows(table: Any, wanted: Any, *, follows: bool) -> Iterator[str]:
+    """Nothing follows from a row that failed for good: then, and only then, there may be fewer rows."""
     address = ["stage", "arm", "item_id", "replicate", "turn"]
-    if table.height != wanted.height:
+    failed = table.filter(table["status"] == "failed").height
+    fewer_may_be = follows and failed > 0
+    if table.height != wanted.height and not fewer_may_be:
         yield f"{table.height} rows, wanted {wanted.height}"
     if table.select(address).is_duplicated().any():
         yield "an address is there twice"
     lost = wanted.join(table, on=address, how="anti").height
-    if lost:
+    if lost and not fewer_may_be:
         yield f"{lost} addresses are lost"
     open_rows = table.filter(table["status"] == "pending").height
     if open_rows:
@@ -61,7 +69,9 @@ def _joins(table: Any, plan: Schedule) -> Iterator[str]:
     """The answer repeats its question's marker and names its model: a wrong join cannot look right."""
     texts = {item["id"]: item["text"].split()[-1] for item in plan.items}
     for row in table.filter(table["status"] == "answered").iter_rows(named=True):
-        if texts[row["item_id"]] not in row["answer"] or f"[trace {row['model']} " not in row["answer"]:
+        # A row that was handed on is called by its item and the arm it came from.
+        marker = texts[row["item_id"].partition("@")[0]]
+        if marker not in row["answer"] or f"[trace {row['model']} " not in row["answer"]:
             yield f"{row['item_id']} in {row['arm']} has another question's answer: {row['answer']!r}"
 
 
@@ -110,7 +120,7 @@ def _doubled(db: sqlite3.Connection, asks: dict[int, str], log: dict[str, Any]) 
     """Second batches that the fault `twice` made, with the questions in them."""
     seen: set[str] = set()
     for batch in log["batches"]:
-        tag = (batch["metadata"] or {}).get("overnight")
+        tag = _tag(batch)
         if tag in seen:
             rows = db.execute(
                 "SELECT ask FROM shard_row JOIN attempt ON attempt.shard=shard_row.shard WHERE token=?", (tag,)
@@ -119,10 +129,16 @@ def _doubled(db: sqlite3.Connection, asks: dict[int, str], log: dict[str, Any]) 
         seen.add(tag)
 
 
+def _tag(batch: dict[str, Any]) -> str | None:
+    """The attempt's token: in the name of the input, or in the first custom id where there is no file."""
+    found = _TOKEN.search(batch["name"] or "")
+    return found[0] if found else None
+
+
 def _batches(db: sqlite3.Connection, log: dict[str, Any]) -> Iterator[str]:
     """Every batch that ran rows is one of ours, and no attempt has two unless the provider was told to double it."""
     known = {token for (token,) in db.execute("SELECT token FROM attempt")}
-    tags = Counter((batch["metadata"] or {}).get("overnight") for batch in log["batches"] if batch["executed"])
+    tags = Counter(_tag(batch) for batch in log["batches"] if batch["executed"])
     for tag, count in tags.items():
         if tag not in known:
             yield f"a batch ran that no attempt announced: {tag}"
@@ -149,6 +165,22 @@ def _ledger(db: sqlite3.Connection, run: Path) -> Iterator[str]:
     leftovers += sorted(path.name for path in (run / "outbox").glob("*"))
     if leftovers:
         yield f"left behind: {', '.join(leftovers)}"
+
+
+def _money(db: sqlite3.Connection, run: Path) -> Iterator[str]:
+    """The bill is the sum of its rows, nothing is set aside any more, and all of it is within the budget."""
+    (settled, presumed) = db.execute(
+        "SELECT coalesce(sum(settled), 0), coalesce(sum(presumed), 0) FROM spent"
+    ).fetchone()
+    (by_hand,) = db.execute("SELECT coalesce(sum(cost), 0) FROM result").fetchone()
+    if settled != by_hand:
+        yield f"the bill is {settled}, its rows come to {by_hand}"
+    (reserved,) = db.execute("SELECT coalesce(sum(coalesce(amount, 0) - released), 0) FROM reservation").fetchone()
+    if reserved:
+        yield f"{reserved} are still set aside"
+    budget = json.loads((run.parents[1] / "study.yaml").read_text()).get("budget")
+    if budget is not None and settled + presumed > round(budget["total"] * DOLLAR):
+        yield f"{settled + presumed} were spent of a budget of {budget['total']}"
 
 
 def _digest(path: Path) -> str:

@@ -100,7 +100,9 @@ class SoakNight:
             self._tell("run", ending)
             if ending.state == "undecided":
                 self._decide()
-            if ending.state in OVER or ending.error == "crash":
+            if ending.state == "over budget":
+                self._raise_budget()
+            if ending.state in OVER or ending.error in ("crash", "StudyError"):
                 break
         return ending
 
@@ -125,10 +127,12 @@ class SoakNight:
         from overnight import api
         from overnight.core import checkpoint
         from overnight.core.errors import OvernightError
+        from overnight.providers import vendors
 
         os.chdir(self.folder)
-        os.environ["OPENAI_API_KEY"] = KEY
-        os.environ["OPENAI_BASE_URL"] = self.emulator.openai_url
+        for seller in vendors().values():
+            os.environ[seller.key_variable] = KEY
+            os.environ[seller.base_url_variable] = self.emulator.url + seller.emulator_path
         os.environ["OVERNIGHT_TIME_SCALE"] = str(self.plan.truth["time_scale"])
         checkpoint.rearm({"OVERNIGHT_KILL_AT": str(kill_at)})
         try:
@@ -152,6 +156,14 @@ class SoakNight:
         """As the user would: keep the first candidate."""
         self._tell("decide", self.command("decide", ()))
 
+    def _raise_budget(self) -> None:
+        """As the user would: by more than it can take."""
+        study = self.folder / "study.yaml"
+        known = json.loads(study.read_text())
+        known["budget"]["total"] = round(known["budget"]["total"] * 10, 4)
+        study.write_text(json.dumps(known))
+        self.story.append(f"the budget is raised to {known['budget']['total']}")
+
     def _tell(self, verb: str, ending: Ending, step: Step | None = None) -> None:
         how = ending.state or ending.error or (f"signal {ending.signal}" if ending.signal else "")
         asked = "" if step is None else f" {msgspec.json.encode(step).decode()}"
@@ -165,8 +177,9 @@ def warm_up() -> None:
     import yaml
 
     import overnight.api
-    import overnight.providers.openai
+    from overnight.providers import vendors
 
+    vendors()
     del aiohttp, pl, yaml, overnight
 
 

@@ -9,8 +9,8 @@ import random
 from typing import Any
 
 import msgspec
+import soak_study
 
-MODELS = ("openai/gpt-4.1-mini", "openai/gpt-4.1-nano", "openai/gpt-5-nano", "openai/gpt-4o-mini")
 _VERBS = ("run", "run", "resume", "once", "once", "submit")
 _LATE_CHECKPOINT = 160
 _CALLS = ("upload", "create", "list", "retrieve", "content", "delete")
@@ -43,12 +43,12 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
 
 def schedule(seed: int) -> Schedule:
     draw = random.Random(f"soak {seed}")
-    models = draw.sample(MODELS, draw.choice((1, 1, 2, 3)))
+    models = soak_study.models(draw)
     items = _items(draw)
     return Schedule(
         seed=seed,
         items=items,
-        study=_study(draw, models),
+        study=soak_study.study(draw, models, len(items)),
         truth={
             "seed": draw.choice((7, 8)),
             "time_scale": draw.choice((5_000, 20_000)),
@@ -72,28 +72,14 @@ def _items(draw: random.Random) -> list[dict[str, str]]:
     return [{"id": f"{stem}{number:05d}", "text": text} for number, text in enumerate(texts)]
 
 
-def _study(draw: random.Random, models: list[str]) -> dict[str, Any]:
-    batch: dict[str, Any] = draw.choice(
-        ({}, {"max_requests": draw.randint(1, 9)}, {"max_requests": 5}, {"segments": draw.randint(1, 4)})
-    )
-    return {
-        "name": "soaked",
-        "task": "generate",
-        "items": "items.jsonl",
-        "prompt": "Say something about {text}",
-        "models": models,
-        "replicates": draw.choice((1, 1, 1, 2, 3)),
-        "dedupe": draw.random() < 0.8,
-        **({"batch": batch} if batch else {}),
-    }
-
-
 def _limits(draw: random.Random, models: list[str], items: list[dict[str, str]]) -> dict[str, Any]:
     """Seldom, a queue that holds less than the run: batches are turned away, wait, or are cut."""
     if draw.random() < 0.85:
         return {}
     room = max(40, len(items) * 12 // draw.choice((1, 2, 4)))
-    return {"enqueued_tokens": {model.split("/", 1)[1]: room for model in models}}
+    # Only OpenAI has such a queue.
+    names = [model.removeprefix("openai/") for model in models if model.startswith("openai/")]
+    return {"enqueued_tokens": dict.fromkeys(names, room)} if names else {}
 
 
 def _fault(draw: random.Random) -> dict[str, Any]:

@@ -1,0 +1,76 @@
+"""The study of one soaked run: how many stages and turns, which models at which providers, and what it may cost."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from overnight.providers import vendors
+
+# Cheap models of every provider that can be soaked; those that are not installed are left out.
+MODELS: dict[str, tuple[str, ...]] = {
+    "openai": ("openai/gpt-4.1-mini", "openai/gpt-4.1-nano", "openai/gpt-5-nano", "openai/gpt-4o-mini"),
+    "anthropic": ("anthropic/claude-haiku-4-5", "anthropic/claude-sonnet-4-5"),
+}
+# Every question ends with its item's marker, and every answer repeats the end of its question.
+_ASK = "Say something about {text}"
+_GO_ON = ("You said {answer} and I ask again about {text}", "Now the opposite about {text}")
+_JUDGE = "Rate this: {answer} which was about {text}"
+# Dollars that are set aside for a row of a cheap model with this many tokens to answer in.
+_ROW = 0.002
+_OUTPUT_TOKENS = 400
+
+
+def models(draw: random.Random) -> list[str]:
+    """Of one provider or of several."""
+    installed = [name for name in MODELS if name in vendors()]
+    chosen = draw.sample(installed, draw.randint(1, len(installed)))
+    known = [model for provider in chosen for model in MODELS[provider]]
+    return draw.sample(known, draw.choice((1, 1, 2, min(3, len(known)))))
+
+
+def study(draw: random.Random, asked: list[str], rows: int) -> dict[str, Any]:
+    batch: dict[str, Any] = draw.choice(
+        ({}, {"max_requests": draw.randint(1, 9)}, {"max_requests": 5}, {"segments": draw.randint(1, 4)})
+    )
+    first: dict[str, Any] = {
+        "task": "generate",
+        "items": "items.jsonl",
+        "prompt": _ASK,
+        "models": asked,
+        "replicates": draw.choice((1, 1, 1, 2, 3)),
+        "dedupe": draw.random() < 0.8,
+    }
+    turns = draw.choice((0, 0, 0, 1, 2))
+    if turns:
+        first["turns"] = list(_GO_ON[:turns])
+    later = draw.choice((0, 0, 0, 1, 2))
+    calls = rows * len(asked) * first["replicates"] * (1 + turns + later)
+    whole: dict[str, Any] = {
+        "name": "soaked",
+        "timeout": "9999h",
+        **({"batch": batch} if batch else {}),
+        **({"budget": _budget(draw, calls)} if draw.random() < 0.25 else {}),
+    }
+    if not later:
+        return whole | first
+    return whole | {"stages": [{"name": "say", **first}, *(_later(draw, number) for number in range(later))]}
+
+
+def _later(draw: random.Random, number: int) -> dict[str, Any]:
+    """A stage that reads what the first one said, or what the one before it did."""
+    of = "say" if number == 0 else draw.choice(("say", "rate"))
+    return {
+        "name": "rate" if number == 0 else "rate-again",
+        "task": "generate",
+        "of": of,
+        "when": draw.choice(("landed", "landed", "done")),
+        "take": draw.choice((["answered"], ["answered", "truncated", "refused"])),
+        "prompt": _JUDGE,
+        "models": models(draw)[:1],
+    }
+
+
+def _budget(draw: random.Random, calls: int) -> dict[str, Any]:
+    """More than enough, just enough with some waiting, or too little until it is raised."""
+    return {"total": round(calls * _ROW * draw.choice((2.0, 0.5, 0.1)) + _ROW, 4), "output_tokens": _OUTPUT_TOKENS}
