@@ -57,6 +57,16 @@ def test_a_lost_answer_is_found_by_its_rows(night: Callable[..., Night]) -> None
     one.assert_paid_once()
 
 
+def test_a_batch_in_doubt_is_not_given_up_when_the_provider_denies_it_once(night: Callable[..., Night]) -> None:
+    lost = {"on": "create", "do": "drop_answer", "times": 1}
+    one = night(faults=[lost, {"on": "retrieve", "do": "status", "status": 404, "times": 2}], **ANTHROPIC)
+    ending = one.run(one.study(5))
+    assert ending.state == "done", ending
+    assert one.log()["faults_fired"]["1"] == 2
+    assert one.attempts()["attempt"].max() == 1
+    one.assert_paid_once()
+
+
 def test_while_one_create_is_in_doubt_no_other_is_sent(night: Callable[..., Night]) -> None:
     one = night(
         {"latency": {"batch": [20_000, 40_000], "live": [0, 0]}},

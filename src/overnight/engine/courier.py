@@ -224,8 +224,11 @@ class Courier:
             batch = await self._desk.poller.look(batch_id, self._attempt.fence_date)
             if batch is not None and batch.phase == "running":
                 continue
+            if batch is None and self._denied_once_more() < _DENIALS:
+                continue
             # A batch that somebody has deleted can no longer be collected, whoever made it.
             ours = batch is not None and await carries(self._desk, batch, self._attempt.token)
+            self._denials = 0
             await self._record(Stuck((batch_id,)) if ours is None else Examined(batch_id, ours))
             return
 
@@ -241,10 +244,13 @@ class Courier:
         else:
             await self._ended(batch)
 
-    async def _denied(self) -> None:
-        """The provider does not know the batch. Believed only when it says so again and again."""
+    def _denied_once_more(self) -> int:
+        """The provider does not know a batch. Believed only when it says so again and again."""
         self._denials += 1
-        if self._denials >= _DENIALS:
+        return self._denials
+
+    async def _denied(self) -> None:
+        if self._denied_once_more() >= _DENIALS:
             message = f"the provider no longer knows batch {self._attempt.batch_id}"
             self._scene.say(f"shard {self._attempt.shard}: {message}")
             await self._record(Ended("gone", "gone", message=message))
