@@ -23,6 +23,7 @@ from emulator_process import EmulatorProcess
 
 RUN = "soaked"
 KEY = "sk-soak-0123456789abcdefghijklmnop"
+PROJECT = {"GOOGLE_CLOUD_PROJECT": "lab", "VERTEX_INPUT_BUCKET": "gs://lab/in", "VERTEX_OUTPUT_BUCKET": "gs://lab"}
 # Plain commands after the schedule, until the run is over. Held-up and undecided runs need a few.
 _LAST_COMMANDS = 15
 # No command takes this long, in real seconds, unless it hangs.
@@ -133,6 +134,7 @@ class SoakNight:
         for seller in vendors().values():
             os.environ[seller.key_variable] = KEY
             os.environ[seller.base_url_variable] = self.emulator.url + seller.emulator_path
+        os.environ.update(PROJECT)
         os.environ["OVERNIGHT_TIME_SCALE"] = str(self.plan.truth["time_scale"])
         checkpoint.rearm({"OVERNIGHT_KILL_AT": str(kill_at)})
         try:

@@ -11,6 +11,8 @@ from overnight.providers import vendors
 MODELS: dict[str, tuple[str, ...]] = {
     "openai": ("openai/gpt-4.1-mini", "openai/gpt-4.1-nano", "openai/gpt-5-nano", "openai/gpt-4o-mini"),
     "anthropic": ("anthropic/claude-haiku-4-5", "anthropic/claude-sonnet-4-5"),
+    "gemini": ("gemini/gemini-2.5-flash", "gemini/gemini-2.5-flash-lite"),
+    "vertex": ("vertex/gemini-2.5-flash", "vertex/gemini-2.5-flash-lite"),
 }
 # Every question ends with its item's marker, and every answer repeats the end of its question.
 _ASK = "Say something about {text}"
