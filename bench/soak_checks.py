@@ -11,17 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from soak_schedule import Schedule
 
 from overnight.core.money import DOLLAR
 from overnight.core.result import PASSING
+from overnight.core.shard import custom_id
 from overnight.engine.decisions import TRIES
 
 # Answered at the provider, then lost or spoiled by it: such a row has to be run again.
 _LOST = ("missing", "unreadable")
 _TOKEN = re.compile(r"[a-z2-7]{20}(?![a-z2-7])")
-_canonical = msgspec.json.Encoder(order="sorted")
 
 
 def problems(run: Path, reference: Path, plan: Schedule, log: dict[str, Any]) -> list[str]:
@@ -36,7 +35,7 @@ def problems(run: Path, reference: Path, plan: Schedule, log: dict[str, Any]) ->
             *_joins(table, plan),
             *_bytes(run, reference, table),
             *_failures(db),
-            *_paid_once(db, run, log),
+            *_paid_once(db, log),
             *_batches(db, log),
             *_ledger(db, run),
             *_money(db, run),
@@ -94,38 +93,33 @@ def _failures(db: sqlite3.Connection) -> Iterator[str]:
             yield f"question {ask} failed for good ({cause}) after {tries} tries"
 
 
-def _paid_once(db: sqlite3.Connection, run: Path, log: dict[str, Any]) -> Iterator[str]:
+def _paid_once(db: sqlite3.Connection, log: dict[str, Any]) -> Iterator[str]:
     """No question runs again unless the provider lost its answer, or made two batches of one create."""
-    allowed = Counter[str]()
-    asks: dict[int, str] = {}
-    files = dict(db.execute("SELECT id, path FROM file"))
-    for ask, file, offset, length in db.execute("SELECT id, file, offset, length FROM ask"):
-        with (run / files[file]).open("rb") as bodies:
-            bodies.seek(offset)
-            body = msgspec.json.decode(bodies.read(length))
-        asks[ask] = hashlib.sha256(_canonical.encode(body)).hexdigest()
-        allowed[asks[ask]] += 1
-    for ask, cause in db.execute("SELECT ask, cause FROM result"):
-        allowed[asks[ask]] += cause in _LOST
-    for batch, digests in _doubled(db, asks, log):
-        for digest in digests:
-            allowed[digest] += 1
-        del batch
+    asks = {
+        custom_id(token, line): ask
+        for token, line, ask in db.execute(
+            "SELECT token, line, ask FROM attempt JOIN shard_row ON shard_row.shard=attempt.shard"
+        )
+    }
+    again = Counter(ask for ask, cause in db.execute("SELECT ask, cause FROM result") if cause in _LOST)
+    again.update(ask for token in _doubled(log) for name, ask in asks.items() if name.startswith(f"o{token}-"))
     for twice in log["rows_run_twice"]:
-        if twice["times"] > allowed[twice["body"]]:
-            yield f"a question ran {twice['times']} times, {allowed[twice['body']]} allowed: {twice['custom_ids']}"
+        # The same words may be several questions: votes of their own.
+        ran = {asks[name] for name in twice["custom_ids"] if name in asks}
+        allowed = sum(1 + again[ask] for ask in ran)
+        if twice["times"] > allowed:
+            yield f"a question ran {twice['times']} times, {allowed} allowed: {twice['custom_ids']}"
 
 
-def _doubled(db: sqlite3.Connection, asks: dict[int, str], log: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Second batches that the fault `twice` made, with the questions in them."""
+def _doubled(log: dict[str, Any]) -> Iterator[str]:
+    """Attempts of which the fault `twice` made a second batch."""
     seen: set[str] = set()
     for batch in log["batches"]:
         tag = _tag(batch)
+        if tag is None:
+            continue
         if tag in seen:
-            rows = db.execute(
-                "SELECT ask FROM shard_row JOIN attempt ON attempt.shard=shard_row.shard WHERE token=?", (tag,)
-            )
-            yield tag, [asks[ask] for (ask,) in rows]
+            yield tag
         seen.add(tag)
 
 

@@ -134,7 +134,7 @@ class SoakNight:
         for seller in vendors().values():
             os.environ[seller.key_variable] = KEY
             os.environ[seller.base_url_variable] = self.emulator.url + seller.emulator_path
-        os.environ.update(PROJECT)
+        os.environ.update(PROJECT, STORAGE_EMULATOR_HOST=self.emulator.url)
         os.environ["OVERNIGHT_TIME_SCALE"] = str(self.plan.truth["time_scale"])
         checkpoint.rearm({"OVERNIGHT_KILL_AT": str(kill_at)})
         try:

@@ -57,7 +57,7 @@ def schedule(seed: int) -> Schedule:
         study=study,
         truth={
             "seed": draw.choice((7, 8)),
-            "time_scale": 1_000 if untagged else draw.choice((5_000, 20_000)),
+            "time_scale": 2_000 if untagged else draw.choice((5_000, 20_000)),
             "latency": {
                 "batch": draw.choice(([60, 600], [5, 30], [30, 90] if untagged else [600, 7_200])),
                 "live": [0, 0],
@@ -144,7 +144,7 @@ def _content_fault(draw: random.Random) -> dict[str, Any]:
 
 def _batch_fault(draw: random.Random) -> dict[str, Any]:
     choices: list[dict[str, Any]] = [
-        {"do": "expire", "share": round(draw.random(), 2), "silent": draw.random() < 0.3},
+        {"do": "expire", "share": round(draw.random(), 2), "silent": draw.random() < 0.3, "seconds": 1_200},
         {"do": "slow", "seconds": draw.choice((100, 5_000))},
         {"do": "empty_output", "as": draw.choice((None, ""))},
         {"do": "status_word", "word": "pondering"},
