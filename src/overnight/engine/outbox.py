@@ -1,8 +1,6 @@
 """A shard's input file: the bodies on record, each in its envelope, written whole before anything is sent."""
 
-import os
 from collections.abc import Container
-from contextlib import ExitStack
 from pathlib import Path
 
 from overnight.core.ask import Model
@@ -10,6 +8,7 @@ from overnight.core.shard import LONGEST_CUSTOM_ID, custom_id
 from overnight.ledger.answers import paths
 from overnight.ledger.database import Database
 from overnight.ledger.folder import DurableFile, RunFolder
+from overnight.ledger.raw import RawFiles
 from overnight.ledger.shards import bodies
 from overnight.providers._contract import BatchProvider
 
@@ -35,15 +34,8 @@ def write_input(
 ) -> DurableFile:
     """The file for one attempt. Runs in a worker thread; a part that a killed process left is written over."""
     reader = db.reader()
-    relative = paths(reader)
-    with ExitStack() as stack, DurableFile(input_path(folder, token)) as file:
-        handles: dict[int, int] = {}
-        for body in bodies(reader, shard):
-            handle = handles.get(body.file)
-            if handle is None:
-                handle = os.open(folder.file(relative[body.file]), os.O_RDONLY)
-                stack.callback(os.close, handle)
-                handles[body.file] = handle
-            question = os.pread(handle, body.length, body.offset)
-            file.write(provider.line(model, custom_id(token, body.line), question) + b"\n")
+    with RawFiles(folder, paths(reader)) as kept, DurableFile(input_path(folder, token)) as file:
+        for line, _, number, offset, length in bodies(reader, shard):
+            file.write(provider.line(model, custom_id(token, line), kept.read(number, offset, length)))
+            file.write(b"\n")
     return file

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,7 +16,7 @@ _decode_event = msgspec.json.Decoder(AttemptEvent).decode
 _encode = msgspec.json.encode
 
 
-class Body(msgspec.Struct, frozen=True):
+class Body(NamedTuple):
     """Where a shard's row finds its question."""
 
     line: int
@@ -51,7 +52,7 @@ def pack_queue(
     }
     open_shards: dict[int, _OpenShard] = {}
     made = 0
-    db.execute("CREATE TEMP TABLE IF NOT EXISTS packed(ask INTEGER PRIMARY KEY)")
+    last_before = db.execute("SELECT coalesce(max(id), 0) FROM shard").fetchone()[0]
     rows = db.execute(
         "SELECT queue.ask, ask.arm, ask.length, queue.tries FROM queue JOIN ask ON ask.id=queue.ask ORDER BY queue.ask"
     )
@@ -66,8 +67,7 @@ def pack_queue(
         made += open_shards[arm].add(ask, length, tries, purse)
     made += sum(shard.close() for shard in open_shards.values())
     if made:
-        db.execute("DELETE FROM queue WHERE ask IN (SELECT ask FROM temp.packed)")
-        db.execute("DELETE FROM temp.packed")
+        db.execute("DELETE FROM queue WHERE ask IN (SELECT ask FROM shard_row WHERE shard > ?)", (last_before,))
     return made
 
 
@@ -110,7 +110,6 @@ class _OpenShard:
             "INSERT INTO shard_row VALUES(?,?,?,?)",
             ((number, line, ask, tries) for line, (ask, tries) in enumerate(self._rows)),
         )
-        self._db.executemany("INSERT INTO temp.packed VALUES(?)", ((ask,) for ask, _ in self._rows))
         reserve(self._db, number, self._ceiling, self._packing.tokens_per_byte)
         self._rows, self._bytes, self._ceiling = [], 0, 0
         return 1
@@ -135,8 +134,7 @@ def bodies(db: sqlite3.Connection, shard_number: int) -> Iterator[Body]:
         "JOIN ask ON ask.id=shard_row.ask WHERE shard_row.shard=? ORDER BY shard_row.line",
         (shard_number,),
     )
-    for line, ask, file, offset, length in rows:
-        yield Body(line, ask, file, offset, length)
+    return map(Body._make, rows)
 
 
 def next_token(db: sqlite3.Connection, run_id: str, shard_number: int) -> tuple[int, str]:

@@ -63,14 +63,14 @@ def encode(form: Form, ask: Ask) -> bytes:
             return _responses_body(form, messages)
         # Our own Message is already OpenAI's where the role keeps its name.
         turns = messages if form.system_role == "system" else _renamed(messages, form.system_role)
-        return b'%b,"messages":%b%b' % (form.head, _json.encode(turns), form.tail)
+        return b"".join((form.head, b',"messages":', _json.encode(turns), form.tail))
     except UnicodeEncodeError:
         raise StudyError(f"item '{ask.item}': the text holds half a character, which JSON cannot carry") from None
 
 
 def line(form: Form, custom_id: str, body: bytes) -> bytes:
     """One line of a batch file, without its newline."""
-    return b'{"custom_id":%b%b%b}' % (_json.encode(custom_id), form.line_middle, body)
+    return b"".join((b'{"custom_id":', _json.encode(custom_id), form.line_middle, body, b"}"))
 
 
 def _responses_body(form: Form, messages: tuple[Message, ...]) -> bytes:
