@@ -339,7 +339,12 @@ def test_credentials_that_do_not_work_are_told_in_words(tmp_path: Path) -> None:
             path = service_account(tmp_path, f"{server.url}/token")
             with pytest.raises(Unauthorized, match="no access token"):
                 await Tokens("", path).headers()
+        nowhere = str(tmp_path / "nowhere.json")
         with pytest.raises(Unauthorized, match="no access token"):
-            await Tokens("", str(tmp_path / "nowhere.json")).headers()
+            await Tokens("", nowhere).headers()
+        vertex = Vertex(Endpoint(base_url="http://127.0.0.1:1", key="", credentials=nowhere))
+        reply = await vertex.call(Model(provider="vertex", name="m"), b"{}")
+        assert (reply.sent, "no access token" in (reply.problem or "")) == (False, True)
+        await vertex.close()
 
     asyncio.run(work())

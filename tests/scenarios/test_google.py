@@ -170,6 +170,17 @@ def test_a_bucket_that_vertex_may_not_use_stops_the_run_and_loses_nothing(night:
     one.assert_paid_once()
 
 
+def test_without_buckets_nothing_is_sent(night: Callable[..., Night]) -> None:
+    one = night(provider="vertex")
+    no_buckets = {"VERTEX_INPUT_BUCKET": "", "VERTEX_OUTPUT_BUCKET": ""}
+    ending = one.call("run", one.study(), environ=no_buckets)
+    assert (ending.error, "write `buckets: {input: gs://..., output: gs://...}`" in ending.message) == (
+        "StudyError",
+        True,
+    )
+    assert not (one.folder / "runs" / "night").exists()
+
+
 def test_two_runs_share_their_buckets_and_nothing_else(night: Callable[..., Night]) -> None:
     one = night({"limits": {"shard_rows": 2}}, provider="vertex")
     for name in ("first", "second"):
@@ -300,3 +311,15 @@ def test_a_ready_made_file_is_sent_and_joined_by_its_own_ids(night: Callable[...
     assert one.table("theirs")["item_id"].to_list() == ["0000", "0001", "0002", "0003"]
     assert one.statuses("theirs") == {"answered": 4}
     one.assert_paid_once()
+
+
+@pytest.mark.parametrize("provider", GOOGLE)
+def test_live_answers_are_those_of_a_batch(night: Callable[..., Night], provider: str) -> None:
+    one = night(faults=[{"on": "live", "do": "status", "status": 429, "retry_after": 0, "times": 2}], provider=provider)
+    no_buckets = {"VERTEX_INPUT_BUCKET": "", "VERTEX_OUTPUT_BUCKET": ""}
+    assert one.run(one.study(12, mode="live"), environ=no_buckets).state == "done"
+    assert one.batches() == []
+    assert_each_has_its_own_answer(one)
+    live = one.table()
+    assert one.run(one.study(12, name="batched")).state == "done"
+    assert one.table("batched")["answer"].to_list() == live["answer"].to_list()

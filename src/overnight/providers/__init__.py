@@ -154,7 +154,7 @@ def bucket_scheme(name: str) -> str | None:
 
 
 def check_sending(one: Vendor, endpoint: Endpoint) -> None:
-    """What an endpoint lacks for sending, though it will do for looking, is said before anything is written."""
+    """What an endpoint lacks for batches, though it will do for calls, is said before anything is written."""
     if isinstance(one, _Bucketed):
         one.check_sending(endpoint)
 

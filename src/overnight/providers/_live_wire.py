@@ -12,9 +12,10 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from overnight.core.checkpoint import checkpoint
+from overnight.core.errors import ProviderError
 from overnight.providers._contract import Rates, Reply
 from overnight.providers._replies import retry_after_of
-from overnight.providers._wire import proxy_for, trouble_of
+from overnight.providers._wire import KeyHeaders, proxy_for, trouble_of
 
 # A model may think for minutes before its first byte; a connection that is silent for longer is lost.
 READ_SECONDS = 600.0
@@ -38,7 +39,7 @@ class LiveWire:
     def __init__(
         self,
         base_url: str,
-        key_headers: Mapping[str, str],
+        key_headers: KeyHeaders,
         *,
         secret: str,
         rates: ReadRates = no_rates,
@@ -52,9 +53,11 @@ class LiveWire:
         self._proxy = proxy_for(URL(self._base))
         self._urls: dict[str, URL] = {}
         self._session: aiohttp.ClientSession | None = None
+        # Headers that are asked for anew at each call are added there.
+        self._asked_anew = key_headers if callable(key_headers) else None
         self._headers = CIMultiDict(
             {
-                **key_headers,
+                **({} if callable(key_headers) else key_headers),
                 "User-Agent": "overnight",
                 "Accept-Encoding": "identity",
                 "Content-Type": "application/json",
@@ -65,10 +68,16 @@ class LiveWire:
         """POST, once. Redirects are not followed: the key goes nowhere else."""
         session = self._session or self._open()
         status: int | None = None
+        headers = self._headers
+        if self._asked_anew is not None:
+            try:
+                headers = CIMultiDict({**headers, **await self._asked_anew()})
+            except ProviderError as error:
+                return Reply(sent=False, problem=str(error))
         checkpoint("send:call")
         try:
             async with session.post(
-                self._url(path), data=body, headers=self._headers, allow_redirects=False, proxy=self._proxy
+                self._url(path), data=body, headers=headers, allow_redirects=False, proxy=self._proxy
             ) as response:
                 status = response.status
                 content = await response.read()
@@ -76,13 +85,12 @@ class LiveWire:
             sent = not isinstance(error, _UNSENT)
             return Reply(sent=sent, status=status, problem=trouble_of(error, self._origin, self._secret))
         checkpoint("sent:call")
-        headers = response.headers
         return Reply(
             sent=True,
             status=status,
             body=content,
-            retry_after=None if status < 300 else retry_after_of(headers),
-            rates=self._rates(headers),
+            retry_after=None if status < 300 else retry_after_of(response.headers),
+            rates=self._rates(response.headers),
         )
 
     async def close(self) -> None:

@@ -28,6 +28,7 @@ from overnight.providers._gemini_batches import LIMITS, inlined_lines, read_batc
 from overnight.providers._google_guide import guide
 from overnight.providers._google_refusals import count_of, create_refusal, decoded
 from overnight.providers._listing import Page, back_to, fence_of
+from overnight.providers._live_wire import LiveWire
 from overnight.providers._replies import Reply
 from overnight.providers._surroundings import address_parts, found_key
 from overnight.providers._wire import Timeouts, Wire
@@ -52,6 +53,7 @@ class Gemini:
         self._forms = ByModel(_google_body.form_of)
         headers = {"x-goog-api-key": endpoint.key}
         self._wire = Wire(self.name, endpoint.base_url, headers, secret=endpoint.key, timeouts=timeouts)
+        self._live = LiveWire(endpoint.base_url, headers, secret=endpoint.key)
 
     def limits(self, model: Model) -> Limits:  # noqa: ARG002 - the contract's; here all models are alike
         return LIMITS
@@ -181,7 +183,7 @@ class Gemini:
 
     async def call(self, model: Model, body: bytes) -> LiveReply:
         path = f"{_VERSION}/models/{_safe(model.name)}:generateContent"
-        return await _google_live.call(self._wire, path, body)
+        return await _google_live.call(self._live, path, body)
 
     async def check_key(self) -> str:
         await self._wire.ask("list", "GET", f"{_VERSION}/models", query={"pageSize": "1"})
@@ -189,6 +191,7 @@ class Gemini:
 
     async def close(self) -> None:
         await self._wire.close()
+        await self._live.close()
 
 
 class GeminiVendor:

@@ -30,6 +30,7 @@ from overnight.providers._google_refusals import create_refusal
 from overnight.providers._google_storage import CloudStorage, Place, checked_bucket, place_of
 from overnight.providers._google_tokens import USUAL_FILE, Tokens, check_installed
 from overnight.providers._listing import Page, back_to, fence_of
+from overnight.providers._live_wire import LiveWire
 from overnight.providers._surroundings import address_parts
 from overnight.providers._vertex_jobs import LIMITS, job_body, read_job, read_page, since
 from overnight.providers._wire import Timeouts, Wire
@@ -57,6 +58,7 @@ class Vertex:
         self._wire = self._wire_to(endpoint.base_url, timeouts)
         self._storage_wire = self._wire_to(endpoint.storage_url or _STORAGE, timeouts)
         self._storage = CloudStorage(self._storage_wire)
+        self._live = LiveWire(endpoint.base_url, self._tokens.headers, secret=endpoint.key)
         self._parent = f"{_VERSION}/projects/{endpoint.project}/locations/{endpoint.location or _LOCATION}"
 
     def _wire_to(self, address: str, timeouts: Timeouts | None) -> Wire:
@@ -156,7 +158,7 @@ class Vertex:
 
     async def call(self, model: Model, body: bytes) -> Reply:
         path = f"{self._parent}/publishers/google/models/{quote(model.name, safe='')}:generateContent"
-        return await _google_live.call(self._wire, path, body)
+        return await _google_live.call(self._live, path, body)
 
     async def check_key(self) -> str:
         await self._page("1", {})
@@ -165,6 +167,7 @@ class Vertex:
     async def close(self) -> None:
         await self._wire.close()
         await self._storage_wire.close()
+        await self._live.close()
 
     def _bucket(self, which: str) -> Place:
         check_buckets(self.endpoint)
