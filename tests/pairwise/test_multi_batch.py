@@ -90,6 +90,33 @@ def test_a_lost_answer_to_a_create_makes_no_second_batch(desk: Callable[..., Des
     assert (one.batches(), one.rows_run()) == (2, 6)
 
 
+def test_trouble_at_the_provider_s_end_is_waited_out(desk: Callable[..., Desk], few: pl.DataFrame) -> None:
+    troubles = [
+        {"on": "upload", "do": "status", "status": 500, "times": 1},
+        {"on": "create", "do": "status", "status": 503, "times": 1},
+        {"on": "list", "do": "status", "status": 502, "times": 2},
+        {"on": "content", "do": "status", "status": 500, "times": 1},
+        {"on": "content", "do": "cut", "times": 1},
+    ]
+    one = desk(faults=troubles)
+    one.submit(few, n_segments=2)
+    got = one.resume()
+    assert got.combined is not None
+    assert got.combined["better_id"].is_not_null().all()
+    assert (one.batches(), one.rows_run()) == (2, 6)
+
+
+def test_a_thinking_judge_with_the_only_temperature_it_takes(desk: Callable[..., Desk], few: pl.DataFrame) -> None:
+    one = desk()
+    one.submit(
+        few[:2], "claude-sonnet-4-5", backend="anthropic", reasoning="enabled", temperature=1.0, include_thoughts=True
+    )
+    got = one.resume()
+    assert got.combined is not None
+    assert got.combined["better_id"].is_not_null().all()
+    assert got.combined["thoughts"].is_not_null().all()
+
+
 def test_answers_of_an_expired_batch_are_kept_and_the_rest_is_asked_again(
     desk: Callable[..., Desk], few: pl.DataFrame
 ) -> None:
@@ -195,6 +222,7 @@ def test_options_reach_the_provider_and_tags_of_one_s_own_are_read(
     mine = {"tag_prefix": "[[", "tag_suffix": "]]"}
     sent = llm_submit_pairs_multi_batch(few, "gpt-4.1-mini", *ASKED[:2], template, output_dir=one.folder, **mine)
     body = json.loads(sent.jobs[0].batch_input_path.read_text().splitlines()[0])["body"]
+    assert {*body} == {"model", "messages", "temperature"}
     assert body["temperature"] == 0
     got = one.resume(**mine)
     assert got.combined is not None

@@ -1,0 +1,82 @@
+"""A study that compares: killed anywhere and resumed, the same verdicts and rankings; grown, nothing asked twice."""
+
+from __future__ import annotations
+
+import hashlib
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from scenarios.conftest import Night
+from scenarios.matrix import kills
+
+TABLES = ("results", "verdicts", "rankings")
+FAULTS = ({"on": "batch", "do": "expire", "share": 0.5, "times": 1},)
+SAMPLE = 4
+
+
+def comparison(one: Night, samples: int = 6, **pairs: Any) -> str:
+    items = [{"ID": f"s_{n}:{n}", "text": f"A text about the number {n}."} for n in range(samples)]
+    chosen = {"select": "sample", "n": 9, "reverse": 1.0, **pairs}
+    return one.write(
+        {
+            "name": "night",
+            "task": "compare",
+            "items": items,
+            "pairs": chosen,
+            "models": [one.model],
+            "batch": {"max_requests": 5},
+        }
+    )
+
+
+def digests(one: Night) -> list[str]:
+    tables = one.folder / "runs" / "night" / "tables"
+    return [hashlib.sha256((tables / f"{name}.parquet").read_bytes()).hexdigest() for name in TABLES]
+
+
+@pytest.mark.slow
+def test_any_kill_any_resume_same_tables(night: Callable[..., Night], tmp_path: Path) -> None:
+    calm = night(faults=FAULTS)
+    log = tmp_path / "checkpoints"
+    assert calm.run(comparison(calm), environ={"OVERNIGHT_CHECKPOINTS": str(log)}).state == "done"
+    expected, names = digests(calm), log.read_text().splitlines()
+    for number in kills(len(names), 0, 1, SAMPLE):
+        one = night(faults=FAULTS)
+        study = comparison(one)
+        killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
+        assert killed.signal in (signal.SIGKILL, None), (number, killed)
+        assert one.run(study).state == "done", number
+        assert digests(one) == expected, names[number - 1]
+        one.assert_paid_once()
+        one.close()
+
+
+def test_more_pairs_and_samples_extend_the_run(night: Callable[..., Night]) -> None:
+    one = night()
+    assert one.run(comparison(one, reverse=0.0)).state == "done"
+    first = one.table()
+    assert one.run(comparison(one, n=12, reverse=0.5)).state == "done"
+    more = one.table()
+    assert more.group_by("direction").len().sort("direction").rows() == [("forward", 12), ("reverse", 6)]
+    assert first.join(more, on=["arm", "item_id", "request_key"], how="semi").height == 9
+    assert one.log()["rows_run"] == 18
+    refused = one.run(comparison(one, n=3))
+    assert refused.error == "StudyChanged"
+    assert "pairs.n: was 12, is now 3; there may only be more" in refused.message
+
+
+def test_unreadable_answers_are_asked_again_on_request(night: Callable[..., Night]) -> None:
+    one = night({"answer_with": {".": "Both are lovely."}})
+    study = comparison(one)
+    assert one.run(study).state == "done"
+    verdicts = pl.read_parquet(one.folder / "runs" / "night" / "tables" / "verdicts.parquet")
+    assert set(verdicts["verdict"]) == {"unparsed"}
+    assert not (one.folder / "runs" / "night" / "tables" / "rankings.parquet").exists()
+    again = one.run(study, reask="unparsed")
+    assert again.state == "done"
+    assert "18 unparsed rows are asked again" in "\n".join(again.said)
