@@ -336,10 +336,19 @@ def test_what_must_be_cut(refusal: Refusal, estimate: int, rows: int, in_queue: 
     assert must_be_cut(refusal, estimate, rows, in_queue) == cut
 
 
+def test_a_shard_refused_again_and_again_by_an_empty_queue_is_cut() -> None:
+    """By our count it fits twice over: then it is our count that is wrong."""
+    full = Refusal(kind="token_limit", message="full", token_limit=400)
+    cut = [must_be_cut(full, estimate=150, rows=5, in_queue=0, tries=tries) for tries in range(1, 7)]
+    assert cut == [False, False, False, True, True, True]
+    assert not must_be_cut(full, estimate=150, rows=5, in_queue=300, tries=9)
+    assert not must_be_cut(full, estimate=150, rows=1, in_queue=0, tries=9)
+
+
 # --- waiting
 
 
-@given(times=st.integers(0, 100), advised=st.none() | st.floats(0, 5000))
+@given(times=st.integers(0, 100_000), advised=st.none() | st.floats(0, 5000))
 def test_backing_off_is_bounded_and_heeds_advice(times: int, advised: float | None) -> None:
     wait = backoff(times, advised)
     assert wait >= 5.0

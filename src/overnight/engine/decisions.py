@@ -21,6 +21,8 @@ from overnight.providers._contract import (
 )
 
 # When to look for a batch that may or may not have been made: at once, and until any create has surely arrived.
+# Refusals of one shard after which our count of its tokens is no longer trusted.
+_REFUSED_ENOUGH = 4
 LOOKS = (0.0, 30.0, 120.0, 600.0)
 # How far the clocks of one provider may be apart.
 CLOCKS_APART = 300.0
@@ -30,6 +32,8 @@ TRIES = 4
 GATHER = 600.0
 BACKOFF_FIRST = 5.0
 BACKOFF_LONGEST = 600.0
+# More of them would pass the longest wait, and in the end the numbers themselves.
+_DOUBLINGS = 20
 
 # How the user wants rows to travel.
 Mode = Literal["batch", "live", "auto"]
@@ -64,7 +68,7 @@ def first_processing(mode: Mode, provider: Provider) -> Processing:
 
 def backoff(times: int, advised: float | None = None) -> float:
     """How long to wait after being turned away `times` times."""
-    own = min(BACKOFF_LONGEST, BACKOFF_FIRST * 2.0 ** max(0, times))
+    own = min(BACKOFF_LONGEST, BACKOFF_FIRST * 2.0 ** min(max(0, times), _DOUBLINGS))
     return max(own, advised) if advised is not None else own
 
 
@@ -183,8 +187,8 @@ def learn_limit(refusal: Refusal, in_queue: int, estimate: int) -> int | None:
     return refusal.token_limit
 
 
-def must_be_cut(refusal: Refusal, estimate: int, rows: int, in_queue: int) -> bool:
-    """Whether a refused shard can only ever go in smaller pieces."""
+def must_be_cut(refusal: Refusal, estimate: int, rows: int, in_queue: int, tries: int = 1) -> bool:
+    """Whether a shard that was refused, this time as its `tries`-th, can only ever go in smaller pieces."""
     if rows < 2:
         return False
     if refusal.kind == "too_large":
@@ -194,8 +198,11 @@ def must_be_cut(refusal: Refusal, estimate: int, rows: int, in_queue: int) -> bo
     if refusal.token_limit is not None and estimate > refusal.token_limit:
         return True
     # Nothing of ours was queued and still there was no room, though by our count it fits: we count too low,
-    # or somebody else fills the queue. Only a shard that takes most of the limit is worth cutting.
-    return in_queue == 0 and refusal.token_limit is not None and estimate * 2 > refusal.token_limit
+    # or somebody else fills the queue. A shard that takes most of the limit is worth cutting, and any that was
+    # refused so again and again: somebody else's batches end, a wrong count stays.
+    if in_queue or refusal.token_limit is None:
+        return False
+    return estimate * 2 > refusal.token_limit or tries >= _REFUSED_ENOUGH
 
 
 def poll_how(running: int, page: int = 100) -> Literal["list", "each"]:

@@ -34,7 +34,7 @@ class Rejections:
         in_queue = self._tokens_in_queue(attempt)
         if refusal.kind == "token_limit":
             await self._learn(attempt, refusal, in_queue)
-        if must_be_cut(refusal, attempt.estimate, attempt.rows, in_queue):
+        if must_be_cut(refusal, attempt.estimate, attempt.rows, in_queue, attempt.n):
             closed = await self._cut(attempt, refusal, how)
         elif refusal.kind in ("token_limit", "file_not_ready", *BREAKING_REFUSALS):
             closed = await self._keep_for_later(attempt, refusal, how)
