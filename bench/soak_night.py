@@ -53,8 +53,12 @@ def forked(work: Callable[[], Any], moments: list[tuple[float, Callable[[int], N
     child = os.fork()
     if child == 0:
         os.close(read)
-        os.write(write, json.dumps(work()).encode())
-        os._exit(0)
+        try:
+            os.write(write, json.dumps(work()).encode())
+        except BaseException:  # noqa: BLE001 - the process's edge: what is above on the stack is the parent's
+            traceback.print_exc()
+        finally:
+            os._exit(0)
     os.close(write)
     begun, pending = time.monotonic(), sorted(moments or [], key=lambda moment: moment[0])
     parts: list[bytes] = []
