@@ -41,10 +41,11 @@ bench: $(STAMP)  ## speed and memory, beside rivals in the same run
 soak: $(STAMP)  ## N seeded runs with random kills and faults (make soak N=1000)
 	$(BIN)/python bench/soak.py --runs $(N)
 
-fuzz: $(STAMP)  ## a million mutated lines against the row decoder (atheris, in an environment of its own)
+fuzz: $(STAMP)  ## a million mutated lines against each row decoder (atheris, in an environment of its own)
 	test -x .venv-fuzz/bin/python || $(PYTHON) -m venv .venv-fuzz
 	.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check atheris msgspec aiohttp
-	PYTHONPATH=src .venv-fuzz/bin/python fuzz/openai_rows.py -runs=1000000
+	for form in openai anthropic google; do \
+		PYTHONPATH=src .venv-fuzz/bin/python fuzz/rows.py $$form -runs=1000000 || exit 1; done
 
 clean:
 	rm -rf $(VENV) .venv-fuzz .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache

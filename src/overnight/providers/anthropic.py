@@ -27,6 +27,7 @@ from overnight.providers._contract import (
 )
 from overnight.providers._envelope import Envelope
 from overnight.providers._listing import Page, back_to, fence_of
+from overnight.providers._live_wire import LiveWire
 from overnight.providers._surroundings import address_parts, found_key
 from overnight.providers._wire import Timeouts, Wire
 
@@ -50,15 +51,14 @@ class Anthropic:
         where = {"anthropic-workspace-id": workspace} if workspace else {}
         # Each version with the header that its own SDKs prove themselves by.
         proofs = {NEWEST: {"Authorization": f"Bearer {key}"}, OLDER: {"x-api-key": key}}
+        headers = {version: {**proof, "anthropic-version": version, **where} for version, proof in proofs.items()}
+        address = endpoint.base_url
         self._wires = {
-            version: Wire(
-                self.name,
-                endpoint.base_url,
-                {**proof, "anthropic-version": version, **where},
-                secret=key,
-                timeouts=timeouts,
-            )
-            for version, proof in proofs.items()
+            version: Wire(self.name, address, own, secret=key, timeouts=timeouts) for version, own in headers.items()
+        }
+        self._lives = {
+            version: LiveWire(address, own, secret=key, rates=_anthropic_live.rates_of)
+            for version, own in headers.items()
         }
         self._wire = self._wires[NEWEST]
 
@@ -151,17 +151,7 @@ class Anthropic:
         return False
 
     async def call(self, model: Model, body: bytes) -> Reply:
-        sending = await self._wires[version_of(model)].send_once("call", _MESSAGES, body)
-        reply = sending.reply
-        if reply is None:
-            return Reply(sent=sending.sent, status=sending.status, problem=sending.problem)
-        return Reply(
-            sent=True,
-            status=reply.status,
-            body=reply.body,
-            retry_after=reply.retry_after,
-            rates=_anthropic_live.rates_of(reply.headers),
-        )
+        return await self._lives[version_of(model)].call(_MESSAGES, body)
 
     async def check_key(self) -> str:
         await self._wire.ask("list", "GET", "/v1/models", query={"limit": "1"})
@@ -170,6 +160,8 @@ class Anthropic:
     async def close(self) -> None:
         for wire in self._wires.values():
             await wire.close()
+        for live in self._lives.values():
+            await live.close()
 
     def _read(self, body: bytes) -> Batch:
         return read_batch(body, self.endpoint.base_url)

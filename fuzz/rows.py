@@ -1,15 +1,17 @@
-"""Coverage-guided fuzzing of the OpenAI row decoder: whatever the bytes, a Line comes back, and the right one.
+"""Coverage-guided fuzzing of the vendors' row decoders: whatever the bytes, a Line comes back, and the right one.
 
-    python -m venv /tmp/fuzz && /tmp/fuzz/bin/pip install atheris msgspec
-    PYTHONPATH=src /tmp/fuzz/bin/python fuzz/openai_rows.py -runs=1000000
+    PYTHONPATH=src .venv-fuzz/bin/python fuzz/rows.py anthropic -runs=1000000
 
-Arguments are libFuzzer's. A finding ends the process and is kept as crash-*.
+The first argument is a vendor's form of lines (openai, anthropic, google), the others are libFuzzer's. A finding ends
+the process and is kept as crash-*.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import atheris
@@ -17,15 +19,22 @@ import atheris
 with atheris.instrument_imports(include=["overnight"]):
     from overnight.core.result import Line
     from overnight.core.shard import line_of
-    from overnight.providers._openai_rows import decode
+    from overnight.providers import _anthropic_rows, _google_rows, _openai_rows
 
-from row_lines import CUSTOM_ID, LINES
+from row_lines import ANTHROPIC_LINES, CUSTOM_ID, GOOGLE_LINES, LINES
+
+Decode = Callable[[bytes], Line]
+FORMS: dict[str, tuple[Decode, tuple[bytes, ...]]] = {
+    "openai": (_openai_rows.decode, LINES),
+    "anthropic": (_anthropic_rows.decode, ANTHROPIC_LINES),
+    "google": (_google_rows.decode, GOOGLE_LINES),
+}
 
 TOKEN = CUSTOM_ID[1:21]
 OUTCOMES = {"answered", "refused", "truncated", "failed"}
 
 
-def check(data: bytes) -> Line:
+def check(decode: Decode, data: bytes) -> Line:
     """Total, the same each time, and never a row that the bytes do not name."""
     line = decode(data)
     if line != decode(data):
@@ -53,10 +62,11 @@ def _check_join(line: Line, data: bytes) -> None:
 
 
 def main() -> None:
+    decode, lines = FORMS[sys.argv.pop(1)]
     with tempfile.TemporaryDirectory(prefix="corpus-") as corpus:
-        for number, line in enumerate(LINES):
+        for number, line in enumerate(lines):
             (Path(corpus) / f"{number:03d}").write_bytes(line)
-        atheris.Setup([*sys.argv, corpus], check)
+        atheris.Setup([*sys.argv, corpus], partial(check, decode))
         atheris.Fuzz()
 
 
