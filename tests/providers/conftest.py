@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from emulator_process import EmulatorProcess
-from overnight.providers import vendors
-from providers.nights import TRUTH, Night
+from providers.nights import MODELS, TRUTH, Night
 
 
 @pytest.fixture(scope="module")
@@ -16,14 +15,14 @@ def emulator() -> Iterator[EmulatorProcess]:
         yield running
 
 
-@pytest.fixture(params=sorted(vendors()))
+@pytest.fixture(params=sorted(MODELS))
 def night(request: pytest.FixtureRequest, emulator: EmulatorProcess, tmp_path: Path) -> Iterator[Night]:
     emulator.arm([])
     yield Night(request.param, emulator, tmp_path)
     emulator.arm([])
 
 
-@pytest.fixture(params=sorted(vendors()))
+@pytest.fixture(params=sorted(MODELS))
 def long_night(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Night]:
     """An emulator of its own, on which batches take minutes: for what must happen while one runs."""
     with EmulatorProcess(TRUTH | {"time_scale": 100, "latency": {"batch": [20_000, 20_000]}}) as slow:

@@ -89,7 +89,7 @@ def test_every_row_is_answered_in_the_end(night: Callable[..., Night], undisturb
     assert one.statuses() == {"answered": 60}
     assert one.table_digest() == undisturbed
     assert one.findings() == []
-    # A question is run again only where its first answer did not come, and that is on record.
+    # A question is run again only where its first answer did not come whole, and that is on record.
     assert twice(one) <= lost(one) + one.attempts().filter(pl.col("cause") == "unreadable").height
 
 
@@ -208,3 +208,34 @@ def test_the_limit_is_reached_and_hardly_ever_met(night: Callable[..., Night]) -
     print(f"{refused} of {len(calls)} refused, {seconds:.0f}s, {share:.1%} of what the limits allow")
     assert refused < 0.01 * len(calls)
     assert share >= 0.95
+
+
+def test_local_models_take_turns(night: Callable[..., Night]) -> None:
+    one = night()
+    models = ["ollama/llama3.2", "ollama/qwen3:8b"]
+    study = one.study(6, models=models, **LIVE)
+    ending = one.run(study, environ={"OLLAMA_HOST": f"{one.emulator.url}/ollama"})
+    assert ending.state == "done", ending
+    assert one.statuses() == {"answered": 12}
+    paths = [call["path"] for call in one.log()["calls"]]
+    assert paths.count("/ollama/api/generate") == 1  # the first model leaves before the second comes
+    place = paths.index("/ollama/api/generate")
+    assert paths[:place].count("/ollama/api/chat") == paths[place:].count("/ollama/api/chat") == 6
+
+
+def test_every_kind_of_server_in_one_study(night: Callable[..., Night]) -> None:
+    one = night()
+    url = one.emulator.url
+    models = [
+        "openai/gpt-4.1-mini",
+        "together/Qwen/Qwen3-235B-A22B",
+        "ollama/llama3.2",
+        {"model": "compatible/mine", "base_url": f"{url}/openai/v1", "key": "OPENAI_API_KEY"},
+    ]
+    places = {"OLLAMA_HOST": f"{url}/ollama", "TOGETHER_BASE_URL": f"{url}/together", "TOGETHER_API_KEY": "any-key"}
+    assert one.run(one.study(5, models=models, mode="auto"), environ=places).state == "done"
+    assert one.statuses() == {"answered": 20}
+    assert len(one.batches()) == 1  # OpenAI's; the others have none
+    refused = one.run(one.study(5, name="other", models=models), environ=places)
+    assert refused.error == "StudyError"
+    assert "together takes no batches; write `mode: live`, or `mode: auto`" in refused.message

@@ -271,9 +271,10 @@ class Conductor:
         """The bodies are on disk already; the intent goes on record before any of them is called."""
         scene, at = self._scene, self._scene.now()
         n, token = await asyncio.to_thread(lambda: next_token(scene.db.reader(), scene.run_id, shard.id))
+        estimate = self._estimate(desk, shard)
 
         def fact(db: sqlite3.Connection) -> Attempt:
-            intend(db, shard.id, n, token, desk.account, self._estimate(desk, shard), "", at)
+            intend(db, shard.id, n, token, desk.account, estimate, "", at)
             return record(db, attempts(db, token)[0], Intended(shard.rows, ""), at)
 
         attempt = await scene.db.commit("intended", fact)

@@ -11,6 +11,7 @@ from overnight.core.errors import OutOfCredit, ProviderError, Throttled, Unautho
 from overnight.engine.decisions import Learned, Load, backoff, may_go, poll_how
 from overnight.engine.pace import Cooldown
 from overnight.engine.patience import NotNow, Patience, Stopped
+from overnight.engine.turns import Turns
 from overnight.providers._contract import (
     Batch,
     BatchProvider,
@@ -127,6 +128,7 @@ class Desk:
         self.creating = asyncio.Lock()
         # A live call that is turned away holds up all others of the account.
         self.cooldown = Cooldown()
+        self.turns = Turns(provider, patience)
         self._patience = patience
         self._creates: deque[float] = deque()
 

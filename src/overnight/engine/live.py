@@ -62,22 +62,26 @@ class LiveSlice:
         if self._attempt.state == "calling":
             await self._recover()
             return self._attempt
-        with self._stack:
-            await self._begin()
-            self._lane.join(self)
-            try:
-                while not self._over:
-                    await self._news.wait()
-                    await asyncio.sleep(_LINGER)
-                    self._news.clear()
-                    self._lane.check()
-                    await self._commit()
-            finally:
-                self._lane.leave(self)
-            await self._close()
+        async with self._scene.desk_of(self._attempt.arm).turns.of(self.model.name):
+            with self._stack:
+                await self._begin()
+                await self._call_rows()
+                await self._close()
         if self._lane.failure is not None:
             raise self._lane.failure
         return self._attempt
+
+    async def _call_rows(self) -> None:
+        self._lane.join(self)
+        try:
+            while not self._over:
+                await self._news.wait()
+                await asyncio.sleep(_LINGER)
+                self._news.clear()
+                self._lane.check()
+                await self._commit()
+        finally:
+            self._lane.leave(self)
 
     @property
     def _over(self) -> bool:

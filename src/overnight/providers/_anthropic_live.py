@@ -8,6 +8,7 @@ import msgspec
 from overnight.providers._anthropic_rows import TYPES, is_error
 from overnight.providers._complaint import scrub
 from overnight.providers._contract import Rates, Reply
+from overnight.providers._live_wire import one_line_json
 from overnight.providers._replies import epoch_of
 
 _PREFIX = "anthropic-ratelimit-"
@@ -16,7 +17,7 @@ _json = msgspec.json.Encoder()
 
 def live_line(custom_id: str, reply: Reply) -> bytes:
     """A body that is not Anthropic's (a gateway's page, nothing at all) becomes an error by its status."""
-    body = _one_line(reply.body)
+    body = one_line_json(reply.body)
     if reply.status == 200 and body is not None:
         return b'{"custom_id":%b,"result":{"type":"succeeded","message":%b}}' % (_json.encode(custom_id), body)
     if body is None or not is_error(body):
@@ -31,14 +32,6 @@ def _words(reply: Reply) -> dict[str, str]:
         "type": TYPES.get(reply.status or 0, "api_error"),
         "message": scrub(said or reply.problem or f"HTTP {reply.status}"),
     }
-
-
-def _one_line(body: bytes) -> bytes | None:
-    """The body without the line breaks that JSON allows between its parts; None when it is no JSON."""
-    try:
-        return msgspec.json.format(body, indent=-1)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 def rates_of(headers: Mapping[str, str]) -> Rates:

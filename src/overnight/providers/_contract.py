@@ -245,6 +245,20 @@ class LiveProvider(Provider, Protocol):
         ...
 
 
+class OneModelAtATime(LiveProvider, Protocol):
+    """A server that swaps models in and out of its memory: rows of one are asked before the next is loaded."""
+
+    async def loaded(self) -> list[str]:
+        """The models in its memory."""
+        ...
+
+    async def unload(self, model_name: str) -> None: ...
+
+
+def swaps_models(provider: Provider) -> TypeGuard[OneModelAtATime]:
+    return hasattr(provider, "unload")
+
+
 def takes_batches(provider: Provider) -> TypeGuard[BatchProvider]:
     return hasattr(provider, "create")
 

@@ -208,6 +208,8 @@ def _failure(told: Any, usage: Usage) -> Result:
 def _cause(said: Complaint, code: int | None) -> Cause:
     if said.no_credit:
         return "no_credit"
+    if said.dead_key:
+        return "unauthorized"
     if _TOO_LONG.search(said.message):
         return "too_large"
     known = CAUSES.get(said.type) or CAUSES.get(said.code) or (CAUSES.get(code) if code is not None else None)

@@ -25,6 +25,8 @@ _DNS_SECONDS = 300
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 _BROKEN_WIRE = (aiohttp.ClientError, OSError, TimeoutError)
 
+_ALWAYS = {"User-Agent": "overnight", "Accept-Encoding": "identity", "Content-Type": "application/json"}
+
 ReadRates = Callable[[Mapping[str, str]], Rates]
 
 
@@ -53,27 +55,18 @@ class LiveWire:
         self._proxy = proxy_for(URL(self._base))
         self._urls: dict[str, URL] = {}
         self._session: aiohttp.ClientSession | None = None
-        # Headers that are asked for anew at each call are added there.
-        self._asked_anew = key_headers if callable(key_headers) else None
-        self._headers = CIMultiDict(
-            {
-                **({} if callable(key_headers) else key_headers),
-                "User-Agent": "overnight",
-                "Accept-Encoding": "identity",
-                "Content-Type": "application/json",
-            }
-        )
+        self._key_headers = key_headers
+        self._proof: Mapping[str, str] | None = None
+        self._headers: CIMultiDict[str] = CIMultiDict()
 
     async def call(self, path: str, body: bytes) -> Reply:
         """POST, once. Redirects are not followed: the key goes nowhere else."""
         session = self._session or self._open()
         status: int | None = None
-        headers = self._headers
-        if self._asked_anew is not None:
-            try:
-                headers = CIMultiDict({**headers, **await self._asked_anew()})
-            except ProviderError as error:
-                return Reply(sent=False, problem=str(error))
+        try:
+            headers = await self._sent_headers()
+        except ProviderError as error:
+            return Reply(sent=False, problem=str(error))
         checkpoint("send:call")
         try:
             async with session.post(
@@ -85,18 +78,28 @@ class LiveWire:
             sent = not isinstance(error, _UNSENT)
             return Reply(sent=sent, status=status, problem=trouble_of(error, self._origin, self._secret))
         checkpoint("sent:call")
+        if status == 200 and not _is_whole(content):
+            return Reply(sent=True, status=status, problem=f"the answer of {self._origin} is not whole")
+        told = response.headers
         return Reply(
             sent=True,
             status=status,
             body=content,
-            retry_after=None if status < 300 else retry_after_of(response.headers),
-            rates=self._rates(response.headers),
+            retry_after=None if status < 300 else retry_after_of(told),
+            rates=self._rates(told),
         )
 
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+    async def _sent_headers(self) -> CIMultiDict[str]:
+        """The same for every call, until there is another proof of who asks."""
+        proof = await self._key_headers() if callable(self._key_headers) else self._key_headers
+        if proof != self._proof:
+            self._proof, self._headers = proof, CIMultiDict({**_ALWAYS, **proof})
+        return self._headers
 
     def _url(self, path: str) -> URL:
         url = self._urls.get(path)
@@ -113,6 +116,12 @@ class LiveWire:
             skip_auto_headers=("Accept", "User-Agent"),
         )
         return self._session
+
+
+def _is_whole(answer: bytes) -> bool:
+    """An answer is a JSON object, or a list, whoever gives it: one that does not end as it began broke off."""
+    text = answer.strip()
+    return (text[:1], text[-1:]) in ((b"{", b"}"), (b"[", b"]"))
 
 
 def one_line_json(body: bytes) -> bytes | None:

@@ -16,10 +16,21 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _json = msgspec.json.Encoder()
 
 
+class _Error(msgspec.Struct):
+    message: str
+
+
+class _Errors(msgspec.Struct):
+    error: _Error
+
+
+_errors = msgspec.json.Decoder(_Errors)
+
+
 def live_line(custom_id: str, reply: Reply) -> bytes:
     """A body that is no JSON is kept as text; where it came with an error, as the error's message."""
     body = one_line_json(reply.body)
-    if body is None:
+    if body is None or (reply.status != 200 and not _is_error(body)):
         body = _json.encode(_words(reply))
     return b'{"custom_id":%b,"response":{"status_code":%d,"body":%b},"error":null}' % (
         _json.encode(custom_id),
@@ -28,10 +39,20 @@ def live_line(custom_id: str, reply: Reply) -> bytes:
     )
 
 
+def _is_error(body: bytes) -> bool:
+    """Whether an error is in OpenAI's form: look-alikes have others, a bare text among them."""
+    try:
+        _errors.decode(body)
+    except msgspec.MsgspecError:
+        return False
+    return True
+
+
 def _words(reply: Reply) -> object:
     if reply.status == 200:
         return reply.body.decode("utf-8", "replace")
-    return {"error": {"message": complaint_of(reply.body).message or "an answer that is no JSON"}}
+    said = complaint_of(reply.body)
+    return {"error": {"message": said.message or "an answer that says nothing", "code": said.code or None}}
 
 
 def rates_of(headers: Mapping[str, str]) -> Rates:

@@ -73,8 +73,12 @@ class _Usage(msgspec.Struct, gc=False):
 
 
 class _Message(msgspec.Struct, gc=False):
+    """Thoughts in the open are for look-alikes only: some call them `reasoning`, some `reasoning_content`."""
+
     content: str | None = None
     refusal: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
 
 
 class _Choice(msgspec.Struct, gc=False):
@@ -171,18 +175,20 @@ def _answer(body: _Body) -> Result:
 
 def _chat_answer(choice: _Choice, usage: Usage) -> Result:
     message, reason = choice.message or _Message(), choice.finish_reason
+    thoughts = message.reasoning or message.reasoning_content or None
     if reason == "stop" and message.content is not None and not message.refusal:
-        return Result(outcome="answered", answer=message.content, usage=usage)
+        return Result(outcome="answered", answer=message.content, thoughts=thoughts, usage=usage)
     if reason == "content_filter":
         text = message.refusal or message.content
         return Result(outcome="refused", cause="content_filter", answer=text, usage=usage)
     if message.refusal:
         return Result(outcome="refused", answer=message.refusal, usage=usage)
     if reason == "length":
-        return Result(outcome="truncated", cause="max_tokens", answer=message.content or "", usage=usage)
+        cut = message.content or ""
+        return Result(outcome="truncated", cause="max_tokens", answer=cut, thoughts=thoughts, usage=usage)
     if message.content is None:
         return failed("unreadable", f"no content (finish_reason {reason})", usage)
-    return Result(outcome="answered", answer=message.content, usage=usage)
+    return Result(outcome="answered", answer=message.content, thoughts=thoughts, usage=usage)
 
 
 def _responses_answer(body: _Body, usage: Usage) -> Result:

@@ -31,7 +31,7 @@ from overnight.providers._complaint import complaint_of, scrub
 from overnight.providers._envelope import Envelope
 from overnight.providers._replies import UNSETTLED, Reply, Sending, epoch_of, retry_after_of
 
-Verb = Literal["upload", "list", "create", "call", "retrieve", "fetch", "cancel", "delete"]
+Verb = Literal["upload", "list", "create", "retrieve", "fetch", "cancel", "delete"]
 # Headers that prove who asks. They may be asked for anew at each call, where they last an hour.
 KeyHeaders = Mapping[str, str] | Callable[[], Awaitable[Mapping[str, str]]]
 T = TypeVar("T")

@@ -1,0 +1,78 @@
+"""Ollama's replies: kept as lines with their custom id, and read back as Results."""
+
+import msgspec
+
+from overnight.core.result import Cause, Line, Result, Usage, failed
+from overnight.providers._complaint import complaint_of, scrub
+from overnight.providers._contract import Reply
+from overnight.providers._live_wire import one_line_json
+
+_CAUSES: dict[int, Cause] = {401: "unauthorized", 403: "unauthorized", 404: "unknown_model", 408: "timeout"}
+_json = msgspec.json.Encoder()
+
+
+class _Message(msgspec.Struct, gc=False):
+    content: str = ""
+    thinking: str | None = None
+
+
+class _Body(msgspec.Struct, gc=False):
+    message: _Message | None = None
+    done: bool = False
+    done_reason: str | None = None
+    prompt_eval_count: int | None = None
+    eval_count: int | None = None
+    error: str | None = None
+
+
+class _Row(msgspec.Struct, gc=False):
+    custom_id: str
+    status: int
+    body: _Body
+
+
+_rows = msgspec.json.Decoder(_Row)
+
+
+def live_line(custom_id: str, reply: Reply) -> bytes:
+    """Ollama has no batches, so the form is ours: the id, the HTTP status and the body as it came."""
+    body = one_line_json(reply.body)
+    if body is None or not body.startswith(b"{"):
+        body = _json.encode({"error": complaint_of(reply.body).message or "an answer that is no JSON"})
+    return b'{"custom_id":%b,"status":%d,"body":%b}' % (_json.encode(custom_id), reply.status or 0, body)
+
+
+def decode(line: bytes) -> Line:
+    """Total: whatever bytes come, a Line."""
+    try:
+        row = _rows.decode(line)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        return _unfit(line, str(error))
+    return Line(row.custom_id, _result(row.status, row.body))
+
+
+class _Named(msgspec.Struct, gc=False):
+    custom_id: str
+
+
+def _unfit(line: bytes, problem: str) -> Line:
+    try:
+        named = msgspec.json.decode(line, type=_Named)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return Line(None, None, f"not a line of Ollama's: {problem}"[:200])
+    return Line(named.custom_id, failed("unreadable", scrub(problem)))
+
+
+def _result(status: int, body: _Body) -> Result:
+    usage = Usage(input=body.prompt_eval_count, output=body.eval_count)
+    if status >= 400 or body.error is not None:
+        otherwise: Cause = "invalid_request" if 400 <= status < 500 else "server_error"
+        detail = scrub(f"HTTP {status}: {body.error or 'the server gave no reason'}")
+        return failed(_CAUSES.get(status, otherwise), detail, usage)
+    message = body.message
+    if message is None or not body.done or body.done_reason in ("load", "unload"):
+        return failed("unreadable", f"no whole answer (done_reason {body.done_reason})", usage)
+    thoughts = message.thinking or None
+    if body.done_reason == "length":
+        return Result(outcome="truncated", cause="max_tokens", answer=message.content, thoughts=thoughts, usage=usage)
+    return Result(outcome="answered", answer=message.content, thoughts=thoughts, usage=usage)

@@ -1,0 +1,113 @@
+"""Together's API, as far as it is live: chat completions and models, under `/together`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from uuid import uuid4
+
+from aiohttp import web
+
+from overnight_emulator.answering import Models
+from overnight_emulator.dialects import Dialect
+from overnight_emulator.dialects.openai.accounts import check_credit, check_key
+from overnight_emulator.dialects.openai.chat import complete
+from overnight_emulator.dialects.openai.errors import ApiError, bad_json, from_fault
+from overnight_emulator.dialects.openai.prompts import chat_prompt, chat_turns
+from overnight_emulator.dialects.openai.rules import exists
+from overnight_emulator.live import LiveCall, LiveCalls, Manner
+from overnight_emulator.rates import Verdict
+from overnight_emulator.rows import Reply
+from overnight_emulator.wire import json_body, json_reply
+from overnight_emulator.world import World
+
+_PREFIX = "/together"
+_SHOWN = ("Qwen/Qwen3-235B-A22B", "deepseek-ai/DeepSeek-R1", "meta-llama/Llama-3.3-70B-Instruct-Turbo")
+
+
+class LiveRoutes:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._models = Models(world.truth)
+        self._calls = LiveCalls(world, Manner(from_fault, _too_fast, _headers))
+
+    def routes(self) -> list[web.RouteDef]:
+        return [web.post("/v1/chat/completions", self.chat), web.get("/v1/models", self.models)]
+
+    async def models(self, _: web.Request) -> web.Response:
+        """A bare list, without the envelope that others have."""
+        shown = (name for name in _SHOWN if exists(name, self._world.truth))
+        return json_reply([{"id": name, "object": "model", "created": 0, "type": "chat"} for name in shown])
+
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        body = await json_body(request, bad_json)
+        check_credit(request, self._world.truth)
+        if body.get("stream"):
+            raise ApiError(400, "This emulator answers whole: 'stream' is not simulated. Send it without.")
+        model = str(body.get("model"))
+
+        def said(digest: bytes, moment: float) -> Reply:
+            if not exists(model, self._world.truth):
+                message = f"Unable to access model {model}. Please visit the list of models."
+                return Reply(404, ApiError(404, message, code="model_not_available").body)
+            if not isinstance(body.get("messages"), list):
+                return Reply(400, ApiError(400, "Missing required parameter: 'messages'.", param="messages").body)
+            reply = complete(self._models, chat_prompt(body, digest), body, moment)
+            return Reply(reply.status, _together(reply.body), reply.usage)
+
+        longest = body.get("max_tokens")
+        characters = sum(len(turn.text) for turn in chat_turns(body))
+        tokens = self._models.tokens.of(characters, model) + (longest if isinstance(longest, int) else 0)
+        return await self._calls.take(request, LiveCall(body, model, tokens, said))
+
+
+def _together(completion: dict[str, Any]) -> dict[str, Any]:
+    """The same answer with Together's own fields."""
+    usage = completion["usage"]
+    flat = {name: usage[name] for name in ("prompt_tokens", "completion_tokens", "total_tokens")}
+    plain = {key: value for key, value in completion.items() if key not in ("service_tier", "system_fingerprint")}
+    return {**plain, "id": f"o{completion['id'][-11:]}", "prompt": [], "usage": flat}
+
+
+def _headers(verdict: Verdict) -> dict[str, str]:
+    """Limits by the second."""
+    return {
+        "x-ratelimit-limit": f"{verdict.requests.limit / 60:g}",
+        "x-ratelimit-remaining": str(min(verdict.requests.remaining, math.ceil(verdict.requests.limit / 60))),
+        "x-ratelimit-reset": "1",
+        "x-tokenlimit-limit": f"{verdict.tokens.limit / 60:g}",
+        "x-tokenlimit-remaining": str(min(verdict.tokens.remaining, math.ceil(verdict.tokens.limit / 60))),
+    }
+
+
+def _too_fast(verdict: Verdict) -> ApiError:
+    wait = math.ceil(verdict.retry_after or 0.0)
+    message = "You have reached the rate limit specific to this model. Please slow down."
+    headers = {**_headers(verdict), "retry-after": str(wait)}
+    return ApiError(429, message, kind="model_rate_limit", headers=headers)
+
+
+def _application(world: World) -> web.Application:
+    @web.middleware
+    async def speak(
+        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        try:
+            check_key(request, world.truth)
+            return await handler(request)
+        except ApiError as error:
+            return json_reply(error.body, error.status, error.headers)
+        except (web.HTTPNotFound, web.HTTPMethodNotAllowed) as error:
+            return json_reply({"error": "not found", "request_id": uuid4().hex}, error.status)
+
+    app = web.Application(middlewares=[speak])
+    app.add_routes(LiveRoutes(world).routes())
+    return app
+
+
+def _environment(origin: str) -> Mapping[str, str]:
+    return {"TOGETHER_BASE_URL": f"{origin}{_PREFIX}", "TOGETHER_API_KEY": "emulator"}
+
+
+TOGETHER = Dialect("together", _PREFIX, _application, None, _environment)
