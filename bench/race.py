@@ -34,7 +34,9 @@ RIVALS: dict[str, str | None] = {
     "openai_sdk": None,
     "litellm_sdk": "litellm",
     "instructor_batch": "instructor",
+    "distilabel_batch": "distilabel[openai] requests",
     "curator_batch": "bespokelabs-curator",
+    "batchata_batch": "batchata",
     "inspect_batch": "inspect_ai",
 }
 
@@ -123,7 +125,7 @@ def install(folder: Path) -> None:
     for name, package in RIVALS.items():
         if package is not None:
             subprocess.run([sys.executable, "-m", "venv", str(folder / name)], check=True)
-            pip = [str(folder / name / "bin" / "python"), "-m", "pip", "install", "--quiet", package]
+            pip = [str(folder / name / "bin" / "python"), "-m", "pip", "install", "--quiet", *package.split()]
             print(f"{name}: {'installed' if subprocess.run(pip, check=False).returncode == 0 else 'left out'}")
 
 
