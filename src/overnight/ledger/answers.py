@@ -217,14 +217,15 @@ def table_rows(db: sqlite3.Connection) -> Iterator[TableRow]:
     return map(TableRow._make, rows)
 
 
-def attempt_rows(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
-    """Every try of every question, as `attempts.parquet` shows it."""
+def tries_of(db: sqlite3.Connection, attempt: int) -> Iterator[tuple[bytes, int, Any, Any, Any, Any, Any, Any]]:
+    """One attempt's rows, by line: (key, line, received_at, outcome, cause, detail, raw file, offset)."""
     yield from db.execute(
-        "SELECT ask.key, attempt.shard, attempt.n, attempt.token, shard_row.line, result.received_at, result.outcome, "
-        "result.cause, result.detail, file.path, result.offset, attempt.id FROM attempt "
-        "JOIN shard_row ON shard_row.shard=attempt.shard JOIN ask ON ask.id=shard_row.ask "
+        "SELECT ask.key, shard_row.line, result.received_at, result.outcome, result.cause, result.detail, file.path, "
+        "result.offset FROM attempt JOIN shard_row ON shard_row.shard=attempt.shard "
+        "JOIN ask ON ask.id=shard_row.ask "
         "LEFT JOIN result ON result.attempt=attempt.id AND result.line=shard_row.line "
-        "LEFT JOIN file ON file.id=result.file ORDER BY attempt.id, shard_row.line"
+        "LEFT JOIN file ON file.id=result.file WHERE attempt.id=? ORDER BY shard_row.line",
+        (attempt,),
     )
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from overnight.core.ask import key_text
 from overnight.core.clock import time_text
 from overnight.core.shard import custom_id
-from overnight.ledger.answers import attempt_rows
+from overnight.ledger.answers import tries_of
 from overnight.ledger.shards import attempts
 from overnight.tables.parquet import write_parquet
 
@@ -31,14 +31,12 @@ COLUMNS: dict[str, type[pl.DataType]] = {
 
 
 def write_attempts(db: sqlite3.Connection, path: Path) -> int:
-    known = {attempt.id: attempt for attempt in attempts(db)}
-
     def rows() -> Iterator[tuple[Any, ...]]:
-        for key, shard, n, token, line, received, outcome, cause, detail, raw, offset, number in attempt_rows(db):
-            attempt = known[number]
-            yield (
-                key_text(key), shard, n, attempt.batch_id, custom_id(token, line), time_text(attempt.submitted_at),
-                time_text(received), outcome, cause, detail, raw, offset,
-            )  # fmt: skip
+        for attempt in attempts(db):
+            token = attempt.token
+            head = (attempt.shard, attempt.n, attempt.batch_id)
+            submitted = time_text(attempt.submitted_at)
+            for key, line, received, *rest in tries_of(db, attempt.id):
+                yield (key_text(key), *head, custom_id(token, line), submitted, time_text(received), *rest)
 
     return write_parquet(path, COLUMNS, rows)
