@@ -35,7 +35,7 @@ def problems(run: Path, reference: Path, plan: Schedule, log: dict[str, Any]) ->
             *_joins(table, plan),
             *_bytes(run, reference, table),
             *_failures(db),
-            *_paid_once(db, log),
+            *(_called_once(db, log) if plan.study.get("mode") == "live" else _paid_once(db, log)),
             *_batches(db, log),
             *_ledger(db, run),
             *_money(db, run),
@@ -109,6 +109,13 @@ def _paid_once(db: sqlite3.Connection, log: dict[str, Any]) -> Iterator[str]:
         allowed = sum(1 + again[ask] for ask in ran)
         if twice["times"] > allowed:
             yield f"a question ran {twice['times']} times, {allowed} allowed: {twice['custom_ids']}"
+
+
+def _called_once(db: sqlite3.Connection, log: dict[str, Any]) -> Iterator[str]:
+    """Every call that the provider ran is on record: as its answer, or as lost and presumed spent."""
+    (tries,) = db.execute("SELECT count(*) FROM result").fetchone()
+    if log["rows_run"] > tries:
+        yield f"{log['rows_run']} calls ran, {tries} are on record"
 
 
 def _doubled(log: dict[str, Any]) -> Iterator[str]:

@@ -51,6 +51,7 @@ def schedule(seed: int) -> Schedule:
     # Without a tag or an input to delete, a create that comes after the last look cannot be told from one that never
     # came: there, time runs slowly enough for a busy machine, and creates are not late by more than looks cover.
     untagged = "anthropic/" in str(study)
+    live = study.get("mode") == "live"
     return Schedule(
         seed=seed,
         items=items,
@@ -64,9 +65,9 @@ def schedule(seed: int) -> Schedule:
             },
             "answers": draw.choice(({}, {}, {"refused": 0.1, "truncated": 0.1, "filtered": 0.05})),
         },
-        faults=[_fault(draw, untagged=untagged) for _ in range(draw.choice((0, 1, 2, 3, 4, 6)))],
+        faults=[_fault(draw, live=live, untagged=untagged) for _ in range(draw.choice((0, 1, 2, 3, 4, 6)))],
         limits=_limits(draw, models, items),
-        steps=[_step(draw, first=number == 0) for number in range(draw.choice((1, 1, 2, 3, 5)))],
+        steps=[_step(draw, first=number == 0, live=live) for number in range(draw.choice((1, 1, 2, 3, 5)))],
     )
 
 
@@ -91,9 +92,9 @@ def _limits(draw: random.Random, models: list[str], items: list[dict[str, str]])
     return {"enqueued_tokens": dict.fromkeys(names, room)} if names else {}
 
 
-def _fault(draw: random.Random, *, untagged: bool) -> dict[str, Any]:
-    kind = draw.choice((_call_fault, _create_fault, _content_fault, _batch_fault, _row_fault))
-    fault = kind(draw)
+def _fault(draw: random.Random, *, live: bool, untagged: bool) -> dict[str, Any]:
+    kinds = (_live_fault,) if live else (_call_fault, _create_fault, _content_fault, _batch_fault, _row_fault)
+    fault = draw.choice(kinds)(draw)
     if untagged and fault["do"] in ("delay_create", "hide"):
         fault["seconds"] = min(fault["seconds"], 100)
     if draw.random() < 0.4:
@@ -118,6 +119,16 @@ def _call_fault(draw: random.Random) -> dict[str, Any]:
         # Three denials in a row would be believed.
         choices.append({"do": "status", "status": 404, "times": min(times, 2)})
     return {"on": on, "times": times, **draw.choice(choices)}
+
+
+def _live_fault(draw: random.Random) -> dict[str, Any]:
+    choices: list[dict[str, Any]] = [
+        {"do": "status", "status": draw.choice((500, 502, 503, 529))},
+        {"do": "status", "status": 429, "retry_after": draw.choice((0.001, 0.02))},
+        {"do": "drop_answer"},
+        {"do": "slow", "seconds": draw.choice((1, 20))},
+    ]
+    return {"on": "live", "times": draw.randint(1, 8), "odds": draw.choice((0.2, 0.5, 1.0)), **draw.choice(choices)}
 
 
 def _create_fault(draw: random.Random) -> dict[str, Any]:
@@ -166,8 +177,10 @@ def _row_fault(draw: random.Random) -> dict[str, Any]:
     return {"on": "row", "times": draw.randint(1, 12), "odds": draw.choice((0.2, 0.5, 1.0)), **chosen}
 
 
-def _step(draw: random.Random, *, first: bool) -> Step:
+def _step(draw: random.Random, *, first: bool, live: bool) -> Step:
     verb = draw.choice(("run", "run", "submit") if first else _VERBS)
+    if live and verb == "submit":
+        verb = "run"  # nothing is handed over where every row is a call
     how = draw.random()
     kill_at = round(_LATE_CHECKPOINT ** draw.random()) if how < 0.6 else 0
     kill_after = round(draw.uniform(0.0, 0.8), 3) if 0.6 <= how < 0.9 else None

@@ -1,4 +1,4 @@
-"""The study of one soaked run: how many stages and turns, which models at which providers, and what it may cost."""
+"""The study of one soaked run: stages and turns, models and providers, batches or calls, and what it may cost."""
 
 from __future__ import annotations
 
@@ -53,6 +53,7 @@ def study(draw: random.Random, asked: list[str], rows: int) -> dict[str, Any]:
         "timeout": "9999h",
         **({"batch": batch} if batch else {}),
         **({"budget": _budget(draw, calls)} if draw.random() < 0.25 else {}),
+        **({"mode": "live"} if draw.random() < 0.2 else {}),
     }
     if not later:
         return whole | first
