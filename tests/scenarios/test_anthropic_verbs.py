@@ -10,7 +10,7 @@ from anthropic import Anthropic
 from scenarios.conftest import KEY, Night
 
 ANTHROPIC = {"provider": "anthropic"}
-DAY = {"time_scale": 500, "latency": {"batch": [50_000, 50_000], "live": [0, 0]}}
+SLOW = {"on": "batch", "do": "slow", "seconds": 50_000}
 
 
 def ready(count: int, **more: object) -> list[dict[str, object]]:
@@ -29,14 +29,14 @@ def ready(count: int, **more: object) -> list[dict[str, object]]:
 
 
 def test_cancel_keeps_what_finished(night: Callable[..., Night]) -> None:
-    one = night(DAY, **ANTHROPIC)
+    one = night({"time_scale": 500}, faults=[SLOW], **ANTHROPIC)
     study = one.study(40, batch={"max_requests": 40})
     one.call("submit", study)
     one.emulator.advance(25_000)
     ending = one.call("cancel", "night")
     assert ending.state == "cancelled", ending
     assert set(one.statuses()) == {"answered", "pending"}
-    one.emulator.arm([{"on": "batch", "do": "slow", "seconds": 0}])
+    one.emulator.arm([])
     assert one.run(study).state == "done"
     assert one.statuses() == {"answered": 40}
     one.assert_paid_once()

@@ -42,16 +42,14 @@ def test_credit_that_runs_out_in_the_middle(night: Callable[..., Night]) -> None
 
 def test_a_batch_that_still_runs_does_not_keep_a_dead_account_waiting(night: Callable[..., Night]) -> None:
     refusal = {"status": 429, "code": "insufficient_quota", "message": "You exceeded your current quota"}
-    one = night(
-        {"time_scale": 1000, "latency": {"batch": [50_000, 60_000], "live": [0, 0]}},
-        faults=[{"on": "create", "do": "status", "skip": 1, **refusal}],
-    )
+    slow = {"on": "batch", "do": "slow", "seconds": 50_000}
+    one = night({"time_scale": 1000}, faults=[slow, {"on": "create", "do": "status", "skip": 1, **refusal}])
     began = time.monotonic()
     ending = one.run(one.study())
     assert ending.error == "OutOfCredit", ending
     assert time.monotonic() - began < 40
     assert any("nothing more is sent there" in text for text in ending.said)
-    one.emulator.arm([{"on": "batch", "do": "slow", "seconds": 0}])
+    one.emulator.arm([])
     one.emulator.finish()
     assert one.run(one.study()).state == "done"
     one.assert_paid_once()

@@ -13,12 +13,13 @@ from pathlib import Path
 from overnight import api
 from scenarios.conftest import Night
 
-# Batches take most of a day, and a day takes a minute and a half.
-SLOW = {"time_scale": 1000, "latency": {"batch": [50_000, 60_000], "live": [0, 0]}}
+# A day takes a minute and a half, and batches take most of it until somebody arms other faults.
+PACE = {"time_scale": 1000}
+SLOW = {"on": "batch", "do": "slow", "seconds": 50_000}
 
 
 def test_cancel_keeps_what_finished(night: Callable[..., Night]) -> None:
-    one = night({"time_scale": 500, "latency": {"batch": [50_000, 50_000], "live": [0, 0]}})
+    one = night({"time_scale": 500}, faults=[SLOW])
     one.call("submit", one.study(40, batch={"max_requests": 40}))
     one.emulator.advance(25_000)
     ending = one.call("cancel", "night")
@@ -30,23 +31,21 @@ def test_cancel_keeps_what_finished(night: Callable[..., Night]) -> None:
     assert one.call("resume", "night", once=True).state == "running"
     assert len(one.batches()) == 1
     # ... but by the user, who says `run` again: only the rest is asked.
-    one.emulator.arm([{"on": "batch", "do": "slow", "seconds": 0}])
+    one.emulator.arm([])
     assert one.run(one.study(40, batch={"max_requests": 40})).state == "done"
     assert one.statuses() == {"answered": 40}
     one.assert_paid_once()
 
 
 def test_what_was_never_sent_is_taken_back(night: Callable[..., Night]) -> None:
-    one = night(SLOW)
-    refuse = {"on": "create", "do": "status", "status": 429, "retry_after": 50_000}
-    one.emulator.arm([refuse])
+    one = night(faults=[{"on": "create", "do": "status", "status": 429, "retry_after": 50_000}])
     one.call("submit", one.study(5), environ={"OVERNIGHT_KILL_AT": "30"})
     assert one.call("cancel", "night").state == "cancelled"
     assert one.batches() == []
 
 
 def test_a_second_process_is_refused(night: Callable[..., Night]) -> None:
-    one = night(SLOW)
+    one = night(PACE, faults=[SLOW])
     study = one.study()
     environ = {**os.environ, **one.environ, **one.addresses}
     code = f"import overnight; print(overnight.run({study!r}).exit_code)"
@@ -80,14 +79,14 @@ def _wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 def test_one_batch_can_be_cancelled_by_its_id(night: Callable[..., Night]) -> None:
-    one = night(SLOW)
+    one = night(PACE, faults=[SLOW])
     one.call("submit", one.study())
     batch = one.batches()[0]["id"]
     assert one.call("cancel", batch).state is None
     one.emulator.finish()
     ending = one.call("resume", "night")
     assert ending.state == "held up", ending
-    one.emulator.arm([{"on": "batch", "do": "slow", "seconds": 0}])
+    one.emulator.arm([])
     assert one.run(one.study()).state == "done"
     assert one.statuses() == {"answered": 12}
 

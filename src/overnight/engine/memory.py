@@ -4,6 +4,7 @@ Advisory: losing it costs a refusal or two, never a row.
 """
 
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ class Memory:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._opened: sqlite3.Connection | None = None
+        self._opening = threading.Lock()
 
     def limits(self, provider: Provider) -> dict[str, Learned]:
         rows = self._recall("SELECT model, tokens FROM queue_limit WHERE place=?", place_of(provider))
@@ -67,9 +69,11 @@ class Memory:
         return self._db().execute(question, values).fetchall()
 
     def _db(self) -> sqlite3.Connection:
-        if self._opened is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._opened = sqlite3.connect(self._path, isolation_level=None, timeout=5, check_same_thread=False)
-            self._opened.execute("PRAGMA journal_mode=WAL")
-            self._opened.executescript(_SCHEMA)
-        return self._opened
+        with self._opening:  # the loop and the ledger's writer both ask
+            if self._opened is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                db = sqlite3.connect(self._path, isolation_level=None, timeout=5, check_same_thread=False)
+                db.execute("PRAGMA journal_mode=WAL")
+                db.executescript(_SCHEMA)
+                self._opened = db
+            return self._opened
