@@ -194,8 +194,8 @@ def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], part: int, 
 
 @pytest.mark.slow
 def test_the_limit_is_reached_and_hardly_ever_met(night: Callable[..., Night]) -> None:
-    """600 requests and 100,000 tokens a minute, nothing set. A quiet machine reaches 95% of that with under 1% refused;
-    one that is busy with other tests answers late, so it is held to less."""
+    """600 requests and 100,000 tokens a minute, nothing set: under 1% refused. A quiet machine reaches over 95% of
+    what that allows; one that is busy with other tests answers late, so it is held to less."""
     limits = {"requests_per_minute": 600, "tokens_per_minute": 100_000}
     one = night(truth={"time_scale": 5, "limits": limits, "latency": {"live": {"median": 1.0, "factor": 1.5}}})
     ending = one.run(one.study(2_000, **LIVE))
@@ -207,7 +207,7 @@ def test_the_limit_is_reached_and_hardly_ever_met(night: Callable[..., Night]) -
     tokens = int(one.table().select(pl.col("input_tokens") + pl.col("output_tokens")).sum().item())
     share = max(2_000 / (600 + 10 * seconds), tokens / (100_000 + 100_000 / 60 * seconds))
     print(f"{refused} of {len(calls)} refused, {seconds:.0f}s, {share:.1%} of what the limits allow")
-    assert refused < 0.05 * len(calls)
+    assert refused < 0.01 * len(calls)
     assert share >= 0.9
 
 

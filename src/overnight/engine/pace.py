@@ -78,9 +78,8 @@ class Bucket:
         self.take(-amount, now)
 
     def told(self, limit: float | None, remaining: float | None, unseen: float, since: float, now: float) -> None:
-        """A reply's word, given at some time between `since` and `now`. `unseen` was taken after its call began.
-
-        The word may or may not include that, and what has come in meanwhile.
+        """A reply's word, given at some time between `since` and `now`. `unseen` was taken by other calls that
+        began after its own or are still under way: the word may or may not include them, and what came in meanwhile.
         """
         if limit is None or limit <= 0:
             return
@@ -150,6 +149,7 @@ class Pace:
         self.window = Window(pacing.concurrency)
         self.cooldown = cooldown
         self.in_flight = 0
+        self._tokens_in_flight = 0
         self._requests_so_far = 0
         self._tokens_so_far = 0
         self._counted = 0
@@ -176,6 +176,7 @@ class Pace:
         if self._counted_from is None:
             self._counted_from = now
         self.in_flight += 1
+        self._tokens_in_flight += tokens
         self.requests.take(1, now)
         self.tokens.take(tokens, now)
         self._requests_so_far += 1
@@ -184,7 +185,7 @@ class Pace:
 
     def landed(self, ticket: Ticket, used: int | None, rates: Rates, now: float) -> None:
         """Answered, whatever the answer says: what was reserved and not used is given back."""
-        self.in_flight -= 1
+        self._ended(ticket)
         self._counted += 1
         if used is not None:
             self.tokens.give_back(ticket.tokens - used, now)
@@ -197,7 +198,7 @@ class Pace:
         self, ticket: Ticket, rates: Rates, now: float, advised: float | None = None, *, busy: bool
     ) -> None:
         """Not run. `busy`: the provider's own trouble; else one of our limits."""
-        self.in_flight -= 1
+        self._ended(ticket)
         self._told(ticket, rates, now)
         news = self.cooldown.begin(ticket.at, now, advised)
         untold = rates.requests_limit is None and rates.tokens_limit is None
@@ -208,14 +209,19 @@ class Pace:
 
     def lost(self, ticket: Ticket, now: float) -> None:
         """No answer came: too many at once may be why."""
-        self.in_flight -= 1
+        self._ended(ticket)
         self.cooldown.begin(ticket.at, now)
         self.window.cut(ticket.at, now)
 
+    def _ended(self, ticket: Ticket) -> None:
+        self.in_flight -= 1
+        self._tokens_in_flight -= ticket.tokens
+
     def _told(self, ticket: Ticket, rates: Rates, now: float) -> None:
-        unseen = self._requests_so_far - ticket.requests_so_far
+        """Calls overtake one another on the way: one that began earlier may have been counted later."""
+        unseen = self._requests_so_far - ticket.requests_so_far + self.in_flight
         self.requests.told(rates.requests_limit, rates.requests_remaining, unseen, ticket.at, now)
-        unseen = self._tokens_so_far - ticket.tokens_so_far
+        unseen = self._tokens_so_far - ticket.tokens_so_far + self._tokens_in_flight
         self.tokens.told(rates.tokens_limit, rates.tokens_remaining, unseen, ticket.at, now)
 
     def _guess(self, now: float) -> None:
