@@ -20,6 +20,7 @@ from overnight.core.attempt import (
     Fetched,
     Intended,
     Looked,
+    Overtaken,
     Refused,
     Seen,
     Stuck,
@@ -53,6 +54,7 @@ ONE_OF_EACH: tuple[Any, ...] = (
     Seen("in_progress", 3, 1, 0),
     Ended("completed", "completed", (("output", "file-2"),), 3, 0),
     Fetched((4,)),
+    Overtaken(),
     Calling(5),
     Closed("ingested"),
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import polars as pl
 import pytest
 
 from emulator_process import EmulatorProcess
-from overnight.api import verify
+from overnight.api import RunStatus, status, verify
 from overnight.providers import vendor
 from run_process import Ending, WarmProcess
 
@@ -105,6 +107,15 @@ class Night:
     def findings(self, name: str = "night") -> list[str]:
         """What `verify` says is wrong with the run."""
         return [finding.message for finding in verify(name, runs=self.folder / "runs")]
+
+    def status(self, name: str = "night") -> RunStatus:
+        return status(self.folder / "runs" / name, runs=self.folder / "runs")[0]
+
+    def work(self, name: str = "night") -> dict[str, Any]:
+        """How the run is to be worked on, as its ledger has it."""
+        with closing(sqlite3.connect(self.folder / "runs" / name / "ledger.db")) as db:
+            found: dict[str, Any] = json.loads(db.execute("SELECT value FROM fact WHERE name='work'").fetchone()[0])
+        return found
 
     def findings_if_any(self, name: str = "night") -> list[str]:
         """The same for a run that was killed, perhaps before it was there."""

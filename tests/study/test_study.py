@@ -132,6 +132,21 @@ def test_every_field_has_one_right_type():
         ({"name": b"essay"}, "name: a value of type bytes cannot be written in a study"),
         ({"mode": "btach"}, "mode: wanted batch, live, auto, found 'btach'; did you mean 'batch'?"),
         ({"live": {"rpm": 0}}, "live.rpm: 0 is not more than 0"),
+        ({"deadline": 0}, "deadline: 0 is no time at all; write something like 12h"),
+        (
+            {"deadline": "tomorrow"},
+            "deadline: 'tomorrow' is neither; wanted a duration such as 12h, or a time such as 2026-11-20T08:00",
+        ),
+        ({"spill": {"before": "2h"}}, "spill: is for `mode: auto`; this study's mode is batch"),
+        ({"mode": "auto", "spill": {"before": "2h"}}, "spill: needs a `deadline` to spill before"),
+        (
+            {"mode": "auto", "deadline": "9h", "spill": {"before": -1}},
+            "spill.before: -1 is less than 0 seconds",
+        ),
+        (
+            {"mode": "auto", "deadline": "9h", "spill": {"max_cost": 0}},
+            "spill.max_cost: 0 is not more than 0 dollars",
+        ),
         ({"live": {"rps": 1}}, "live: unknown key 'rps'; did you mean 'rpm'?"),
         ({"live": {"concurrency": 1.5}}, "live.concurrency: wanted a whole number, found the number 1.5"),
         ({"batch": 5}, "batch: wanted a mapping, found the number 5"),

@@ -37,6 +37,16 @@ def _status(vendor: Vendor, place: Settings, *, check: bool) -> KeyStatus:
             works=None,
             message=str(error),
         )
+    if not endpoint.key and not place.environ.get(vendor.base_url_variable):
+        # A server of one's own: nobody knows whether it is meant to be there.
+        return KeyStatus(
+            provider=vendor.name,
+            variable=vendor.key_variable,
+            address=endpoint.base_url,
+            found=False,
+            works=None,
+            message=f"needs no key; {vendor.base_url_variable} names a server to be tried",
+        )
     works, message = (None, "not checked") if not check else asyncio.run(_checked(vendor, place))
     return KeyStatus(
         provider=vendor.name,

@@ -1,11 +1,15 @@
-"""What the command line says about mode and pace goes before what the study, or the run, says."""
+"""Mode, pace and deadline: the command line goes before the study; a deadline counts from when it was first said."""
+
+import sqlite3
 
 import msgspec
 
 from overnight.engine.decisions import Mode
 from overnight.engine.pace import Pacing
 from overnight.engine.work import Work
-from overnight.study import LiveSettings, Study
+from overnight.ledger.answers import outcome_counts
+from overnight.ledger.identity import get_fact, set_fact
+from overnight.study import LiveSettings, Resolved, Study
 
 
 def paced_study(study: Study, mode: Mode | None, live: LiveSettings) -> Study:
@@ -21,3 +25,25 @@ def paced_work(work: Work, mode: Mode | None, pacing: Pacing) -> Work:
     """A run that is resumed keeps its own pace where nothing else is said."""
     given = {field: value for field, value in msgspec.structs.asdict(pacing).items() if value is not None}
     return msgspec.structs.replace(work, mode=mode or work.mode, pacing=msgspec.structs.replace(work.pacing, **given))
+
+
+class _Kept(msgspec.Struct):
+    """A deadline as it was written, and the moment that it came to then."""
+
+    written: str
+    at: float
+
+
+def kept_deadline(db: sqlite3.Connection, resolved: Resolved, now: float) -> float | None:
+    """When the run must be done. Running the same study again does not push it back while rows are open."""
+    if resolved.deadline is None:
+        return None
+    text = get_fact(db, "deadline")
+    known = None if text is None else msgspec.json.decode(text, type=_Kept)
+    is_open = any(outcome == "pending" for _, outcome, _ in outcome_counts(db))
+    if known is not None and known.written == resolved.deadline and is_open:
+        return known.at
+    at = resolved.deadline_after(now)
+    assert at is not None
+    set_fact(db, "deadline", msgspec.json.encode(_Kept(resolved.deadline, at)).decode())
+    return at

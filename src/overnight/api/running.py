@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from overnight.api.pacing import paced_study, paced_work
+from overnight.api.pacing import kept_deadline, paced_study, paced_work
 from overnight.api.places import chosen_runs, run_folder
 from overnight.api.planning import check_limit, clamped
 from overnight.api.pricing import check_prices, keep_prices
@@ -181,6 +181,7 @@ def _send(
         },
         mode=resolved.mode,
         pacing=resolved.pacing,
+        spill=resolved.spill,
         budget=resolved.budget,
         poll_interval=first.poll.interval_seconds,
         per_job_delay=first.poll.per_job_delay,
@@ -214,16 +215,17 @@ def _prepare(
     say: Say,
     session: Session,
     connect: Connect,
-) -> None:
-    """Put the study on record: what is new is added, what has changed is refused."""
+) -> Work:
+    """Put the study on record: what is new is added, what has changed is refused. Tells how it is to be worked on."""
     encoders = {arm.model.provider: connect(arm.model).encode for stage in resolved.stages for arm in stage.arms}
 
     def encode(ask: Ask) -> bytes:
         return encoders[ask.arm.model.provider](ask)
 
-    def fact(db: sqlite3.Connection) -> None:
+    def fact(db: sqlite3.Connection) -> Work:
         _check_definition(db, resolved, session.folder.name)
-        set_fact(db, "work", msgspec.json.encode(work).decode())
+        timed = msgspec.structs.replace(work, deadline=kept_deadline(db, resolved, session.clock.now()))
+        set_fact(db, "work", msgspec.json.encode(timed).decode())
         set_fact(db, "prices_file", str(resolved.prices.resolve()) if resolved.prices else "")
         for stage in resolved.stages:
             taken = take_stage(db, session.folder, stage_input(stage), encode, limit)
@@ -232,8 +234,9 @@ def _prepare(
                 shared = f", {taken.shared:,} shared" if taken.shared else ""
                 say(f"{stage.name}: {number_of(taken.slots, 'row')} on record{shared}")
                 note(db, session.clock.now(), "intake", msgspec.json.encode(taken).decode())
+        return timed
 
-    session.db.write("intake", fact).result()
+    timed = session.db.write("intake", fact).result()
     session.folder.cancel_mark.unlink(missing_ok=True)
     if copy_of is not None and RunFolder(copy_of).exists():
         reused = reuse_answers(session, RunFolder(copy_of))
@@ -242,6 +245,7 @@ def _prepare(
     for kind in reask:
         count = reask_rows(session, kind)
         say(f"{number_of(count, f'{kind} row')} {'is' if count == 1 else 'are'} asked again")
+    return timed
 
 
 def _check_definition(db: sqlite3.Connection, resolved: Resolved, name: str) -> None:

@@ -13,7 +13,7 @@ from overnight.api.places import chosen_runs, run_folder, run_with_batch
 from overnight.api.work import undecided_text
 from overnight.core.clock import time_text
 from overnight.engine.progress import BatchLine, Priced, batch_line, how_priced
-from overnight.ledger.answers import asked_again, outcome_counts, token_sums
+from overnight.ledger.answers import answered_twice, asked_again, outcome_counts, token_sums
 from overnight.ledger.database import connect
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms, get_fact
@@ -46,6 +46,8 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     causes: dict[str, int]
     # Tries that failed and were made again, by cause.
     asked_again: dict[str, int] = {}
+    # Rows that a batch answered though it had been given up for live calls.
+    answered_twice: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     # In nano-dollars: what the rows have cost, what is set aside for those on the way, and whether all have prices.
@@ -101,6 +103,7 @@ def status_of(folder: RunFolder) -> RunStatus:
             waiting_shards=len(waiting_shards(db, carried)),
             causes=dict(sorted(causes.items())),
             asked_again=asked_again(db),
+            answered_twice=answered_twice(db),
             spent=sum(balance.settled for balance in money.values()),
             reserved=sum(balance.reserved for balance in money.values()),
             priced=how_priced(len(known), len({arm for arm, _ in prices(db)})),

@@ -114,6 +114,8 @@ def _facts(run: RunStatus, advice: Sequence[str]) -> Table:
         grid.add_row("causes", causes_text(run.causes))
     if run.asked_again:
         grid.add_row("asked again", causes_text(run.asked_again))
+    if run.answered_twice:
+        grid.add_row("answered twice", f"{run.answered_twice:,} rows, in a batch and live; the first answer counts")
     grid.add_row("tokens", tokens_text(run.input_tokens, run.output_tokens))
     aside = f", {dollars(run.reserved)} set aside" if run.reserved else ""
     grid.add_row("cost", money_text(run.spent, run.priced) + aside)

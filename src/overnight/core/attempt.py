@@ -114,6 +114,10 @@ class Fetched(msgspec.Struct, frozen=True, tag="fetched"):
     gone: bool = False
 
 
+class Overtaken(msgspec.Struct, frozen=True, tag="overtaken"):
+    """Its rows are asked live, though it may still answer some: whichever answer comes first counts."""
+
+
 class Calling(msgspec.Struct, frozen=True, tag="calling"):
     """Rows are asked live; answers are appended to the raw file of this ledger number."""
 
@@ -140,6 +144,7 @@ AttemptEvent = (
     | Seen
     | Ended
     | Fetched
+    | Overtaken
     | Calling
     | Closed
 )
@@ -163,6 +168,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     adopted: bool = False
     # Its rows are live calls.
     live: bool = False
+    overtaken: bool = False
     state: State = "intended"
     file_id: str | None = None
     fence_newest: str | None = None
@@ -217,6 +223,7 @@ LEGAL: dict[type, frozenset[str]] = {
     Seen: frozenset({"running"}),
     Ended: frozenset({"running"}),
     Fetched: frozenset({"ended", "fetched"}),
+    Overtaken: frozenset({"running"}),
     Calling: frozenset({"intended"}),
     Closed: frozenset({"intended", "uploaded", "unsure", "stuck", "ended", "fetched", "calling"}),
 }
@@ -262,6 +269,8 @@ def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa:
             return change(attempt, state="ended", status=event.status, ended=event, ended_at=at, **counts)
         case Fetched(files, download, gone):
             return change(attempt, state="fetched", files=files, downloads=download, gone=gone)
+        case Overtaken():
+            return change(attempt, overtaken=True)
         case Calling(file):
             return change(attempt, state="calling", files=(file,), submitted_at=at)
         case Closed():

@@ -33,24 +33,33 @@ class Balance(msgspec.Struct, frozen=True, kw_only=True):
 class Purse:
     """What is left of a budget. Taking from it never passes a cap."""
 
-    def __init__(self, budget: Budget | None, balances: Mapping[str, Balance]) -> None:
+    def __init__(
+        self, budget: Budget | None, balances: Mapping[str, Balance], left_to_spill: int | None = None
+    ) -> None:
         budget = budget or Budget()
         used = sum(balance.committed for balance in balances.values())
         self._left = None if budget.total is None else budget.total - used
         self._stages = {name: cap - balances.get(name, Balance()).committed for name, cap in budget.stages.items()}
+        self._left_to_spill = left_to_spill
         self.held_rows = 0
         self.held_amount = 0
         self.unpriced_rows = 0
 
-    def take(self, stage: str, amount: int | None) -> bool:
-        """Set `amount` aside; False when a cap would be passed (or, under a cap, when the price is unknown)."""
-        capped = self._left is not None or stage in self._stages
-        if not capped:
+    def take(self, stage: str, amount: int | None, *, spills: bool = False) -> bool:
+        """Set `amount` aside; False when a cap would be passed (or, under a cap, when the price is unknown).
+
+        `spills`: a row that a batch would have answered too late; there may be a cap on those of their own.
+        """
+        if self._left is None and not self._stages and not spills:
+            return True
+        to_spill = self._left_to_spill if spills else None
+        caps = [cap for cap in (self._left, self._stages.get(stage), to_spill) if cap is not None]
+        if not caps:
             return True
         if amount is None:
             self.unpriced_rows += 1
             return False
-        if (self._left is not None and amount > self._left) or amount > self._stages.get(stage, amount):
+        if amount > min(caps):
             self.held_rows += 1
             self.held_amount += amount
             return False
@@ -58,4 +67,6 @@ class Purse:
             self._left -= amount
         if stage in self._stages:
             self._stages[stage] -= amount
+        if to_spill is not None:
+            self._left_to_spill = to_spill - amount
         return True

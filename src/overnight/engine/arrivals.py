@@ -241,5 +241,5 @@ class Arrivals:
         self._landing.count(fresh)
         scene.keep(self._attempt)
         self._landing.remember_density()
-        if self._phase == "cancelled":
+        if self._phase == "cancelled" and not scene.spilled:
             scene.halt_arm(attempt.arm, f"batch {attempt.batch_id} was cancelled; `run` asks its rows again")

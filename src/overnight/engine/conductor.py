@@ -9,42 +9,37 @@ import msgspec
 
 from overnight.core.attempt import Attempt, Intended
 from overnight.core.errors import OvernightError, ProviderError
-from overnight.core.money import Purse
-from overnight.core.pack import Room
 from overnight.core.shard import Shard
 from overnight.engine.courier import Courier
-from overnight.engine.decisions import Waiting, first_processing, group
+from overnight.engine.decisions import Waiting, group
 from overnight.engine.desk import Desk
 from overnight.engine.flow import Flow
 from overnight.engine.live import LiveSlice
-from overnight.engine.outbox import input_path, line_overhead, sweep, write_input
+from overnight.engine.outbox import input_path, sweep, write_input
+from overnight.engine.packing import Packing
 from overnight.engine.patience import NotNow, Stopped
 from overnight.engine.replies import live_retry_delay
 from overnight.engine.scene import Scene
-from overnight.engine.work import StageWork, Work
+from overnight.engine.spill import cut_at
+from overnight.engine.work import Work
 from overnight.ledger.answers import waiting_rows
-from overnight.ledger.identity import get_fact
-from overnight.ledger.money import balances
+from overnight.ledger.identity import set_fact
 from overnight.ledger.shards import (
-    ArmPacking,
     abandon,
     attempts,
     intend,
     next_token,
-    pack_queue,
     record,
     requeue_shard,
     waiting_shards,
 )
-from overnight.prices import Processing
 
 # When nothing happens by itself, look again this often whether a shard may go.
 _LOOK_AGAIN = 60.0
 # The same for rows that the budget keeps back while others are called live: those land within seconds.
 _LOOK_AGAIN_LIVE = 5.0
-# Rows in a live slice: enough that its own commits do not matter, few enough that it is soon over.
-_SLICE = 2_000
-_SLICE_BYTES = 64 << 20
+# The deadline whose cut has been made, as the ledger keeps it.
+SPILLED = "spilled"
 # What stirs the conductor comes in crowds: so many real seconds of it are looked at together.
 _CROWD = 0.05
 
@@ -61,6 +56,7 @@ class Conductor:
         self._scene = scene
         self._flow = flow
         self._work = work
+        self._packing = Packing(scene, work)
         self._deadline = deadline
         self._tasks: dict[asyncio.Task[Attempt], Attempt] = {}
         self._failure: OvernightError | None = None
@@ -69,6 +65,7 @@ class Conductor:
         self._held = Held()
         self._held_arms: set[int] = set()
         self._landed: list[int] = []
+        self._had_open_rows = scene.tally.pending > 0
         self.timed_out = False
         self.interrupted = False
 
@@ -86,9 +83,10 @@ class Conductor:
             if not self._is_called_off(attempt) or await self._call_off(attempt):
                 self._start(attempt)
         try:
-            await self._realign()
             await self._advance(None)
             while True:
+                await self._cut_if_due()
+                await self._realign()
                 await self._pack()
                 await self._dispatch()
                 if not await self._wait():
@@ -101,7 +99,7 @@ class Conductor:
     def _is_called_off(self, attempt: Attempt) -> bool:
         """The whole run, or what waits to be a batch while the user wants calls."""
         waits = attempt.state in ("intended", "uploaded") and not attempt.live
-        return self._work.cancel or (waits and self._live(attempt.arm))
+        return self._work.cancel or (waits and self._packing.live(attempt.arm))
 
     async def _call_off(self, attempt: Attempt) -> bool:
         """Cancel a batch at the provider, or take back what never got there; True when there is more to collect."""
@@ -116,10 +114,30 @@ class Conductor:
             scene.say(f"shard {attempt.shard}: asked the provider to cancel {attempt.batch_id}")
         return True
 
+    @property
+    def _cut_at(self) -> float | None:
+        """When what batches have not finished is to be asked live; None when they are left to themselves."""
+        work = self._work
+        if work.mode != "auto" or work.deadline is None or self._scene.spilled:
+            return None
+        return cut_at(work.deadline, work.spill, self._scene.tally.pending)
+
+    async def _cut_if_due(self) -> None:
+        """Couriers see the cut and cancel what they carry; the decision is kept, whatever happens next."""
+        scene, at = self._scene, self._cut_at
+        if at is None or scene.now() < at or not self._may_send():
+            return
+        kept = str(self._work.deadline)
+        await scene.db.commit("cut", partial(set_fact, name=SPILLED, value=kept))
+        scene.spilled = True
+        text = f"the deadline is near: what batches do not finish of {scene.tally.pending:,} open rows is asked live"
+        scene.say(text)
+        await scene.note("cut", text)
+
     async def _realign(self) -> None:
-        """Shards that were cut for the other way of asking are cut anew: the user has changed the mode."""
+        """Shards that were cut for the other way of asking are cut anew: the mode has changed, or time is short."""
         scene, at = self._scene, self._scene.now()
-        wrong = [shard.id for shard in await self._waiting_shards() if shard.live != self._live(shard.arm)]
+        wrong = [shard.id for shard in await self._waiting_shards() if shard.live != self._packing.live(shard.arm)]
         for number in wrong:
             await scene.db.commit("cut anew", partial(requeue_shard, shard_number=number, at=at))
 
@@ -157,33 +175,19 @@ class Conductor:
         self._pack_at = now + min((wait for arm, wait in waits.items() if arm not in due), default=0.0)
         if not due:
             return
-        purse = await scene.db.commit("packed", lambda db: self._cut(db, due, now))
+        purse = await scene.db.commit("packed", lambda db: self._packing.cut(db, due, now))
         self._held = Held(rows=purse.held_rows + purse.unpriced_rows, amount=purse.held_amount)
         self._held_arms = due & set(await asyncio.to_thread(lambda: waiting_rows(scene.db.reader())))
-
-    def _cut(self, db: sqlite3.Connection, due: set[int], now: float) -> Purse:
-        purse = Purse(self._work.budget, balances(db))
-        pack_queue(db, self._packing(db), now, due, purse)
-        return purse
 
     def _wait_of(self, arm: int, rows: Waiting, now: float) -> float:
         if arm in self._held_arms and self._tasks:
             # What is under way may cost less than was set aside for it.
-            return _LOOK_AGAIN_LIVE if self._live(arm) else _LOOK_AGAIN
-        if self._live(arm):
+            return _LOOK_AGAIN_LIVE if self._packing.live(arm) else _LOOK_AGAIN
+        if self._packing.live(arm):
             return max(0.0, live_retry_delay(rows.tries) - (now - self._queued_since[arm]))
         usual = max((attempt.rows for attempt in self._tasks.values()), default=0)
-        gather = self._stage_work(arm).gather
+        gather = self._packing.stage(arm).gather
         return group(rows, len(self._tasks), usual, now - self._queued_since[arm], gather)
-
-    def _processing(self, arm: int) -> Processing:
-        return first_processing(self._work.mode, self._scene.desk_of(arm).provider)
-
-    def _live(self, arm: int) -> bool:
-        return self._processing(arm) == "live"
-
-    def _stage_work(self, arm: int) -> StageWork:
-        return self._work.stages.get(self._scene.arms[arm].stage, StageWork())
 
     def _open(self, arm: int) -> bool:
         """Whether anything may still be sent for this arm in this process."""
@@ -193,43 +197,6 @@ class Conductor:
         carried = {attempt.shard for attempt in self._scene.carried.values()}
         shards = await asyncio.to_thread(lambda: waiting_shards(self._scene.db.reader(), carried))
         return [shard for shard in shards if self._open(shard.arm)]
-
-    def _packing(self, db: sqlite3.Connection) -> dict[int, ArmPacking]:
-        packing = {}
-        for number, arm in self._scene.arms.items():
-            desk = self._scene.desk_of(number)
-            if self._live(number):
-                packing[number] = self._slices(number)
-                continue
-            limits = desk.batches.limits(arm.model)
-            bytes_cap, tokens_cap = (get_fact(db, f"cap_{unit}:{number}") for unit in ("bytes", "tokens"))
-            stage = self._stage_work(number)
-            room = Room(
-                requests=min(limits.requests, stage.max_requests or limits.requests),
-                bytes=min(limits.bytes, int(bytes_cap or limits.bytes)),
-                tokens=int(tokens_cap) if tokens_cap else None,
-            )
-            density = desk.tokens_per_byte(arm.model.name)
-            packing[number] = ArmPacking(
-                stage=arm.stage,
-                room=room,
-                overhead=line_overhead(desk.batches, arm.model),
-                tokens_per_byte=density,
-                segments=stage.segments,
-                ceiling=self._scene.pricing.ceilings(number, "batch", density),
-            )
-        return packing
-
-    def _slices(self, arm: int) -> ArmPacking:
-        density = self._scene.desk_of(arm).tokens_per_byte(self._scene.arms[arm].model.name)
-        return ArmPacking(
-            stage=self._scene.arms[arm].stage,
-            room=Room(requests=_SLICE, bytes=_SLICE_BYTES),
-            overhead=0,
-            tokens_per_byte=density,
-            live=True,
-            ceiling=self._scene.pricing.ceilings(arm, "live", density),
-        )
 
     async def _dispatch(self) -> None:
         """Send every waiting shard that may go now, oldest first."""
@@ -305,11 +272,17 @@ class Conductor:
         if self._scene.now() >= self._deadline:
             self.timed_out = True
             return False
-        if self._tasks:
+        if self._tasks and not self._only_overtaken():
             await self._first_landing()
             await self._pass_on()
             return True
         return await self._wait_for_room()
+
+    def _only_overtaken(self) -> bool:
+        """Nothing is open but batches whose rows have been answered live: `resume` sees them to their end."""
+        carried = [self._scene.carried.get(attempt.id, attempt) for attempt in self._tasks.values()]
+        done = self._had_open_rows and self._scene.tally.pending == 0
+        return done and all(attempt.overtaken for attempt in carried)
 
     async def _first_landing(self) -> None:
         """Any attempt's end, live answers, or a while: time may open what a limit had closed."""
@@ -317,7 +290,7 @@ class Conductor:
         wakes = [self._pack_at] if self._pack_at > self._scene.now() else []
         wakes += [at for at in self._scene.not_before.values() if at > self._scene.now()]
         round_ends = self._flow.next_deadline(self._scene.db.reader()) if self._flow.needed else None
-        wakes += [self._deadline, round_ends or self._deadline]
+        wakes += [self._deadline, round_ends or self._deadline, self._cut_at or self._deadline]
         timer = asyncio.create_task(self._sleep_until(min([horizon, *wakes])))
         stirred = asyncio.create_task(self._stirred())
         done, _ = await asyncio.wait({*self._tasks, timer, stirred}, return_when=asyncio.FIRST_COMPLETED)
@@ -367,7 +340,7 @@ class Conductor:
             return False
         times = [scene.not_before.get(shard.id, scene.now() + _LOOK_AGAIN) for shard in waiting]
         times += [self._pack_at] if queued else []
-        times.append(self._deadline)
+        times += [self._deadline, self._cut_at or self._deadline]
         try:
             await scene.patience.until(min(times))
         except (NotNow, Stopped):

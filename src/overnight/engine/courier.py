@@ -7,6 +7,7 @@ mention them, rows before the calls they announce.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import cast
 
 from overnight.core.attempt import (
@@ -26,7 +27,7 @@ from overnight.core.attempt import (
     Uploaded,
     Withdrawn,
 )
-from overnight.core.errors import OutOfCredit, Rejected, Unauthorized
+from overnight.core.errors import OutOfCredit, Rejected, Throttled, Unauthorized, Unavailable
 from overnight.engine.arrivals import Arrivals
 from overnight.engine.decisions import (
     BREAKING_REFUSALS,
@@ -41,6 +42,8 @@ from overnight.engine.patience import NotNow
 from overnight.engine.provenance import carries
 from overnight.engine.rejections import Rejections
 from overnight.engine.scene import Scene
+from overnight.engine.spill import grace
+from overnight.ledger.shards import abandon, overtake
 from overnight.providers._contract import Batch, CreateAnswer, Fence, Intent, Refusal, RefusalKind
 
 # A running batch that the provider no longer knows: asked this often before it is believed.
@@ -57,6 +60,7 @@ class Courier:
         self._desk = scene.desk_of(attempt.arm)
         self._until_sent = until_sent
         self._denials = 0
+        self._cancelled_at: float | None = None
 
     async def carry(self) -> Attempt:
         """Until the attempt is closed, stuck, or (for `submit`) safely at the provider."""
@@ -70,6 +74,9 @@ class Courier:
             "fetched": self._collect,
         }
         while self._attempt.state not in ("closed", "stuck"):
+            if self._scene.spilled and self._attempt.state in ("intended", "uploaded"):
+                await self._take_back()
+                break
             if self._until_sent and (self._attempt.state == "running" or self._attempt.possible):
                 break
             if self._desk.halted is not None and self._attempt.state not in ("ended", "fetched"):
@@ -234,7 +241,30 @@ class Courier:
 
     # --- waiting and collecting
 
+    async def _take_back(self) -> None:
+        """It never got to the provider, and now its rows are asked live."""
+        scene, attempt, at = self._scene, self._attempt, self._scene.now()
+        self._attempt = await scene.db.commit("taken back", lambda db: abandon(db, attempt, at, "the deadline is near"))
+        scene.keep(self._attempt)
+        self._clean_outbox()
+
+    async def _make_way(self) -> None:
+        """The deadline is near: cancel the batch; if that takes too long, ask its rows live in the meantime."""
+        scene, attempt, now = self._scene, self._attempt, self._scene.now()
+        if self._cancelled_at is None:
+            self._cancelled_at = now
+            with suppress(Unavailable, Throttled):  # asked for in vain, it is overtaken like one that is slow
+                await self._desk.patiently(lambda: self._desk.batches.cancel(attempt.batch_id or ""), tries=2)
+            scene.say(f"shard {attempt.shard}: asked the provider to cancel {attempt.batch_id}")
+        elif not attempt.overtaken and now >= self._cancelled_at + grace(scene.deadline, self._cancelled_at):
+            self._attempt = await scene.db.commit("overtaken", lambda db: overtake(db, attempt, now))
+            scene.keep(self._attempt)
+            scene.say(f"shard {attempt.shard}: {attempt.batch_id} takes long to end; its rows are asked live")
+            scene.stirred.set()
+
     async def _watch(self) -> None:
+        if self._scene.spilled:
+            await self._make_way()
         attempt = self._attempt
         batch = await self._desk.poller.look(attempt.batch_id or "", attempt.fence_date)
         if batch is None:

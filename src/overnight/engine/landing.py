@@ -10,7 +10,7 @@ from overnight.core.attempt import Attempt
 from overnight.core.result import UNBILLED, Result
 from overnight.engine.decisions import row_fate
 from overnight.engine.scene import Scene
-from overnight.ledger.answers import Fate, Landed, ShardRow, addresses_of, rows_of, take_in
+from overnight.ledger.answers import Fate, Landed, ShardRow, addresses_of, rows_of, settled_lines, take_in
 from overnight.ledger.money import Charge, book, density_of
 from overnight.prices import Processing
 
@@ -18,10 +18,14 @@ Settling = tuple[Landed, Fate]
 
 
 class Fresh(NamedTuple):
-    """What a transaction settled that was not settled before, and how many addresses share each question."""
+    """What a transaction put on record that was not there, and how many addresses share each question.
+
+    `counts` are the lines whose answer is the one that counts, where another attempt may have been first.
+    """
 
     rows: list[Settling]
     addresses: dict[int, int]
+    counts: set[int] | None = None
 
 
 class Landing:
@@ -57,9 +61,12 @@ class Landing:
 
     def settle(self, db: sqlite3.Connection, landed: Sequence[Settling], at: float) -> Fresh:
         """Inside a transaction: results, fates and money together. Doing it twice changes nothing."""
-        fresh = take_in(db, self._attempt.id, self.rows, landed, at)
-        book(db, self._attempt.shard, self._attempt.arm, self._charges(fresh))
-        return Fresh(fresh, addresses_of(db, [self.rows[one.line].ask for one, fate in fresh if fate.final]))
+        attempt = self._attempt
+        fresh = take_in(db, attempt.id, self.rows, landed, at, overtaken=attempt.overtaken)
+        book(db, attempt.shard, attempt.arm, self._charges(fresh))
+        # Before the cut, only one attempt at a time asks a question.
+        counts = settled_lines(db, attempt.id, [one.line for one, _ in fresh]) if self._scene.spilled else None
+        return Fresh(fresh, addresses_of(db, [self.rows[one.line].ask for one, fate in fresh if fate.final]), counts)
 
     def _charges(self, fresh: Iterable[Settling]) -> Iterable[Charge]:
         """What the rows cost, and what was set aside for them."""
@@ -79,10 +86,12 @@ class Landing:
                 self._counted_tokens += usage.input
             tokens_in += usage.input or 0
             tokens_out += usage.output or 0
-            if fate.final:
+            if fate.final if fresh.counts is None else one.line in fresh.counts:
                 outcomes[one.result.outcome] += fresh.addresses.get(self.rows[one.line].ask, 1)
         spent = sum(one.cost or 0 for one, _ in fresh.rows)
         self._scene.tally.landed(outcomes, tokens_in, tokens_out, spent)
+        if self._attempt.overtaken and fresh.counts:
+            self._scene.answered_elsewhere.update(self.rows[line].ask for line in fresh.counts)
 
     def remember_density(self) -> None:
         """What the provider counted teaches how many tokens the next rows will be."""

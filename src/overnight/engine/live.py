@@ -53,6 +53,8 @@ class LiveSlice:
         self._begun_before = 0
         self._announced = 0
         self._landed = 0
+        # Rows that a batch answered after all, before their call began.
+        self._skipped = 0
         self._saved = 0
         self.model = scene.arms[attempt.arm].model
 
@@ -86,7 +88,7 @@ class LiveSlice:
     @property
     def _over(self) -> bool:
         waiting = self._lane.waiting_calls(self)
-        under_way = self._begun - self._landed - waiting
+        under_way = self._begun - self._skipped - self._landed - waiting
         if under_way or self._saved < self._landed:
             return False
         return self._lane.stopped or (self._begun == len(self._bodies) and not waiting)
@@ -94,9 +96,11 @@ class LiveSlice:
     # --- what the lane asks
 
     def next_line(self) -> int | None:
-        if self._begun < self._announced:
+        while self._begun < self._announced:
             self._begun += 1
-            return self._begun - 1
+            if self._landing.rows[self._begun - 1].ask not in self._scene.answered_elsewhere:
+                return self._begun - 1
+            self._skipped += 1
         if self._begun < len(self._bodies):
             self._news.set()
         return None
@@ -197,7 +201,7 @@ class LiveSlice:
     async def _close(self) -> None:
         scene, attempt, at = self._scene, self._attempt, self._scene.now()
         segment = (self._segment.bytes, self._segment.sha256)
-        how: Ending = "answered" if self._landed == len(self._bodies) else "stopped"
+        how: Ending = "answered" if self._landed + self._skipped == len(self._bodies) else "stopped"
         self._lane.ahead -= len(self._bodies) - self._begun
         self._attempt = await scene.db.commit("closed", lambda db: close_calls(db, attempt, segment, how, at))
         scene.keep(self._attempt)

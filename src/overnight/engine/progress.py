@@ -94,6 +94,10 @@ class Tally:
         self._spent += spent
         self.changed()
 
+    @property
+    def pending(self) -> int:
+        return self._outcomes["pending"]
+
     def listen(self, listener: Callable[[], None]) -> None:
         self._listener = listener
 

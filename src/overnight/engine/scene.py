@@ -55,6 +55,11 @@ class Scene:
         self._came_in: dict[int, None] = {}
         # Set when the conductor should look: a lane runs low, or answers came that others may follow from.
         self.stirred = asyncio.Event()
+        # Whether batches are given up for live calls because the deadline is near.
+        self.spilled = False
+        self.deadline = 0.0
+        # Questions whose answers came in a batch after all, while they were being asked live.
+        self.answered_elsewhere: set[int] = set()
         # The newest view of every attempt that is not closed.
         self.carried: dict[int, Attempt] = {}
         # Arms that are not sent any more in this process, and why.

@@ -13,7 +13,7 @@ from overnight.core.attempt import Attempt
 from overnight.core.clock import Clock
 from overnight.core.garbage import seldom_collected
 from overnight.engine.accounts import check_accounts
-from overnight.engine.conductor import Conductor, Held
+from overnight.engine.conductor import SPILLED, Conductor, Held
 from overnight.engine.desk import Desk, Poller
 from overnight.engine.flow import Flow, FlowStage
 from overnight.engine.intake import StageSettings
@@ -26,7 +26,7 @@ from overnight.engine.work import Work
 from overnight.ledger.answers import outcome_counts, token_sums
 from overnight.ledger.database import Database
 from overnight.ledger.folder import RunFolder
-from overnight.ledger.identity import Account, account_id, arms, begin_run, fingerprint, stages
+from overnight.ledger.identity import Account, account_id, arms, begin_run, fingerprint, get_fact, stages
 from overnight.ledger.money import balances, prices
 from overnight.prices import Price, Processing
 from overnight.providers._contract import BatchProvider, Provider
@@ -83,10 +83,12 @@ class Session:
         providers: dict[tuple[str, str | None, str | None], Provider] = {}
         scene = await self._scene(work, connect, known, providers, say)
         scene.can_ask_again, scene.tries = work.can_ask_again, work.tries
-        started = self.clock.now()
+        scene.deadline = work.deadline or 0.0
+        scene.spilled = work.mode == "auto" and get_fact(self.db.reader(), SPILLED) == str(work.deadline)
         try:
+            started = self.clock.now()
             await check_accounts(scene, accept=work.accept_account)
-            conductor = Conductor(scene, self._flow(scene, tasks), work, started + work.timeout)
+            conductor = Conductor(scene, self._flow(scene, tasks), work, _until(work, started))
             with _telling(scene, tell):
                 await conductor.conduct()
             return Worked(
@@ -198,6 +200,12 @@ class Session:
             learned=self.memory.limits(provider),
             tokens_per_byte=lambda model: self.memory.tokens_per_byte(provider, model),
         )
+
+
+def _until(work: Work, now: float) -> float:
+    """How long this pass may take. In `auto`, the deadline is met by asking live, not by leaving."""
+    last = now + work.timeout
+    return last if work.deadline is None or work.mode == "auto" else min(last, work.deadline)
 
 
 def _counted(db: Database) -> tuple[dict[tuple[int, str, str | None], int], tuple[int, int], int]:

@@ -5,6 +5,7 @@ import msgspec
 from overnight.core.money import Budget
 from overnight.engine.decisions import GATHER, TRIES, Mode
 from overnight.engine.pace import Pacing
+from overnight.engine.spill import Spill
 
 
 class StageWork(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +20,9 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     stages: dict[str, StageWork] = {}
     mode: Mode = "batch"
     pacing: Pacing = Pacing()
+    # Seconds since 1970: when it must be done.
+    deadline: float | None = None
+    spill: Spill = Spill()
     budget: Budget | None = None
     poll_interval: float = 60.0
     per_job_delay: float = 2.0

@@ -81,8 +81,13 @@ def take_in(
     rows: Sequence[ShardRow],
     landed: Sequence[tuple[Landed, Fate]],
     at: float,
+    *,
+    overtaken: bool = False,
 ) -> list[tuple[Landed, Fate]]:
-    """Keep results, settle what is final, queue what is to be asked again. Doing it twice changes nothing."""
+    """Keep results, settle what is final, queue what is to be asked again. Doing it twice changes nothing.
+
+    `overtaken`: the rows are asked elsewhere too. An answer counts if it is the first; a failure decides nothing.
+    """
     # Of a line that came twice, the first counts.
     fresh = {pair[0].line: pair for pair in reversed(landed)}
     db.execute("SAVEPOINT lines")
@@ -94,6 +99,9 @@ def take_in(
         fresh = {line: pair for line, pair in fresh.items() if line not in known}
         _keep_results(db, attempt, rows, fresh.values(), at)
     db.execute("RELEASE lines")
+    if overtaken:
+        _settle_answers(db, attempt, rows, fresh.values())
+        return list(fresh.values())
     db.executemany(
         "INSERT OR IGNORE INTO settled VALUES(?,?,?)",
         ((rows[line].ask, attempt, line) for line, (_, fate) in fresh.items() if fate.final),
@@ -103,6 +111,34 @@ def take_in(
         ((rows[line].ask, fate.tries) for line, (_, fate) in fresh.items() if not fate.final),
     )
     return list(fresh.values())
+
+
+def _settle_answers(
+    db: sqlite3.Connection, attempt: int, rows: Sequence[ShardRow], fresh: Iterable[tuple[Landed, Fate]]
+) -> None:
+    answered = [(rows[one.line].ask, one.line) for one, _ in fresh if one.result.outcome != "failed"]
+    db.executemany("INSERT OR IGNORE INTO settled VALUES(?,?,?)", ((ask, attempt, line) for ask, line in answered))
+    db.executemany("DELETE FROM queue WHERE ask=?", ((ask,) for ask, _ in answered))
+
+
+def settled_lines(db: sqlite3.Connection, attempt: int, lines: Iterable[int]) -> set[int]:
+    """Those lines of an attempt whose answer is the one that counts."""
+    found = (
+        (line, db.execute("SELECT 1 FROM settled WHERE attempt=? AND line=?", (attempt, line)).fetchone())
+        for line in lines
+    )
+    return {line for line, row in found if row is not None}
+
+
+def answered_twice(db: sqlite3.Connection) -> int:
+    """Questions that a batch answered after it had been overtaken, and that a live call answered too."""
+    row = db.execute(
+        "SELECT count(*) FROM result JOIN event ON event.attempt=result.attempt AND event.kind='overtaken' "
+        "WHERE result.outcome<>'failed' AND EXISTS (SELECT 1 FROM result AS other JOIN attempt "
+        "ON attempt.id=other.attempt JOIN shard ON shard.id=attempt.shard "
+        "WHERE other.ask=result.ask AND other.outcome<>'failed' AND shard.live)"
+    ).fetchone()
+    return int(row[0])
 
 
 def _keep_results(
@@ -217,13 +253,14 @@ def table_rows(db: sqlite3.Connection) -> Iterator[TableRow]:
     return map(TableRow._make, rows)
 
 
-def tries_of(db: sqlite3.Connection, attempt: int) -> Iterator[tuple[bytes, int, Any, Any, Any, Any, Any, Any]]:
-    """One attempt's rows, by line: (key, line, received_at, outcome, cause, detail, raw file, offset)."""
+def tries_of(db: sqlite3.Connection, attempt: int) -> Iterator[tuple[bytes, int, Any, Any, Any, Any, Any, Any, int]]:
+    """One attempt's rows, by line: (key, line, received_at, outcome, cause, detail, raw file, offset, used)."""
     yield from db.execute(
         "SELECT ask.key, shard_row.line, result.received_at, result.outcome, result.cause, result.detail, file.path, "
-        "result.offset FROM attempt JOIN shard_row ON shard_row.shard=attempt.shard "
+        "result.offset, settled.ask IS NOT NULL FROM attempt JOIN shard_row ON shard_row.shard=attempt.shard "
         "JOIN ask ON ask.id=shard_row.ask "
         "LEFT JOIN result ON result.attempt=attempt.id AND result.line=shard_row.line "
+        "LEFT JOIN settled ON settled.ask=ask.id AND settled.attempt=attempt.id AND settled.line=shard_row.line "
         "LEFT JOIN file ON file.id=result.file WHERE attempt.id=? ORDER BY shard_row.line",
         (attempt,),
     )

@@ -80,6 +80,20 @@ def balances(db: sqlite3.Connection) -> dict[str, Balance]:
     return found
 
 
+def live_commitment(db: sqlite3.Connection, arms: Iterable[int]) -> int:
+    """What the live calls of these arms have cost, and may still cost."""
+    marks = ",".join(str(int(arm)) for arm in arms) or "NULL"
+    (settled,) = db.execute(
+        "SELECT coalesce(sum(cost), 0) FROM result JOIN attempt ON attempt.id=result.attempt "
+        f"JOIN shard ON shard.id=attempt.shard WHERE shard.live AND shard.arm IN ({marks})"
+    ).fetchone()
+    (reserved,) = db.execute(
+        "SELECT coalesce(sum(coalesce(amount, 0) - released), 0) FROM reservation "
+        f"JOIN shard ON shard.id=reservation.shard WHERE shard.live AND shard.arm IN ({marks})"
+    ).fetchone()
+    return int(settled) + int(reserved)
+
+
 def keep_price(db: sqlite3.Connection, arm: int, processing: str, price: str) -> None:
     """The price an arm's rows are settled with, in a batch or live, as it was when they were first planned."""
     db.execute("INSERT OR IGNORE INTO price VALUES(?,?,?)", (arm, processing, price))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from overnight.core.attempt import Attempt, AttemptEvent, Closed, apply
+from overnight.core.attempt import Attempt, AttemptEvent, Closed, Overtaken, apply
 from overnight.core.money import Purse
 from overnight.core.pack import Packer, Room, even
 from overnight.core.shard import Shard, token_of
@@ -34,8 +34,9 @@ class ArmPacking(msgspec.Struct, frozen=True, kw_only=True):
     overhead: int
     tokens_per_byte: float = 0.0
     segments: int | None = None
-    # Its rows are live calls.
+    # Its rows are live calls; and only because batches would have come too late.
     live: bool = False
+    spills: bool = False
     # The most that a line of so many bytes can cost, in nano-dollars; None when nobody can say.
     ceiling: Callable[[int], int | None] = lambda _: None
 
@@ -90,7 +91,7 @@ class _OpenShard:
         """Take a row in, unless the purse is too light; returns how many shards that completed."""
         size = length + self._packing.overhead
         amount = self._packing.ceiling(size)
-        if not purse.take(self._packing.stage, amount):
+        if not purse.take(self._packing.stage, amount, spills=self._packing.spills):
             return 0
         tokens = int(size * self._packing.tokens_per_byte)
         made = self.close() if self._packer.starts_new(size, tokens) else 0
@@ -225,6 +226,18 @@ def requeue_shard(db: sqlite3.Connection, shard_number: int, at: float) -> None:
         (shard_number,),
     )
     finish_shard(db, shard_number, at)
+
+
+def overtake(db: sqlite3.Connection, attempt: Attempt, at: float) -> Attempt:
+    """Ask its rows elsewhere, though it may still answer some. What is set aside for it stays so until it is closed."""
+    after = record(db, attempt, Overtaken(), at)
+    db.execute(
+        "INSERT OR IGNORE INTO queue SELECT ask, tries, 0 FROM shard_row WHERE shard=? "
+        "AND ask NOT IN (SELECT ask FROM settled)",
+        (attempt.shard,),
+    )
+    db.execute("INSERT OR IGNORE INTO shard_done VALUES(?,?)", (attempt.shard, at))
+    return after
 
 
 def attempts(db: sqlite3.Connection, token: str | None = None) -> list[Attempt]:

@@ -7,7 +7,7 @@ from overnight.study.handing_on import HANDED_ON
 from overnight.study.identity import differences
 from overnight.study.items import ItemSource
 from overnight.study.models import ModelEntry
-from overnight.study.pace import BatchSettings, LiveSettings, PollSettings, pacing_of
+from overnight.study.pace import BatchSettings, LiveSettings, PollSettings, SpillSettings, pacing_of
 from overnight.study.prompts import TemplateEntry
 from overnight.study.resolved import Resolved, ResolvedStage, definition, resolve
 from overnight.study.study import Study
@@ -25,6 +25,7 @@ __all__ = [
     "PollSettings",
     "Resolved",
     "ResolvedStage",
+    "SpillSettings",
     "Study",
     "TemplateEntry",
     "TraitEntry",

@@ -1,13 +1,17 @@
 """How a study travels: in batches or live, how large and how fast, how often to look after it, and for how long."""
 
+from datetime import datetime
+from decimal import Decimal
 from typing import get_args
 
 import msgspec
 
 from overnight.core.clock import seconds_of
 from overnight.core.errors import StudyError, nearest
+from overnight.core.money import DOLLAR
 from overnight.engine.decisions import Mode
 from overnight.engine.pace import Pacing
+from overnight.engine.spill import Spill
 from overnight.study.origin import Origin
 
 
@@ -28,6 +32,13 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     rpm: float | None = None
     tpm: float | None = None
     concurrency: int | None = None
+
+
+class SpillSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """When and for how much the rest is finished live: so long before the deadline, for so many dollars at most."""
+
+    before: str | float | None = None
+    max_cost: float | None = None
 
 
 class PollSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +82,44 @@ def pacing_of(live: LiveSettings | None) -> Pacing:
     )
 
 
+def deadline_after(written: str | float, now: float, origin: Origin) -> float:
+    """The moment that a deadline names: so long after now, or a time of its own."""
+    try:
+        return now + seconds_of(written)
+    except StudyError:
+        pass
+    try:
+        return datetime.fromisoformat(str(written)).timestamp()
+    except ValueError:
+        wanted = "wanted a duration such as 12h, or a time such as 2026-11-20T08:00"
+        raise origin.error(("deadline",), f"'{written}' is neither; {wanted}") from None
+
+
+def check_deadline(deadline: str | float | None, spill: SpillSettings | None, mode: str, origin: Origin) -> None:
+    if deadline is not None and deadline_after(deadline, 0.0, origin) <= 0:
+        raise origin.error(("deadline",), f"{_shown(deadline)} is no time at all; write something like 12h")
+    if spill is None:
+        return
+    if mode != "auto":
+        raise origin.error(("spill",), f"is for `mode: auto`; this study's mode is {mode}")
+    if deadline is None:
+        raise origin.error(("spill",), "needs a `deadline` to spill before")
+    if spill.before is not None and _seconds(spill.before, origin, "spill", "before") < 0:
+        raise origin.error(("spill", "before"), f"{_shown(spill.before)} is less than 0 seconds")
+    if spill.max_cost is not None and spill.max_cost <= 0:
+        raise origin.error(("spill", "max_cost"), f"{spill.max_cost:g} is not more than 0 dollars")
+
+
+def spill_of(spill: SpillSettings | None) -> Spill:
+    """The same in the engine's words."""
+    if spill is None:
+        return Spill()
+    return Spill(
+        before=None if spill.before is None else seconds_of(spill.before),
+        max_cost=None if spill.max_cost is None else int(Decimal(str(spill.max_cost)) * DOLLAR),
+    )
+
+
 def check_poll(poll: PollSettings | None, origin: Origin) -> None:
     if poll is None:
         return
@@ -95,8 +144,12 @@ def gather_seconds(gather: str | float, origin: Origin) -> float:
     return seconds
 
 
-def _seconds(duration: str | float, origin: Origin, field: str) -> float:
+def _shown(duration: str | float) -> str:
+    return duration if isinstance(duration, str) else f"{duration:g}"
+
+
+def _seconds(duration: str | float, origin: Origin, *route: str) -> float:
     try:
         return seconds_of(duration)
     except StudyError as error:
-        raise origin.error((field,), str(error).removeprefix("duration: ")) from None
+        raise origin.error(route, str(error).removeprefix("duration: ")) from None

@@ -1,6 +1,7 @@
 """A study made ready: files read, models found at their providers, arms named, items opened."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -10,6 +11,7 @@ from overnight.core.ask import Arm
 from overnight.core.money import Budget
 from overnight.engine.decisions import Mode
 from overnight.engine.pace import Pacing
+from overnight.engine.spill import Spill
 from overnight.providers import bucket_scheme
 from overnight.study.buckets import check_scheme
 from overnight.study.drafts import Draft, check_processing, draft_stage
@@ -18,7 +20,15 @@ from overnight.study.identity import Definition, define
 from overnight.study.items import ItemSource
 from overnight.study.making import make_task
 from overnight.study.origin import Origin
-from overnight.study.pace import BatchSettings, PollSettings, gather_seconds, pacing_of, timeout_seconds
+from overnight.study.pace import (
+    BatchSettings,
+    PollSettings,
+    deadline_after,
+    gather_seconds,
+    pacing_of,
+    spill_of,
+    timeout_seconds,
+)
 from overnight.study.sources import hidden_columns, open_sources
 from overnight.study.study import Header, Study, read_settings
 from overnight.tasks._contract import Task
@@ -54,6 +64,10 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     name: str
     mode: Mode
     pacing: Pacing
+    # As it was written; and when that is, counted from a moment.
+    deadline: str | None
+    deadline_after: Callable[[float], float | None]
+    spill: Spill
     stages: tuple[ResolvedStage, ...]
     definition: Definition
     budget: Budget | None
@@ -79,6 +93,9 @@ def resolve(study: Study) -> Resolved:
         name=header.name,
         mode=mode,
         pacing=pacing_of(header.live),
+        deadline=None if header.deadline is None else str(header.deadline),
+        deadline_after=partial(_deadline, header, study.origin),
+        spill=spill_of(header.spill),
         stages=stages if len(stages) == 1 else tuple(_with_its_name(stage) for stage in stages),
         definition={"stages": {draft.settings.name: define(draft, sources) for draft in drafts}},
         budget=budget,
@@ -107,6 +124,10 @@ def _resolved(draft: Draft, source: ItemSource, header: Header, origin: Origin) 
         timeout_seconds=timeout_seconds(header.timeout, origin),
         notes=(*draft.notes, *notes, *hidden_columns(draft, source.columns or ())),
     )
+
+
+def _deadline(header: Header, origin: Origin, now: float) -> float | None:
+    return None if header.deadline is None else deadline_after(header.deadline, now, origin)
 
 
 def _with_its_name(stage: ResolvedStage) -> ResolvedStage:

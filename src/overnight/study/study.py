@@ -22,7 +22,9 @@ from overnight.study.pace import (
     BatchSettings,
     LiveSettings,
     PollSettings,
+    SpillSettings,
     check_batch,
+    check_deadline,
     check_live,
     check_mode,
     check_poll,
@@ -34,7 +36,7 @@ from overnight.study.shape import found_text, plain_settings, shaped
 from overnight.study.stage import LATER_STAGE_KEYS, StageSettings, check_name, read_stage, shaped_stage
 
 # Keys and modes that later versions have. To take them in silence would promise what is not done.
-LATER_KEYS = (*LATER_STAGE_KEYS, "deadline", "spill", "notify")
+LATER_KEYS = (*LATER_STAGE_KEYS, "notify")
 
 _REQUIRED = ("name", "task", "items", "models")
 # Keys that only a stage of a list can have.
@@ -75,6 +77,8 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_defau
     gather: str | float = "10m"
     poll: PollSettings | Mapping[str, Any] | None = None
     timeout: str | float = "24h"
+    deadline: str | float | None = None
+    spill: SpillSettings | Mapping[str, Any] | None = None
     budget: float | Decimal | Mapping[str, Any] | None = None
     prices: str | Path | None = None
     buckets: Buckets | Mapping[str, Any] | None = None
@@ -111,6 +115,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     gather: str | float
     poll: PollSettings | None
     timeout: str | float
+    deadline: str | float | None
+    spill: SpillSettings | None
     prices: str | None
     buckets: Buckets | None
 
@@ -177,6 +183,7 @@ def _read_header(study: Study, origin: Origin) -> Header:
     check_mode(header.mode, origin)
     check_batch(header.batch, origin)
     check_live(header.live, origin)
+    check_deadline(header.deadline, header.spill, header.mode, origin)
     check_poll(header.poll, origin)
     timeout_seconds(header.timeout, origin)
     gather_seconds(header.gather, origin)

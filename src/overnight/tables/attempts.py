@@ -27,6 +27,7 @@ COLUMNS: dict[str, type[pl.DataType]] = {
     "detail": pl.String,
     "raw_file": pl.String,
     "raw_offset": pl.Int64,
+    "used": pl.Boolean,
 }
 
 
@@ -36,7 +37,7 @@ def write_attempts(db: sqlite3.Connection, path: Path) -> int:
             token = attempt.token
             head = (attempt.shard, attempt.n, attempt.batch_id)
             submitted = time_text(attempt.submitted_at)
-            for key, line, received, *rest in tries_of(db, attempt.id):
-                yield (key_text(key), *head, custom_id(token, line), submitted, time_text(received), *rest)
+            for key, line, received, *rest, used in tries_of(db, attempt.id):
+                yield (key_text(key), *head, custom_id(token, line), submitted, time_text(received), *rest, bool(used))
 
     return write_parquet(path, COLUMNS, rows)

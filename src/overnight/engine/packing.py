@@ -1,0 +1,90 @@
+"""From the queue into shards: batches as large as they may be, or slices of live calls, within the budget."""
+
+import sqlite3
+
+from overnight.core.money import Purse
+from overnight.core.pack import Room
+from overnight.engine.decisions import first_processing
+from overnight.engine.outbox import line_overhead
+from overnight.engine.scene import Scene
+from overnight.engine.work import StageWork, Work
+from overnight.ledger.identity import get_fact
+from overnight.ledger.money import balances, live_commitment
+from overnight.ledger.shards import ArmPacking, pack_queue
+from overnight.prices import Processing
+from overnight.providers._contract import takes_batches, takes_calls
+
+# Rows in a live slice: enough that its own commits do not matter, few enough that it is soon over.
+_SLICE = 2_000
+_SLICE_BYTES = 64 << 20
+
+
+class Packing:
+    """How each arm is asked now, and how its rows are cut."""
+
+    def __init__(self, scene: Scene, work: Work) -> None:
+        self._scene = scene
+        self._work = work
+
+    def processing(self, arm: int) -> Processing:
+        """After the cut, whatever can be asked live is."""
+        provider = self._scene.desk_of(arm).provider
+        if self._scene.spilled and takes_calls(provider):
+            return "live"
+        return first_processing(self._work.mode, provider)
+
+    def live(self, arm: int) -> bool:
+        return self.processing(arm) == "live"
+
+    def stage(self, arm: int) -> StageWork:
+        return self._work.stages.get(self._scene.arms[arm].stage, StageWork())
+
+    def cut(self, db: sqlite3.Connection, due: set[int], now: float) -> Purse:
+        """Inside a transaction: empty the queue of the arms that are due, as far as the money goes."""
+        purse = Purse(self._work.budget, balances(db), self._left_to_spill(db))
+        pack_queue(db, {arm: self._arm(db, arm) for arm in self._scene.arms}, now, due, purse)
+        return purse
+
+    def _left_to_spill(self, db: sqlite3.Connection) -> int | None:
+        most = self._work.spill.max_cost if self._scene.spilled else None
+        if most is None:
+            return None
+        return most - live_commitment(db, [arm for arm in self._scene.arms if self._spills(arm)])
+
+    def _spills(self, arm: int) -> bool:
+        """Whether an arm is asked live only because its batches would have come too late."""
+        return self._scene.spilled and takes_batches(self._scene.desk_of(arm).provider)
+
+    def _arm(self, db: sqlite3.Connection, number: int) -> ArmPacking:
+        return self._slices(number) if self.live(number) else self._batches(db, number)
+
+    def _slices(self, number: int) -> ArmPacking:
+        arm = self._scene.arms[number]
+        density = self._scene.desk_of(number).tokens_per_byte(arm.model.name)
+        return ArmPacking(
+            stage=arm.stage,
+            room=Room(requests=_SLICE, bytes=_SLICE_BYTES),
+            overhead=0,
+            tokens_per_byte=density,
+            live=True,
+            spills=self._spills(number),
+            ceiling=self._scene.pricing.ceilings(number, "live", density),
+        )
+
+    def _batches(self, db: sqlite3.Connection, number: int) -> ArmPacking:
+        arm, desk, stage = self._scene.arms[number], self._scene.desk_of(number), self.stage(number)
+        limits = desk.batches.limits(arm.model)
+        bytes_cap, tokens_cap = (get_fact(db, f"cap_{unit}:{number}") for unit in ("bytes", "tokens"))
+        density = desk.tokens_per_byte(arm.model.name)
+        return ArmPacking(
+            stage=arm.stage,
+            room=Room(
+                requests=min(limits.requests, stage.max_requests or limits.requests),
+                bytes=min(limits.bytes, int(bytes_cap or limits.bytes)),
+                tokens=int(tokens_cap) if tokens_cap else None,
+            ),
+            overhead=line_overhead(desk.batches, arm.model),
+            tokens_per_byte=density,
+            segments=stage.segments,
+            ceiling=self._scene.pricing.ceilings(number, "batch", density),
+        )
