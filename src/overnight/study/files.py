@@ -97,6 +97,9 @@ def _quoting(message: str) -> str:
     return message
 
 
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
 class JsonLines:
     """JSONL: one object for each line; each has its own fields."""
 
@@ -113,13 +116,19 @@ class JsonLines:
         try:
             with self._path.open("rb") as file:
                 for number, line in enumerate(file, 1):
-                    text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-                    if not text.isspace():
-                        yield number, self._object(text, number)
+                    try:
+                        fields: Row | None = _decode_object(line)
+                    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                        fields = self._object(line.removeprefix(codecs.BOM_UTF8) if number == 1 else line, number)
+                    if fields is not None:
+                        yield number, fields
         except OSError as error:
             raise unreadable(self._path, error) from None
 
-    def _object(self, line: bytes, number: int) -> Row:
+    def _object(self, line: bytes, number: int) -> Row | None:
+        """A line that is not simply an object: nothing for an empty one, else what is wrong with it."""
+        if line.isspace():
+            return None
         try:
             found = msgspec.json.decode(line)
         except UnicodeDecodeError:

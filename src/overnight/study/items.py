@@ -61,22 +61,22 @@ class ItemSource:
         if self.columns is None:
             needed = needed.union(*(need.columns() for need in self._needs))
         for number, fields in self._rows:
-            item = Item(self._id(number, fields), fields)
-            if not seen.add(item.id):
-                self._refuse_duplicate(item.id, number)
-            if not needed <= fields.keys():
+            item_id = self._id(number, fields)
+            if not seen.add(item_id):
+                self._refuse_duplicate(item_id, number)
+            if needed and not needed <= fields.keys():
                 self._refuse_missing(number, fields)
             if self._is_empty(fields):
                 place = self._rows.place(number)
-                raise StudyError(f"{place}: the item '{item.id}' is empty: it has nothing but its id")
-            yield item
+                raise StudyError(f"{place}: the item '{item_id}' is empty: it has nothing but its id")
+            yield Item(item_id, fields)
         if not seen.count:
             raise StudyError(f"{self.name}: there are no items")
 
     def _id(self, number: int, fields: Row) -> str:
         value = fields.get(self.id_column)
-        if value.__class__ is str and not value.isspace() and value:
-            return str(value)
+        if value.__class__ is str and value and not value.isspace():
+            return value
         if isinstance(value, int | float) and not isinstance(value, bool):
             return str(value)
         problem = "is no text" if value and not isinstance(value, str) else "is empty"
@@ -103,8 +103,11 @@ class ItemSource:
                 raise StudyError(f"{places} {self._rows.place(earlier)}; ids must be unique")
 
     def _is_empty(self, fields: Row) -> bool:
+        own = self.id_column
         for column, value in fields.items():
-            if column != self.id_column and value is not None and not _is_blank(value):
+            if column == own or value is None:
+                continue
+            if value.__class__ is not str or (value and not value.isspace()):
                 return False
         return len(fields) > 1
 
@@ -145,10 +148,6 @@ class SeenIds:
                 at = (at + 1) & last
             wider[at] = mark
         self._slots = wider
-
-
-def _is_blank(value: Any) -> bool:
-    return isinstance(value, str) and (not value or value.isspace())
 
 
 def check_items(items: Any, origin: Origin) -> None:

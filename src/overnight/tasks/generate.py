@@ -120,7 +120,8 @@ class Generate:
     def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - nothing is drawn here
         for item in items:
             prompts = [self._messages(item, template, system) for template, system in self._prompts]
-            self._check_turns(item)
+            if self._turns:
+                self._check_turns(item)
             for arm, place, first_vote in self._branches.values():
                 for replicate in range(self._replicates):
                     yield Ask(
