@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import polars as pl
@@ -240,3 +245,26 @@ def test_every_kind_of_server_in_one_study(night: Callable[..., Night]) -> None:
     refused = one.run(one.study(5, name="other", models=models), environ=places)
     assert refused.error == "StudyError"
     assert "together takes no batches; write `mode: live`, or `mode: auto`" in refused.message
+
+
+def test_ctrl_c_waits_for_the_calls_under_way(night: Callable[..., Night]) -> None:
+    one = night(truth={"time_scale": 1, "latency": {"live": [0.5, 1.0]}})
+    study = one.study(40, **LIVE)
+    place = {"OPENAI_BASE_URL": one.emulator.openai_url, "OVERNIGHT_TIME_SCALE": "1"}
+    command = [sys.executable, "-m", "overnight", "run", study]
+    child = subprocess.Popen(
+        command, cwd=one.folder, env={**os.environ, **one.environ, **place}, stdout=PIPE, stderr=PIPE, text=True
+    )
+    began = time.monotonic()
+    while one.log()["rows_run"] < 3 and time.monotonic() < began + 60:
+        time.sleep(0.1)
+    child.send_signal(signal.SIGINT)
+    said = child.communicate(timeout=60)
+    assert child.returncode == 130, said
+    assert "nothing is left at the provider" in "".join(said)
+    done = one.statuses()["answered"]
+    assert 3 <= done < 40
+    assert done == one.log()["rows_run"]  # every call under way came to its answer
+    assert one.findings() == ["37 questions to be sent".replace("37", str(40 - done))]
+    assert one.run(study, environ={"OVERNIGHT_TIME_SCALE": "1"}).state == "done"
+    assert (twice(one), lost(one)) == (0, 0)

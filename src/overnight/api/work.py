@@ -194,6 +194,8 @@ def over_budget_text(worked: Worked) -> str:
 
 
 def _batches(count: int) -> str:
+    if not count:
+        return "nothing is left"
     return "1 batch goes on" if count == 1 else f"{count} batches go on"
 
 

@@ -117,7 +117,8 @@ class LivePicture:
         return self._line(line)
 
     def _batch_line(self, batch: BatchLine, arm: str) -> Text:
-        counts = f"{batch.completed + batch.failed:,}/{batch.rows:,}" if batch.batch_id else f"{batch.rows:,} rows"
+        counted = batch.batch_id is not None or batch.live
+        counts = f"{batch.completed + batch.failed:,}/{batch.rows:,}" if counted else f"{batch.rows:,} rows"
         words = batch_words(batch)
         style = "yellow" if batch.state in ("stuck", "unsure") or batch.message else "dim"
         line = Text(f"  shard {batch.shard:<4} {shortened(arm, _WIDEST_NAME):<{_WIDEST_NAME}} {counts:>11}  ")

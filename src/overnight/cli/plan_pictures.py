@@ -60,7 +60,7 @@ def _cells(arm: ArmPlan, *, known: bool) -> list[str]:
     return [
         *cells,
         f"{arm.requests:,}",
-        f"{arm.batches:,}",
+        f"{arm.batches:,}" if arm.processing == "batch" else "live",
         _megabytes(arm.bytes),
         f"{arm.input_tokens:,}",
         "unknown" if arm.ceiling is None else dollars(arm.ceiling),
@@ -87,4 +87,13 @@ def last_line(plan: Plan) -> str:
     most = f", at most {output:,} tokens out" if None not in limited else ""
     if plan.ceiling is not None:
         most += f" and {dollars(plan.ceiling)}"
-    return f"{plan.study}: {requests} in {batches(plan.total('batches'))}{most}; nothing was sent"
+    return f"{plan.study}: {requests} {_ways(plan)}{most}; nothing was sent"
+
+
+def _ways(plan: Plan) -> str:
+    """`in 3 batches`, `live`, or `in 3 batches and live`."""
+    live = [arm.processing == "live" for arm in plan.arms]
+    if all(live):
+        return "live"
+    sent = f"in {batches(plan.total('batches'))}"
+    return f"{sent} and live" if any(live) else sent

@@ -19,6 +19,7 @@ _STATES = {
     "unsure": "handed over, but the answer was lost; looking for it",
     "stuck": "needs your decision",
     "fetched": "being read",
+    "calling": "being asked live",
 }
 # The providers' own words for a batch that is under way.
 _STATUSES = {
@@ -99,12 +100,20 @@ def time_left(snapshot: Snapshot, time_scale: float) -> str:
 
 
 def at_provider(snapshot: Snapshot) -> str:
-    """`3 batches at the provider (180 rows done)`."""
+    """`3 batches at the provider (180 rows done), 120 rows being asked live`."""
     there = sum(batch.batch_id is not None for batch in snapshot.batches)
-    if not there:
-        return number_of(len(snapshot.batches), "batch on its way", "batches on their way") if snapshot.batches else ""
+    live = [batch for batch in snapshot.batches if batch.live]
+    leaving = len(snapshot.batches) - there - len(live)
     done = f" ({number_of(snapshot.ahead, 'row')} done)" if snapshot.ahead else ""
-    return f"{batches(there)} at the provider{done}"
+    parts = []
+    if there:
+        parts.append(f"{batches(there)} at the provider{done}")
+    elif leaving:
+        parts.append(number_of(leaving, "batch on its way", "batches on their way"))
+    if live:
+        left = sum(batch.rows - batch.completed - batch.failed for batch in live)
+        parts.append(f"{number_of(left, 'row')} being asked live")
+    return ", ".join(parts)
 
 
 def progress_text(snapshot: Snapshot, time_scale: float) -> str:

@@ -25,6 +25,8 @@ from overnight.providers._contract import (
 T = TypeVar("T")
 
 _HOUR = 3600.0
+# Live calls that are turned away now and then are no news.
+_TELL_PAUSES = 3
 # Listing calls for one round of polling; older batches than these pages show are asked for one by one.
 _POLL_PAGES = 5
 # Batches asked for one by one in a round, when a listing did not show them.
@@ -139,6 +141,13 @@ class Desk:
     @property
     def calls(self) -> LiveProvider:
         return calls_of(self.provider)
+
+    @property
+    def trouble(self) -> str | None:
+        """What holds this account up, in words."""
+        if self.cooldown.times >= _TELL_PAUSES:
+            return f"{self.provider.name}: calls are turned away; pausing"
+        return self.poller.trouble
 
     def halt(self, reason: ProviderError) -> None:
         """Nothing more is sent with this account until somebody has mended it; what waits for it is told."""

@@ -27,6 +27,8 @@ class BatchLine(msgspec.Struct, frozen=True, kw_only=True):
     submitted_at: float | None
     # Batches at the provider of which only their end will tell whether one is this shard's.
     possible: tuple[str, ...] = ()
+    # A slice of live calls.
+    live: bool = False
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,4 +159,5 @@ def batch_line(attempt: Attempt, arm: str) -> BatchLine:
         message=attempt.message,
         submitted_at=attempt.submitted_at,
         possible=attempt.possible,
+        live=attempt.live,
     )

@@ -215,7 +215,7 @@ def _counted(db: Database) -> tuple[dict[tuple[int, str, str | None], int], tupl
 
 def snapshot_of(scene: Scene) -> Snapshot:
     names = {number: arm.name for number, arm in scene.arms.items()}
-    troubles = (desk.poller.trouble for desk in scene.desks.values())
+    troubles = (desk.trouble for desk in scene.desks.values())
     trouble = next((text for text in troubles if text), None)
     return scene.tally.snapshot(sorted(scene.carried.values(), key=lambda a: a.id), names, trouble)
 
