@@ -1,5 +1,6 @@
 """When the provider will not take a shard: cut it, wait with it, or tell its rows why they failed."""
 
+import math
 import sqlite3
 from collections import Counter
 
@@ -81,7 +82,9 @@ class Rejections:
 
     async def _keep_for_later(self, attempt: Attempt, refusal: Refusal, how: str) -> Attempt:
         at, scene = self._scene.now(), self._scene
-        if refusal.kind == "file_not_ready" or not self._tokens_in_queue(attempt):
+        if refusal.kind in BREAKING_REFUSALS:
+            scene.not_before[attempt.shard] = math.inf  # not in this process: somebody has to mend the account first
+        elif refusal.kind == "file_not_ready" or not self._tokens_in_queue(attempt):
             scene.not_before[attempt.shard] = at + backoff(attempt.n, refusal.retry_after)
         event = Closed(how, refusal.message)  # type: ignore[arg-type]
         return await scene.db.commit("kept", lambda db: record(db, attempt, event, at))
