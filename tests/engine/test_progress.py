@@ -46,3 +46,11 @@ def test_an_old_run_is_not_measured_by_what_it_had_before() -> None:
     time.now = 100.0
     idle = msgspec.structs.replace(ATTEMPT, completed=0, failed=0)
     assert tally.snapshot([idle], {1: "arm"}).seconds_left is None
+
+
+def test_rows_that_share_an_answer_at_hand_are_settled_as_they_come() -> None:
+    tally = Tally("run", lambda: 0.0)
+    tally.begin({(1, "answered", None): 2, (1, "pending", None): 1}, (0, 0))
+    tally.grew(5, {"answered": 2, "refused": 1})
+    snapshot = tally.snapshot((), {})
+    assert (snapshot.total, snapshot.answered, snapshot.refused, snapshot.pending) == (8, 4, 1, 3)

@@ -70,6 +70,24 @@ def test_follow_ups_contain_the_models_real_answers(night: Callable[..., Night])
     one.assert_paid_once()
 
 
+def test_a_row_that_shares_a_settled_answer_goes_on_at_once(night: Callable[..., Night]) -> None:
+    """Its item and the item of the stage after it are kept in one transaction."""
+    same = {r"Name .*$": "a thing", r"Rate this: (.*)$": r"rated [\1]", r"Once more: (.*)$": r"again [\1]"}
+    one = night({"answer_with": same})
+    stage = {"task": "generate", "models": ["openai/gpt-4.1-mini"]}
+    stages = [
+        {**stage, "name": "say", "items": "night.jsonl", "prompt": "Name {text}."},
+        {**stage, "name": "rate", "of": "say", "prompt": "Rate this: {answer}"},
+        {**stage, "name": "again", "of": "rate", "prompt": "Once more: {answer}"},
+    ]
+    for rows in (1, 2):
+        one.study(rows)
+        ending = one.run(one.write({"name": "night", "stages": stages}))
+        assert ending.state == "done", ending
+    assert one.table().group_by("stage").len().sort("stage").rows() == [("again", 2), ("rate", 2), ("say", 2)]
+    assert len(one.batches()) == 4  # what is said is named twice, and rated and read again once
+
+
 def test_a_thread_whose_turn_failed_stops_and_is_not_judged(night: Callable[..., Night]) -> None:
     broken = {"on": "row", "do": "error", "status": 400, "where": "You said thing 2"}
     one = night(ECHO, faults=[broken])

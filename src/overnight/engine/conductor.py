@@ -146,9 +146,11 @@ class Conductor:
         if not self._flow.needed or not self._may_send():
             return
         now = self._scene.now()
-        added = await self._scene.db.commit("flow", lambda db: self._flow.advance(db, attempt, now))
-        if added:
-            self._scene.tally.grew(added)
+        grown = await self._scene.db.commit("flow", lambda db: self._flow.advance(db, attempt, now))
+        if grown.addresses:
+            self._scene.tally.grew(grown.addresses, grown.settled)
+        if grown.settled:
+            await self._advance(None)  # these came with no attempt, and something may follow from them in turn
 
     async def _pass_on(self) -> None:
         landed, self._landed = [*self._landed, *self._scene.take_news()], []

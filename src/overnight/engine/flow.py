@@ -6,8 +6,9 @@ passed on, become durable together. So nothing is asked twice and nothing is for
 
 import hashlib
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -57,6 +58,13 @@ class FlowStage(msgspec.Struct, frozen=True, kw_only=True):
         return not isinstance(self.task, Rounds) and self.task.multi_turn
 
 
+class Grown(NamedTuple):
+    """How many addresses were added, and the outcomes of those among them that share an answer that is here already."""
+
+    addresses: int
+    settled: Counter[str]
+
+
 class Flow:
     def __init__(
         self,
@@ -71,6 +79,7 @@ class Flow:
         self._arms = arms
         self._decoders = decoders
         self._encode = encode
+        self._settled: Counter[str] = Counter()
 
     @property
     def needed(self) -> bool:
@@ -80,19 +89,22 @@ class Flow:
             for stage in self._stages.values()
         )
 
-    def advance(self, db: sqlite3.Connection, attempt: int | None, at: float) -> int:
-        """Pass on what has landed (with `attempt`, or at all); returns how many addresses were added."""
+    def advance(self, db: sqlite3.Connection, attempt: int | None, at: float) -> Grown:
+        """Pass on what has landed (with `attempt`, or at all)."""
         added = 0
+        self._settled = Counter()
         with RawFiles(self._folder, paths(db)) as raw:
             for stage in self._stages.values():
                 if isinstance(stage.task, Rounds):
                     added += self._rounds(db, raw, stage, stage.task, at)
                 elif stage.multi_turn:
                     added += self._follow_up(db, raw, stage, attempt)
-            for stage in self._stages.values():
-                if stage.of is not None:
+        for stage in self._stages.values():
+            if stage.of is not None:
+                # Opened anew: a row that shares an answer lands at once, with an item that was kept a moment ago.
+                with RawFiles(self._folder, paths(db)) as raw:
                     added += self._hand_over(db, raw, stage, self._stages[stage.of], attempt)
-        return added
+        return Grown(added, self._settled)
 
     # --- the next turn
 
@@ -126,7 +138,9 @@ class Flow:
         intake = Intake(db, self._folder, (stage.name, task.name, task.version), stage.arms)
         for _ in intake.items(items):
             pass
-        return intake.asks(asks, self._encode, shared=stage.dedupe, follow=True, round_n=n).slots
+        taken = intake.asks(asks, self._encode, shared=stage.dedupe, follow=True, round_n=n)
+        self._settled.update(taken.settled)
+        return taken.slots
 
     # --- the next stage
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -82,10 +83,11 @@ class Tally:
         self._settled_at_start = self.total - self._outcomes["pending"]
         self.changed()
 
-    def grew(self, addresses: int) -> None:
-        """More was asked: a next turn, a later stage, another round."""
+    def grew(self, addresses: int, settled: Mapping[str, int] = MappingProxyType({})) -> None:
+        """More was asked: a next turn, a later stage, another round. Some of it may be settled by answers at hand."""
         self.total += addresses
-        self._outcomes["pending"] += addresses
+        self._outcomes.update(settled)
+        self._outcomes["pending"] += addresses - sum(settled.values())
         self.changed()
 
     def landed(self, outcomes: Mapping[str, int], input_tokens: int, output_tokens: int, spent: int = 0) -> None:

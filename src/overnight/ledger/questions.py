@@ -23,6 +23,8 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     slots: int
     asks: int
     shared: int
+    # Outcomes of new addresses whose question was settled before they came: they wait for nothing.
+    settled: dict[str, int] = {}
 
 
 def next_segment(db: sqlite3.Connection, folder: RunFolder, kind: str) -> DurableFile:
@@ -45,7 +47,9 @@ class Intake:
         self.stage = stage_id(db, *stage)
         self._arms = {arm.name: (arm_id(db, self.stage, arm), KeyMaker(arm)) for arm in arms}
         self._fresh = db.execute("SELECT 1 FROM ask LIMIT 1").fetchone() is None
-        self._floor = int(db.execute("SELECT coalesce(max(id), 0) FROM ask").fetchone()[0])
+        self._floor, self._slot_floor = (
+            int(db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]) for table in ("ask", "slot")
+        )
         self._items = 0
         self._slots = 0
 
@@ -110,7 +114,18 @@ class Intake:
         ).rowcount
         if twins:
             set_fact(self._db, "shared", str(int(get_fact(self._db, "shared") or "0") + twins))
-        return Taken(items=self._items, slots=self._slots, asks=new, shared=twins)
+        settled = self._settled_at_once() if twins else {}
+        return Taken(items=self._items, slots=self._slots, asks=new, shared=twins, settled=settled)
+
+    def _settled_at_once(self) -> dict[str, int]:
+        return dict(
+            self._db.execute(
+                "SELECT result.outcome, count(*) FROM slot JOIN settled ON settled.ask=slot.ask "
+                "JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
+                "WHERE slot.id > ? GROUP BY result.outcome",
+                (self._slot_floor,),
+            )
+        )
 
     def _write_asks(
         self,
