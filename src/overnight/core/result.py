@@ -31,7 +31,7 @@ PASSING: frozenset[str] = frozenset(
     {"rate_limited", "server_error", "timeout", "expired", "missing", "unreadable", "lost"}
 )
 # The question was run and billed, as far as anybody can tell, though no bill came: its ceiling is presumed spent.
-UNBILLED: frozenset[str] = frozenset({"gone", "lost"})
+UNBILLED: frozenset[str] = frozenset({"gone", "lost", "unreadable"})
 # The question was never put: asked again when the user goes on, at no cost in tries.
 UNASKED: frozenset[str] = frozenset({"cancelled", "no_credit", "unauthorized"})
 
