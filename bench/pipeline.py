@@ -38,7 +38,7 @@ TRUTH = {"time_scale": 300, "latency": {"batch": [10, 20], "live": [0, 0]}, "see
 # What is timed: a step's name, and the function that is that step.
 STEPS = {
     "items, intake": "overnight.api.running:take_stage",
-    "pack": "overnight.engine.conductor:pack_queue",
+    "pack": "overnight.engine.packing:pack_queue",
     "input files": "overnight.engine.conductor:write_input",
     "upload": "overnight.engine.courier:Courier._upload",
     "download": "overnight.engine.arrivals:Arrivals._download_part",

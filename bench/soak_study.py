@@ -18,9 +18,9 @@ MODELS: dict[str, tuple[str, ...]] = {
 _ASK = "Say something about {text}"
 _GO_ON = ("You said {answer} and I ask again about {text}", "Now the opposite about {text}")
 _JUDGE = "Rate this: {answer} which was about {text}"
-# Dollars that are set aside for a row of a cheap model with this many tokens to answer in.
-_ROW = 0.002
-_OUTPUT_TOKENS = 400
+# Dollars that are set aside for a row of a cheap model with this many tokens to think and to answer in.
+_ROW = 0.01
+_OUTPUT_TOKENS = 4_000
 
 
 def models(draw: random.Random) -> list[str]:
