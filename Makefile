@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 N      ?= 200
 
-.PHONY: demo test matrix lint format bench soak fuzz clean
+.PHONY: demo test matrix lint format bench local soak fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -38,6 +38,11 @@ format: $(STAMP)  ## put the code into its form
 bench: $(STAMP)  ## speed and memory, beside rivals in the same run
 	$(BIN)/python bench/run.py
 
+local: $(STAMP)  ## a live study on a real llama.cpp server, built here (minutes, the first time)
+	test -x .venv-local/bin/python || $(PYTHON) -m venv .venv-local
+	.venv-local/bin/python -m pip install --quiet --disable-pip-version-check 'llama-cpp-python[server]' gguf
+	$(BIN)/python bench/local_server.py --python .venv-local/bin/python
+
 soak: $(STAMP)  ## N seeded runs with random kills and faults (make soak N=1000)
 	$(BIN)/python bench/soak.py --runs $(N)
 
@@ -48,4 +53,4 @@ fuzz: $(STAMP)  ## a million mutated lines against each row decoder (atheris, in
 		PYTHONPATH=src .venv-fuzz/bin/python fuzz/rows.py $$form -runs=1000000 || exit 1; done
 
 clean:
-	rm -rf $(VENV) .venv-fuzz .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-fuzz .venv-local .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -57,7 +57,7 @@ def race(rows: int, rivals: Path | None) -> Iterator[Time]:
         write_study(folder, rows)
         yield _lap("overnight", [sys.executable, "-m", "overnight", "run", "study.yaml", "-q"], folder, rows)
         for name, package in RIVALS.items():
-            python = sys.executable if package is None else _python(rivals, name)
+            python = sys.executable if package is None else python_of(rivals, name)
             if python is None:
                 continue
             items, out = folder / "items.jsonl", folder / f"{name}.csv"
@@ -77,7 +77,7 @@ def _lap(name: str, command: list[str], folder: Path, rows: int, out: Path | Non
         begun = time.perf_counter()
         arguments = [part.replace("{base}", emulator.openai_url) for part in command]
         client = subprocess.Popen(arguments, cwd=folder, env=environ, stdout=log, stderr=log)
-        status, usage = _wait(client)
+        status, usage = wait_for(client)
         wall = time.perf_counter() - begun
     answered = _answered(folder, out)
     problem = "" if status == 0 and answered == rows else f"exit {status}, {answered:,} of {rows:,} rows"
@@ -91,7 +91,7 @@ def _lap(name: str, command: list[str], folder: Path, rows: int, out: Path | Non
     )
 
 
-def _wait(client: subprocess.Popen[bytes]) -> tuple[int, os.struct_rusage]:
+def wait_for(client: subprocess.Popen[bytes]) -> tuple[int, os.struct_rusage]:
     deadline = time.monotonic() + PATIENCE
     while True:
         pid, status, usage = os.wait4(client.pid, os.WNOHANG)
@@ -115,14 +115,14 @@ def _answered(folder: Path, out: Path | None) -> int:
         return sum(1 for row in csv.reader(rows) if row[1])
 
 
-def _python(rivals: Path | None, name: str) -> str | None:
+def python_of(rivals: Path | None, name: str) -> str | None:
     path = rivals / name / "bin" / "python" if rivals is not None else None
     return str(path) if path is not None and path.exists() else None
 
 
-def install(folder: Path) -> None:
+def install_each(rivals: Mapping[str, str | None], folder: Path) -> None:
     """Best effort: what cannot be installed here is left out of the race."""
-    for name, package in RIVALS.items():
+    for name, package in rivals.items():
         if package is not None:
             subprocess.run([sys.executable, "-m", "venv", str(folder / name)], check=True)
             pip = [str(folder / name / "bin" / "python"), "-m", "pip", "install", "--quiet", *package.split()]
@@ -147,7 +147,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     if asked.install:
-        install(asked.install)
+        install_each(RIVALS, asked.install)
         return 0
     times = list(race(asked.rows, asked.rivals))
     print(json.dumps(msgspec.to_builtins(times)) if asked.json else "\n".join(lines(times)))

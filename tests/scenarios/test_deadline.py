@@ -83,6 +83,13 @@ def test_the_cut_can_be_set_and_capped(night: Callable[..., Night]) -> None:
     assert one.run(one.study(30, spill={"before": "35m", "max_cost": 5}, **PRICED, **AUTO)).state == "done"
 
 
+def test_a_cap_on_what_nobody_can_price_is_refused(night: Callable[..., Night]) -> None:
+    one = night()
+    ending = one.run(one.study(3, spill={"max_cost": 1}, **AUTO))
+    assert ending.error == "StudyError"
+    assert "spill.max_cost: nobody can say what a live call to openai/gpt-4.1-mini costs" in ending.message
+
+
 def test_a_deadline_without_auto_ends_the_waiting(night: Callable[..., Night]) -> None:
     one = night(truth=SLOW)
     ending = one.run(one.study(10, deadline="10m"))

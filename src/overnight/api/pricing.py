@@ -56,6 +56,21 @@ def check_prices(resolved: Resolved) -> None:
                 raise StudyError(message)
 
 
+def check_spill(resolved: Resolved) -> None:
+    """A cap on what is finished live can only be kept where live calls have a known ceiling."""
+    if resolved.spill.max_cost is None:
+        return
+    known = prices_of(resolved)
+    bound = resolved.budget.output_tokens if resolved.budget is not None else None
+    for arm in (arm for stage in resolved.stages for arm in stage.arms):
+        if (arm.stage, arm.name, "live") not in known or not (arm.model.options.max_tokens or bound):
+            message = (
+                f"spill.max_cost: nobody can say what a live call to {arm.model.provider}/{arm.model.name} costs at "
+                "most; give the model a `max_tokens`, and a price in a file that `prices:` names"
+            )
+            raise StudyError(message)
+
+
 def prices_of_today(db: sqlite3.Connection) -> dict[tuple[int, str], Price]:
     """What a run's arms cost by today's prices, and by the user's file if it is still there."""
     named = get_fact(db, "prices_file")

@@ -11,7 +11,7 @@ import msgspec
 from overnight.api.pacing import kept_deadline, paced_study, paced_work
 from overnight.api.places import chosen_runs, run_folder
 from overnight.api.planning import check_limit, clamped
-from overnight.api.pricing import check_prices, keep_prices
+from overnight.api.pricing import check_prices, check_spill, keep_prices
 from overnight.api.ready import ready_stages
 from overnight.api.reasking import Reask, reask_rows
 from overnight.api.reuse import reuse_answers
@@ -168,6 +168,7 @@ def _send(
         for text in (*stage.notes, *clamped(stage)):
             say(text)
     check_prices(resolved)
+    check_spill(resolved)
     if until_sent and resolved.mode == "live":
         message = "mode: live asks every row itself, so there is nothing to hand over; use `overnight run`"
         raise StudyError(message)

@@ -162,7 +162,7 @@ def _verdict(folder: RunFolder, worked: Worked, work: Work) -> tuple[State, str]
     if worked.halted:
         return "held up", f"{worked.halted[0]}. To go on: {go_on}"
     if worked.held.rows:
-        return "over budget", over_budget_text(worked)
+        return "over budget", over_budget_text(worked, "budget" if work.spill.max_cost is None else "spill.max_cost")
     if snapshot.total == 0 and not worked.halted:
         return "running", "no questions are on record yet: overnight run STUDY takes them in"
     if snapshot.pending == 0:
@@ -182,14 +182,14 @@ def _unsent(snapshot: Snapshot) -> str:
     return "; what became of a create shows when it ends, and the rest is sent then" if doubtful else ""
 
 
-def over_budget_text(worked: Worked) -> str:
+def over_budget_text(worked: Worked, cap: str = "budget") -> str:
     """What was not sent, and what it would take."""
     spent, held = worked.snapshot.spent, worked.held
     they = "it" if held.rows == 1 else "they"
     rows = number_of(held.rows, "row")
     return (
         f"{rows} not sent: {they} might cost up to {dollars(held.amount)}, more than is left of the "
-        f"budget ({dollars(spent)} spent so far). Raise it by that much and run the same command again"
+        f"{cap} ({dollars(spent)} spent so far). Raise it by that much and run the same command again"
     )
 
 
