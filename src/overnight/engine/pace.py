@@ -37,12 +37,16 @@ class Pacing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ticket(msgspec.Struct, frozen=True):
-    """One call under way: when it began, what was reserved for it, and all that had been reserved by then."""
+    """One call under way: when it began, what was reserved for it, and all that had been answered by then.
+
+    Only what was answered before a call began is sure to be counted in what its reply says: calls overtake one
+    another on the way there, and their replies on the way back.
+    """
 
     at: float
     tokens: int
-    requests_so_far: int
-    tokens_so_far: int
+    requests_settled: int
+    tokens_settled: int
 
 
 class Bucket:
@@ -78,8 +82,8 @@ class Bucket:
         self.take(-amount, now)
 
     def told(self, limit: float | None, remaining: float | None, unseen: float, since: float, now: float) -> None:
-        """A reply's word, given at some time between `since` and `now`. `unseen` was taken by other calls that
-        began after its own or are still under way: the word may or may not include them, and what came in meanwhile.
+        """A reply's word, given at some time between `since` and `now`. `unseen` was taken by calls that the word
+        may or may not include, like what came in meanwhile: our own count stands, within what the word leaves open.
         """
         if limit is None or limit <= 0:
             return
@@ -150,8 +154,8 @@ class Pace:
         self.cooldown = cooldown
         self.in_flight = 0
         self._tokens_in_flight = 0
-        self._requests_so_far = 0
-        self._tokens_so_far = 0
+        self._requests_settled = 0
+        self._tokens_settled = 0
         self._counted = 0
         self._counted_from: float | None = None
         self._guessed_at: float | None = None
@@ -179,9 +183,7 @@ class Pace:
         self._tokens_in_flight += tokens
         self.requests.take(1, now)
         self.tokens.take(tokens, now)
-        self._requests_so_far += 1
-        self._tokens_so_far += tokens
-        return Ticket(now, tokens, self._requests_so_far, self._tokens_so_far)
+        return Ticket(now, tokens, self._requests_settled, self._tokens_settled)
 
     def landed(self, ticket: Ticket, used: int | None, rates: Rates, now: float) -> None:
         """Answered, whatever the answer says: what was reserved and not used is given back."""
@@ -216,12 +218,13 @@ class Pace:
     def _ended(self, ticket: Ticket) -> None:
         self.in_flight -= 1
         self._tokens_in_flight -= ticket.tokens
+        self._requests_settled += 1
+        self._tokens_settled += ticket.tokens
 
     def _told(self, ticket: Ticket, rates: Rates, now: float) -> None:
-        """Calls overtake one another on the way: one that began earlier may have been counted later."""
-        unseen = self._requests_so_far - ticket.requests_so_far + self.in_flight
+        unseen = self._requests_settled - ticket.requests_settled - 1 + self.in_flight
         self.requests.told(rates.requests_limit, rates.requests_remaining, unseen, ticket.at, now)
-        unseen = self._tokens_so_far - ticket.tokens_so_far + self._tokens_in_flight
+        unseen = self._tokens_settled - ticket.tokens_settled - ticket.tokens + self._tokens_in_flight
         self.tokens.told(rates.tokens_limit, rates.tokens_remaining, unseen, ticket.at, now)
 
     def _guess(self, now: float) -> None:
