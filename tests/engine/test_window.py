@@ -32,6 +32,20 @@ def test_it_settles_near_what_the_server_can_do(best: int) -> None:
     assert min(best, MOST) * 0.5 <= usual <= min(MOST, max(2, best * 2))
 
 
+def test_one_slow_round_is_not_taken_for_the_servers_limit() -> None:
+    """A stall of either side makes one round slow; the window goes on growing after it."""
+    window, now = Window(), 0.0
+    stalled = False
+    for _ in range(2_000):
+        now += 1 / window.size
+        if window.size == 32 and not stalled:
+            stalled, now = True, now + 60.0
+        window.pressed = True
+        window.landed(now)
+        assert window.size >= 32 or not stalled
+    assert window.size == MOST
+
+
 def test_a_window_that_nobody_presses_against_stays() -> None:
     window = Window()
     for second in range(100):

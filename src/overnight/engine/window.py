@@ -29,6 +29,8 @@ class Window:
         self._aim: Literal["more", "less", "hold"] = "more"
         self._best: Best | None = None
         self._held = 0
+        # Whether the last round spoke against more. One may be slow by chance (a stall, a long answer): two are not.
+        self._doubted = False
         self._landed = 0
         self._began: float | None = None
         self._cut_at = float("-inf")
@@ -57,7 +59,7 @@ class Window:
             return
         self._cut_at = now
         self.size = max(1, self.size // 2)
-        self._aim, self._best, self._held = "hold", None, _HOLD // 2
+        self._aim, self._best, self._held, self._doubted = "hold", None, _HOLD // 2, False
         self._restart(now)
 
     def _turn(self, now: float) -> None:
@@ -84,9 +86,12 @@ class Window:
 
     def _after_more(self, rate: float) -> int:
         if self._best is None or rate > self._best.rate * _PAYS:
-            self._best = Best(self.size, rate)
+            self._best, self._doubted = Best(self.size, rate), False
             return min(MOST, self.size * 2)
-        self._aim = "less"
+        if not self._doubted:
+            self._doubted = True
+            return self.size
+        self._aim, self._doubted = "less", False
         return max(1, self._best.size // 2)
 
     def _after_less(self, rate: float) -> int:
