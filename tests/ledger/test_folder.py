@@ -54,6 +54,16 @@ def test_a_file_is_whole_or_absent(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["whole"]
 
 
+def test_lines_get_their_newlines(tmp_path: Path) -> None:
+    lines = [b"one", b"", b"two"]
+    with DurableFile(tmp_path / "lines") as file:
+        file.write_lines(lines)
+        file.write_lines(lines)
+    assert lines == []
+    assert file.bytes == len(b"one\n\ntwo\n")
+    assert file.path.read_bytes() == b"one\n\ntwo\n"
+
+
 def _stop_half_way(path: Path) -> None:
     with DurableFile(path) as half:
         half.write(b"half")

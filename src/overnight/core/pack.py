@@ -15,44 +15,36 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int | None = None
 
 
-class Parcel(msgspec.Struct):
-    """A shard in the making."""
-
-    rows: int = 0
-    bytes: int = 0
-    tokens: int = 0
-
-    def fits(self, size: int, tokens: int, room: Room) -> bool:
-        if self.rows == 0:
-            return True
-        if self.rows >= room.requests or self.bytes + size > room.bytes:
-            return False
-        return room.tokens is None or self.tokens + tokens <= room.tokens
-
-
 class Packer:
     """Takes one row after another and says when a new shard begins."""
+
+    __slots__ = ("_bytes", "_left_in_segment", "_room", "_rows", "_segments", "_tokens")
 
     def __init__(self, room: Room, segments: Iterator[int] | None = None) -> None:
         self._room = room
         self._segments = segments
         self._left_in_segment = next(segments) if segments is not None else None
-        self.parcel = Parcel()
+        self._rows = self._bytes = self._tokens = 0
 
     def starts_new(self, size: int, tokens: int = 0) -> bool:
         """Count the row in; True when it is the first of a new shard (so the one before it is full)."""
-        if size > self._room.bytes:
-            message = f"one request is {size:,} bytes, more than the {self._room.bytes:,} that a batch may hold"
+        room = self._room
+        if size > room.bytes:
+            message = f"one request is {size:,} bytes, more than the {room.bytes:,} that a batch may hold"
             raise StudyError(message)
-        cut = self._segment_is_full() or not self.parcel.fits(size, tokens, self._room)
+        full = self._rows >= room.requests or self._bytes + size > room.bytes
+        cut = self._segment_is_full() or (self._rows > 0 and (full or self._is_short_of(tokens)))
         if cut:
-            self.parcel = Parcel()
-        self.parcel.rows += 1
-        self.parcel.bytes += size
-        self.parcel.tokens += tokens
+            self._rows = self._bytes = self._tokens = 0
+        self._rows += 1
+        self._bytes += size
+        self._tokens += tokens
         if self._left_in_segment is not None:
             self._left_in_segment -= 1
         return cut
+
+    def _is_short_of(self, tokens: int) -> bool:
+        return self._room.tokens is not None and self._tokens + tokens > self._room.tokens
 
     def _segment_is_full(self) -> bool:
         if self._segments is None or self._left_in_segment != 0:

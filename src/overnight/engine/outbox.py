@@ -8,9 +8,12 @@ from overnight.core.shard import LONGEST_CUSTOM_ID, custom_id
 from overnight.ledger.answers import paths
 from overnight.ledger.database import Database
 from overnight.ledger.folder import DurableFile, RunFolder
-from overnight.ledger.raw import RawFiles
+from overnight.ledger.raw import RawFiles, ReadAhead
 from overnight.ledger.shards import bodies
 from overnight.providers._contract import BatchProvider
+
+# Lines that are handed to the file at once.
+_TOGETHER = 100
 
 
 def input_path(folder: RunFolder, token: str) -> Path:
@@ -34,8 +37,12 @@ def write_input(
 ) -> DurableFile:
     """The file for one attempt. Runs in a worker thread; a part that a killed process left is written over."""
     reader = db.reader()
+    lines: list[bytes] = []
     with RawFiles(folder, paths(reader)) as kept, DurableFile(input_path(folder, token)) as file:
+        ahead = ReadAhead(kept)
         for line, _, number, offset, length in bodies(reader, shard):
-            file.write(provider.line(model, custom_id(token, line), kept.read(number, offset, length)))
-            file.write(b"\n")
+            lines.append(provider.line(model, custom_id(token, line), ahead.read(number, offset, length)))
+            if len(lines) >= _TOGETHER:
+                file.write_lines(lines)
+        file.write_lines(lines)
     return file

@@ -21,7 +21,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     }
 )
 # What a durable file holds before it goes on: more would fall out of the processor's cache meanwhile.
-_PIECE = 128 * 1024
+_PIECE = 64 * 1024
 
 
 class RunFolder:
@@ -145,6 +145,13 @@ class DurableFile:
         self.bytes += len(data)
         if self.bytes - self._handed_over >= _PIECE:
             self._hand_over()
+
+    def write_lines(self, lines: list[bytes]) -> None:
+        """Each gets its newline; the list is empty afterwards."""
+        if lines:
+            lines.append(b"")
+            self.write(b"\n".join(lines))
+            lines.clear()
 
     def _hand_over(self) -> None:
         if not self._held:

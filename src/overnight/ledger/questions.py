@@ -1,18 +1,19 @@
 """Questions on record: the items they come from, their bodies on disk, their addresses, their queue."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.errors import StudyChanged
 from overnight.ledger.answers import paths
+from overnight.ledger.bulk import TOGETHER, insert_rows
 from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.identity import arm_id, get_fact, set_fact, stage_id
 from overnight.ledger.raw import RawFiles
 
-_CHUNK = 5_000
 _canonical = msgspec.json.Encoder(order="deterministic")
 
 
@@ -50,25 +51,33 @@ class Intake:
         self._floor, self._slot_floor = (
             int(db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]) for table in ("ask", "slot")
         )
+        self._last_ask = self._floor
         self._items = 0
         self._slots = 0
 
     def items(self, source: Iterable[Item]) -> Iterator[Item]:
         """Pass the items through, keeping a copy of each new one."""
-        stage, fresh = self.stage, self._fresh
         with next_segment(self._db, self._folder, "items") as segment, RawFiles(self._folder, paths(self._db)) as kept:
             number = register_pending(self._db, segment, self._folder)
-            pending: list[tuple[object, ...]] = []
-            for item in source:
-                text = _canonical.encode(item.fields)
-                if fresh or not self._known_item(kept, item, text):
-                    pending.append((stage, item.id, number, segment.bytes, len(text)))
-                    segment.write(text + b"\n")
-                if len(pending) >= _CHUNK:
-                    self._keep_items(pending)
-                yield item
-            self._keep_items(pending)
+            coming = iter(source)
+            while some := list(islice(coming, TOGETHER)):
+                self._keep_items(some, kept, segment, number)
+                yield from some
         settle_pending(self._db, number, segment)
+
+    def _keep_items(self, items: Sequence[Item], kept: RawFiles, segment: DurableFile, number: int) -> None:
+        stage, fresh, offset = self.stage, self._fresh, segment.bytes
+        texts: list[bytes] = []
+        values: list[object] = []
+        for item in items:
+            text = _canonical.encode(item.fields)
+            if fresh or not self._known_item(kept, item, text):
+                length = len(text)
+                values += (stage, item.id, number, offset, length)
+                offset += length + 1
+                texts.append(text)
+        segment.write_lines(texts)
+        self._items += insert_rows(self._db, "item", 5, values)
 
     def _known_item(self, kept: RawFiles, item: Item, text: bytes) -> bool:
         where = "SELECT file, offset, length FROM item WHERE stage=? AND item_id=?"
@@ -82,11 +91,6 @@ class Intake:
             )
             raise StudyChanged(message)
         return True
-
-    def _keep_items(self, pending: list[tuple[object, ...]]) -> None:
-        self._db.executemany("INSERT INTO item VALUES(?,?,?,?,?)", pending)
-        self._items += len(pending)
-        pending.clear()
 
     def asks(
         self,
@@ -103,7 +107,9 @@ class Intake:
         """
         with next_segment(self._db, self._folder, "requests") as segment:
             number = register_pending(self._db, segment, self._folder)
-            self._write_asks(asks, encode, segment, number, shared=shared, round_n=round_n)
+            coming = iter(asks)
+            while some := list(islice(coming, TOGETHER)):
+                self._keep_asks(some, encode, segment, number, shared=shared, round_n=round_n)
         settle_pending(self._db, number, segment)
         self._db.execute("CREATE INDEX IF NOT EXISTS ask_key ON ask(key)")
         self._db.execute("CREATE UNIQUE INDEX IF NOT EXISTS slot_address ON slot(item, arm, replicate, turn)")
@@ -127,9 +133,9 @@ class Intake:
             )
         )
 
-    def _write_asks(
+    def _keep_asks(
         self,
-        asks: Iterable[Ask],
+        asks: Sequence[Ask],
         encode: Callable[[Ask], bytes],
         segment: DurableFile,
         number: int,
@@ -137,30 +143,27 @@ class Intake:
         shared: bool,
         round_n: int,
     ) -> None:
-        new_asks: list[tuple[object, ...]] = []
-        new_slots: list[tuple[object, ...]] = []
-        ask_id, fresh, arms = self._floor, self._fresh, self._arms
+        ask_id, offset, fresh, arms = self._last_ask, segment.bytes, self._fresh, self._arms
+        bodies: list[bytes] = []
+        new_asks: list[object] = []
+        new_slots: list[object] = []
         for ask in asks:
             arm, keys = arms[ask.arm.name]
             key = keys.key(ask, shared=shared)
             if not fresh and self._known_slot(ask, arm, key):
                 continue
-            ask_id += 1
             body = encode(ask)
+            ask_id += 1
+            length = len(body)
             # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
-            new_asks.append((ask_id, arm, bytearray(key), number, segment.bytes, len(body)))
-            new_slots.append((arm, ask.item, ask.replicate, ask.turn, ask_id, round_n))
-            segment.write(body + b"\n")
-            if len(new_asks) >= _CHUNK:
-                self._keep_asks(new_asks, new_slots)
-        self._keep_asks(new_asks, new_slots)
-
-    def _keep_asks(self, asks: list[tuple[object, ...]], slots: list[tuple[object, ...]]) -> None:
-        self._db.executemany("INSERT INTO ask VALUES(?,?,?,?,?,?)", asks)
-        self._db.executemany("INSERT INTO slot(arm, item, replicate, turn, ask, round) VALUES(?,?,?,?,?,?)", slots)
-        self._slots += len(slots)
-        asks.clear()
-        slots.clear()
+            new_asks += (ask_id, arm, bytearray(key), number, offset, length)
+            new_slots += (arm, ask.item, ask.replicate, ask.turn, ask_id, round_n)
+            offset += length + 1
+            bodies.append(body)
+        segment.write_lines(bodies)
+        insert_rows(self._db, "ask", 6, new_asks)
+        self._slots += insert_rows(self._db, "slot(arm, item, replicate, turn, ask, round)", 6, new_slots)
+        self._last_ask = ask_id
 
     def _known_slot(self, ask: Ask, arm: int, key: bytes) -> bool:
         row = self._db.execute(

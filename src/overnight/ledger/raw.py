@@ -8,6 +8,9 @@ from typing import Self
 from overnight.core.errors import LedgerError
 from overnight.ledger.folder import RunFolder
 
+# What is read at once where lines are wanted in their order.
+BLOCK = 256 * 1024
+
 
 class RawFiles:
     """Open handles on a run's files, for as long as a table is being made."""
@@ -39,3 +42,20 @@ class RawFiles:
     ) -> None:
         for handle in self._handles.values():
             os.close(handle)
+
+
+class ReadAhead:
+    """Lines that are wanted in about the order they lie in: one reading of the disk for many of them."""
+
+    def __init__(self, files: RawFiles) -> None:
+        self._files = files
+        self._file = 0
+        self._start = self._end = 0
+        self._block = b""
+
+    def read(self, file: int, offset: int, length: int) -> bytes:
+        if file != self._file or offset < self._start or offset + length > self._end:
+            self._block = self._files.read(file, offset, max(length, BLOCK))
+            self._file, self._start, self._end = file, offset, offset + len(self._block)
+        begin = offset - self._start
+        return self._block[begin : begin + length]

@@ -10,6 +10,7 @@ from overnight.core.attempt import Attempt, AttemptEvent, Closed, Overtaken, app
 from overnight.core.money import Purse
 from overnight.core.pack import Packer, Room, even
 from overnight.core.shard import Shard, token_of
+from overnight.ledger.bulk import insert_rows
 from overnight.ledger.money import release_all, reserve
 
 _decode_event = msgspec.json.Decoder(AttemptEvent).decode
@@ -51,9 +52,9 @@ def pack_queue(
             "SELECT ask.arm, count(*), max(queue.tries) FROM queue JOIN ask ON ask.id=queue.ask GROUP BY ask.arm"
         )
     }
+    last_before = db.execute("SELECT coalesce(max(id), 0) FROM shard").fetchone()[0]
     open_shards: dict[int, _OpenShard] = {}
     made = 0
-    last_before = db.execute("SELECT coalesce(max(id), 0) FROM shard").fetchone()[0]
     rows = db.execute(
         "SELECT queue.ask, ask.arm, ask.length, queue.tries FROM queue JOIN ask ON ask.id=queue.ask ORDER BY queue.ask"
     )
@@ -67,7 +68,9 @@ def pack_queue(
             open_shards[arm] = _OpenShard(db, arm, packing[arm], segments, at)
         made += open_shards[arm].add(ask, length, tries, purse)
     made += sum(shard.close() for shard in open_shards.values())
-    if made:
+    if sum(shard.taken for shard in open_shards.values()) == sum(count for count, _ in waiting.values()):
+        db.execute("DELETE FROM queue")  # nothing stays behind, which SQLite does without a look at the rows
+    elif made:
         db.execute("DELETE FROM queue WHERE ask IN (SELECT ask FROM shard_row WHERE shard > ?)", (last_before,))
     return made
 
@@ -86,15 +89,16 @@ class _OpenShard:
         self._rows: list[tuple[int, int]] = []
         self._bytes = 0
         self._ceiling: int | None = 0
+        self.taken = 0
 
     def add(self, ask: int, length: int, tries: int, purse: Purse) -> int:
         """Take a row in, unless the purse is too light; returns how many shards that completed."""
-        size = length + self._packing.overhead
-        amount = self._packing.ceiling(size)
-        if not purse.take(self._packing.stage, amount, spills=self._packing.spills):
+        packing = self._packing
+        size = length + packing.overhead
+        amount = packing.ceiling(size)
+        if not purse.take(packing.stage, amount, spills=packing.spills):
             return 0
-        tokens = int(size * self._packing.tokens_per_byte)
-        made = self.close() if self._packer.starts_new(size, tokens) else 0
+        made = self.close() if self._packer.starts_new(size, int(size * packing.tokens_per_byte)) else 0
         self._rows.append((ask, tries))
         self._bytes += size
         self._ceiling = None if amount is None or self._ceiling is None else self._ceiling + amount
@@ -103,14 +107,12 @@ class _OpenShard:
     def close(self) -> int:
         if not self._rows:
             return 0
-        row = (self._arm, len(self._rows), self._bytes, self._at, int(self._packing.live))
+        made = (self._arm, len(self._rows), self._bytes, self._at, int(self._packing.live))
         number = self._db.execute(
-            "INSERT INTO shard(arm, rows, bytes, made_at, live) VALUES(?,?,?,?,?) RETURNING id", row
+            "INSERT INTO shard(arm, rows, bytes, made_at, live) VALUES(?,?,?,?,?) RETURNING id", made
         ).fetchone()[0]
-        self._db.executemany(
-            "INSERT INTO shard_row VALUES(?,?,?,?)",
-            ((number, line, ask, tries) for line, (ask, tries) in enumerate(self._rows)),
-        )
+        values = [value for line, row in enumerate(self._rows) for value in (number, line, *row)]
+        self.taken += insert_rows(self._db, "shard_row", 4, values)
         reserve(self._db, number, self._ceiling, self._packing.tokens_per_byte)
         self._rows, self._bytes, self._ceiling = [], 0, 0
         return 1
@@ -130,6 +132,7 @@ def waiting_shards(db: sqlite3.Connection, carried: Container[int]) -> list[Shar
 
 
 def bodies(db: sqlite3.Connection, shard_number: int) -> Iterator[Body]:
+    """In the order of their lines."""
     rows = db.execute(
         "SELECT shard_row.line, ask.id, ask.file, ask.offset, ask.length FROM shard_row "
         "JOIN ask ON ask.id=shard_row.ask WHERE shard_row.shard=? ORDER BY shard_row.line",
