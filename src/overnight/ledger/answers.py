@@ -36,21 +36,20 @@ class Fate(msgspec.Struct, frozen=True, gc=False):
     tries: int
 
 
-class TableRow(NamedTuple):
-    """One address with its settled result, for the tables. The first four fields are its thread."""
+class Addresses(NamedTuple):
+    """Addresses with their settled results, column by column, for the tables."""
 
-    stage: int
-    arm: int
-    item: str
-    replicate: int
-    turn: int
-    key: bytes
-    outcome: str | None
-    cause: str | None
-    file: int | None
-    offset: int | None
-    length: int | None
-    cost: int | None
+    arm: Sequence[int]
+    item: Sequence[str]
+    replicate: Sequence[int]
+    turn: Sequence[int]
+    key: Sequence[bytes]
+    outcome: Sequence[str | None]
+    cause: Sequence[str | None]
+    file: Sequence[int | None]
+    offset: Sequence[int | None]
+    length: Sequence[int | None]
+    cost: Sequence[int | None]
 
 
 _WHERE_AND_USED = "file, offset, length, input, cached, cache_write, output, reasoning, cost"
@@ -240,30 +239,55 @@ def waiting_rows(db: sqlite3.Connection) -> dict[int, tuple[int, int, bool]]:
     return {int(arm): (int(count), int(tries), bool(follow)) for arm, count, tries, follow in rows}
 
 
-def table_rows(db: sqlite3.Connection) -> Iterator[TableRow]:
-    """Every address in the order of the tables: never the order of arrival."""
+def addresses(db: sqlite3.Connection, at_once: int) -> Iterator[Addresses]:
+    """Every address in the order of the tables, never the order of arrival: so many at once, and whole threads."""
     rows = db.execute(
-        "SELECT arm.stage, slot.arm, slot.item, slot.replicate, slot.turn, ask.key, result.outcome, result.cause, "
+        "SELECT slot.arm, slot.item, slot.replicate, slot.turn, ask.key, result.outcome, result.cause, "
         "result.file, result.offset, result.length, result.cost "
         "FROM slot JOIN arm ON arm.id=slot.arm JOIN ask ON ask.id=slot.ask "
         "LEFT JOIN settled ON settled.ask=slot.ask "
         "LEFT JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
         "ORDER BY arm.stage, arm.name, slot.item, slot.replicate, slot.turn"
     )
-    return map(TableRow._make, rows)
+    turn = Addresses._fields.index("turn")
+    chunk = rows.fetchmany(at_once)
+    while chunk:
+        after = rows.fetchone()
+        while after is not None and after[turn] > 0:
+            chunk.append(after)
+            after = rows.fetchone()
+        yield Addresses._make(zip(*chunk, strict=True))
+        chunk = [] if after is None else [after, *rows.fetchmany(at_once)]
 
 
-def tries_of(db: sqlite3.Connection, attempt: int) -> Iterator[tuple[bytes, int, Any, Any, Any, Any, Any, Any, int]]:
-    """One attempt's rows, by line: (key, line, received_at, outcome, cause, detail, raw file, offset, used)."""
-    yield from db.execute(
-        "SELECT ask.key, shard_row.line, result.received_at, result.outcome, result.cause, result.detail, file.path, "
-        "result.offset, settled.ask IS NOT NULL FROM attempt JOIN shard_row ON shard_row.shard=attempt.shard "
-        "JOIN ask ON ask.id=shard_row.ask "
+class Tries(NamedTuple):
+    """Rows of attempts and what came of them so far, column by column."""
+
+    attempt: Sequence[int]
+    line: Sequence[int]
+    key: Sequence[bytes]
+    received_at: Sequence[float | None]
+    outcome: Sequence[str | None]
+    cause: Sequence[str | None]
+    detail: Sequence[str | None]
+    file: Sequence[int | None]
+    offset: Sequence[int | None]
+    used: Sequence[int]
+
+
+def tries(db: sqlite3.Connection, at_once: int) -> Iterator[Tries]:
+    """Every row of every attempt, by attempt and line, so many at once."""
+    # The cross join keeps SQLite to the order in which rows are stored, so that nothing needs sorting.
+    rows = db.execute(
+        "SELECT attempt.id, shard_row.line, ask.key, result.received_at, result.outcome, result.cause, result.detail, "
+        "result.file, result.offset, settled.ask IS NOT NULL "
+        "FROM attempt CROSS JOIN shard_row ON shard_row.shard=attempt.shard JOIN ask ON ask.id=shard_row.ask "
         "LEFT JOIN result ON result.attempt=attempt.id AND result.line=shard_row.line "
         "LEFT JOIN settled ON settled.ask=ask.id AND settled.attempt=attempt.id AND settled.line=shard_row.line "
-        "LEFT JOIN file ON file.id=result.file WHERE attempt.id=? ORDER BY shard_row.line",
-        (attempt,),
+        "ORDER BY attempt.id, shard_row.line"
     )
+    while chunk := rows.fetchmany(at_once):
+        yield Tries._make(zip(*chunk, strict=True))
 
 
 def paths(db: sqlite3.Connection) -> dict[int, str]:

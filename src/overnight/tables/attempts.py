@@ -1,18 +1,19 @@
 """`attempts.parquet`: every try of every question, with the times and names that differ from run to run."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from overnight.core.ask import key_text
+from overnight.core.attempt import Attempt
 from overnight.core.clock import time_text
 from overnight.core.shard import custom_id
-from overnight.ledger.answers import tries_of
+from overnight.ledger.answers import Tries, paths, tries
 from overnight.ledger.shards import attempts
-from overnight.tables.parquet import write_parquet
+from overnight.tables.parquet import CHUNK, frame_of, write_parquet
 
 COLUMNS: dict[str, type[pl.DataType]] = {
     "request_key": pl.String,
@@ -32,12 +33,31 @@ COLUMNS: dict[str, type[pl.DataType]] = {
 
 
 def write_attempts(db: sqlite3.Connection, path: Path) -> int:
-    def rows() -> Iterator[tuple[Any, ...]]:
-        for attempt in attempts(db):
-            token = attempt.token
-            head = (attempt.shard, attempt.n, attempt.batch_id)
-            submitted = time_text(attempt.submitted_at)
-            for key, line, received, *rest, used in tries_of(db, attempt.id):
-                yield (key_text(key), *head, custom_id(token, line), submitted, time_text(received), *rest, bool(used))
+    sent = {attempt.id: attempt for attempt in attempts(db)}
+    files = paths(db)
 
-    return write_parquet(path, COLUMNS, rows)
+    def frames() -> Iterator[pl.DataFrame]:
+        for chunk in tries(db, CHUNK):
+            yield frame_of(COLUMNS, _columns(chunk, sent, files))
+
+    return write_parquet(path, COLUMNS, frames)
+
+
+def _columns(told: Tries, sent: Mapping[int, Attempt], files: Mapping[int, str]) -> dict[str, Sequence[Any]]:
+    """Each column at once: a million rows are made of few attempts, times and files."""
+    of = [sent[number] for number in told.attempt]
+    return {
+        "request_key": list(map(key_text, told.key)),
+        "shard": [attempt.shard for attempt in of],
+        "attempt": [attempt.n for attempt in of],
+        "batch_id": [attempt.batch_id for attempt in of],
+        "custom_id": [custom_id(attempt.token, line) for attempt, line in zip(of, told.line, strict=True)],
+        "submitted_at": [time_text(attempt.submitted_at) for attempt in of],
+        "received_at": list(map(time_text, told.received_at)),
+        "outcome": told.outcome,
+        "cause": told.cause,
+        "detail": told.detail,
+        "raw_file": [None if file is None else files[file] for file in told.file],
+        "raw_offset": told.offset,
+        "used": list(map(bool, told.used)),
+    }

@@ -13,7 +13,7 @@ from overnight.ledger.answers import arm_usage
 from overnight.ledger.identity import arms
 from overnight.ledger.money import arm_balances, first_ceilings, prices, processings
 from overnight.prices import Price
-from overnight.tables.parquet import write_parquet
+from overnight.tables.parquet import keep_parquet
 
 COLUMNS: dict[str, type[pl.DataType]] = {
     "stage": pl.String,
@@ -61,5 +61,5 @@ def _dollars(nano: int | None) -> float | None:
     return None if nano is None else nano / DOLLAR
 
 
-def write_costs(db: sqlite3.Connection, path: Path) -> int:
-    return write_parquet(path, COLUMNS, lambda: cost_rows(db))
+def write_costs(db: sqlite3.Connection, path: Path) -> None:
+    keep_parquet(pl.LazyFrame(list(cost_rows(db)), schema=COLUMNS, orient="row"), path)

@@ -1,9 +1,8 @@
 """`results.parquet`: one row for every address, in the study's order, with nothing in it that varies by run."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,12 +11,12 @@ import polars as pl
 from overnight.core.ask import Arm, Item, key_text
 from overnight.core.money import DOLLAR
 from overnight.core.result import Line, Result
-from overnight.ledger.answers import TableRow, item_fields, paths, table_rows
+from overnight.ledger.answers import Addresses, addresses, item_fields, paths
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms, stages
 from overnight.ledger.raw import RawFiles
-from overnight.tables.parquet import write_parquet
-from overnight.tasks._contract import ColumnKind, Rounds, Task, Thread
+from overnight.tables.parquet import CHUNK, frame_of, write_parquet
+from overnight.tasks._contract import ColumnKind, Rounds, Row, Task, Thread
 
 COLUMNS: dict[str, type[pl.DataType]] = {
     "stage": pl.String,
@@ -45,10 +44,8 @@ _KINDS: dict[ColumnKind, type[pl.DataType]] = {
     "boolean": pl.Boolean,
 }
 
-# What a row without a result says, from `status` to `cost`.
-_PENDING = ("pending", *(None,) * 8)
-# The fields of a TableRow by which rows are one thread: stage, arm, item, replicate.
-_THREAD = itemgetter(0, 1, 2, 3)
+# What a row without a result says of itself, but for its status.
+_NOTHING = Result(outcome="failed")
 
 Decode = Callable[[bytes], Line]
 
@@ -60,9 +57,6 @@ class _ArmView(NamedTuple):
     stage: int
     task: Task | Rounds
     decode: Decode
-    # Columns before and after the address.
-    head: tuple[str, str]
-    asked: tuple[str, str]
 
 
 class ResultsTable:
@@ -84,8 +78,6 @@ class ResultsTable:
                 stage=numbers[arm.stage],
                 task=tasks[arm.stage],
                 decode=decoders[arm.model.provider],
-                head=(arm.stage, arm.name),
-                asked=(arm.model.provider, arm.model.name),
             )
             for number, arm in arms(db).items()
         }
@@ -95,44 +87,68 @@ class ResultsTable:
 
     def write(self, path: Path) -> int:
         schema = COLUMNS | {name: _KINDS[kind] for name, kind in self._own.items()}
-        return write_parquet(path, schema, self._rows)
 
-    def _rows(self) -> Iterator[tuple[Any, ...]]:
-        with RawFiles(self._folder, paths(self._db)) as raw:
-            for _, rows in groupby(table_rows(self._db), key=_THREAD):
-                yield from self._thread(raw, list(rows))
+        def frames() -> Iterator[pl.DataFrame]:
+            with RawFiles(self._folder, paths(self._db)) as raw:
+                for chunk in addresses(self._db, CHUNK):
+                    yield frame_of(schema, self._columns(chunk, raw))
 
-    def _thread(self, raw: RawFiles, rows: list[TableRow]) -> Iterator[tuple[Any, ...]]:
-        first = rows[0]
-        view = self._views[first.arm]
-        results = [_result(row, raw, view.decode) for row in rows]
-        fields = item_fields(self._db, raw.read, view.stage, first.item) if view.task.reads_items else {}
-        settled = tuple(filter(None, results))
-        thread = Thread(arm=view.arm, item=Item(first.item, fields), replicate=first.replicate, turns=settled)
-        own = list(view.task.read(thread))
-        for number, (row, result) in enumerate(zip(rows, results, strict=True)):
-            mine = own[number] if number < len(own) and result is not None else {}
-            address = (row.item, row.replicate, row.turn)
-            yield (*view.head, *address, *view.asked, *_said(row, result), key_text(row.key), *map(mine.get, self._own))
+        return write_parquet(path, schema, frames)
+
+    def _columns(self, rows: Addresses, raw: RawFiles) -> dict[str, Sequence[Any]]:
+        views = [self._views[number] for number in rows.arm]
+        results = self._results(rows, raw)
+        own = list(self._read(rows, results, raw))
+        return {
+            "stage": [view.arm.stage for view in views],
+            "arm": [view.arm.name for view in views],
+            "item_id": rows.item,
+            "replicate": rows.replicate,
+            "turn": rows.turn,
+            "provider": [view.arm.model.provider for view in views],
+            "model": [view.arm.model.name for view in views],
+            **_said(results),
+            "cost": [None if cost is None else cost / DOLLAR for cost in rows.cost],
+            "request_key": list(map(key_text, rows.key)),
+            **{name: [row.get(name) for row in own] for name in self._own},
+        }
+
+    def _results(self, rows: Addresses, raw: RawFiles) -> list[Result | None]:
+        """What the raw lines say to today's reader; the ledger's word for rows that no file holds."""
+        found: list[Result | None] = []
+        places = zip(rows.arm, rows.outcome, rows.cause, rows.file, rows.offset, rows.length, strict=True)
+        for arm, outcome, cause, file, offset, length in places:
+            result = None
+            if file is not None and offset is not None and length is not None:
+                result = self._views[arm].decode(raw.read(file, offset, length).strip()).result
+            if result is None and outcome is not None:
+                result = Result(outcome=outcome, cause=cause)
+            found.append(result)
+        return found
+
+    def _read(self, rows: Addresses, results: Sequence[Result | None], raw: RawFiles) -> Iterator[Row]:
+        """The task's own columns, thread by thread; nothing for rows that are still open."""
+        starts = [number for number, turn in enumerate(rows.turn) if turn == 0]
+        for begin, end in pairwise((*starts, len(results))):
+            view, item = self._views[rows.arm[begin]], rows.item[begin]
+            turns = tuple(result for result in results[begin:end] if result is not None)
+            fields = item_fields(self._db, raw.read, view.stage, item) if view.task.reads_items else {}
+            thread = Thread(arm=view.arm, item=Item(item, fields), replicate=rows.replicate[begin], turns=turns)
+            own = iter(view.task.read(thread))
+            for result in results[begin:end]:
+                yield {} if result is None else next(own, {})
 
 
-def _said(row: TableRow, result: Result | None) -> tuple[Any, ...]:
-    if result is None:
-        return _PENDING
-    usage = result.usage
-    return (
-        result.outcome, result.cause, result.answer, result.thoughts,
-        usage.input, usage.cached, usage.output, usage.reasoning,
-        None if row.cost is None else row.cost / DOLLAR,
-    )  # fmt: skip
-
-
-def _result(row: TableRow, raw: RawFiles, decode: Decode) -> Result | None:
-    """What the raw line says to today's reader; the ledger's word for rows that no file holds."""
-    if row.outcome is None:
-        return None
-    if row.file is not None and row.offset is not None and row.length is not None:
-        result = decode(raw.read(row.file, row.offset, row.length).strip()).result
-        if result is not None:
-            return result
-    return Result(outcome=row.outcome, cause=row.cause)  # type: ignore[arg-type]
+def _said(results: Sequence[Result | None]) -> dict[str, Sequence[Any]]:
+    told = [result or _NOTHING for result in results]
+    usages = [result.usage for result in told]
+    return {
+        "status": ["pending" if result is None else result.outcome for result in results],
+        "cause": [result.cause for result in told],
+        "answer": [result.answer for result in told],
+        "thoughts": [result.thoughts for result in told],
+        "input_tokens": [usage.input for usage in usages],
+        "cached_tokens": [usage.cached for usage in usages],
+        "output_tokens": [usage.output for usage in usages],
+        "reasoning_tokens": [usage.reasoning for usage in usages],
+    }
