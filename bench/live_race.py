@@ -1,8 +1,7 @@
 """The same live calls by other hands: N requests, 200 at once, to one stub server that only answers.
 
-    python bench/live_race.py                             ourselves, raw aiohttp, the official SDK
-    python bench/live_race.py --install DIR               a virtual environment for each rival, outside the project
-    python bench/live_race.py --rivals DIR                those as well
+    python bench/live_race.py                             ourselves, raw aiohttp, the official SDK, other clients
+    python bench/live_race.py --without-rivals            only what needs no environment of its own
     python bench/live_race.py --sizes 10000 200000        ourselves alone, at these sizes: does memory stay flat?
 
 Requests for each second are counted by the server, from the first to the last; CPU and memory by the kernel, imports
@@ -25,7 +24,8 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
-from race import MODEL, install_each, python_of, wait_for
+from environments import python_with
+from race import MODEL, wait_for
 
 HERE = Path(__file__).resolve().parent
 PROMPT = "Describe {text} in a sentence."
@@ -91,17 +91,17 @@ def write_study(folder: Path, rows: int) -> None:
     (folder / "study.yaml").write_text(json.dumps(study))
 
 
-def race(rows: int, rivals: Path | None) -> Iterator[Lap]:
+def race(rows: int, *, rivals: bool) -> Iterator[Lap]:
     with tempfile.TemporaryDirectory(prefix="live-race-") as scratch, Stub() as stub:
         folder = Path(scratch)
         write_study(folder, rows)
         yield ours(stub, folder, rows)
         for name, package in RIVALS.items():
-            python = sys.executable if package is None else python_of(rivals, name)
+            python = python_with(package) if rivals or package is None else None
             if python is not None:
                 out = folder / f"{name}.csv"
                 wanted = (str(folder / "items.jsonl"), f"{stub.url}/v1", str(out), PROMPT, MODEL, str(AT_ONCE))
-                yield lap(stub, name, [python, str(HERE / "rivals" / f"{name}.py"), *wanted], folder, rows)
+                yield lap(stub, name, [str(python), str(HERE / "rivals" / f"{name}.py"), *wanted], folder, rows)
 
 
 def ours(stub: Stub, folder: Path, rows: int) -> Lap:
@@ -149,14 +149,10 @@ def lines(laps: Sequence[Lap]) -> Iterator[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="The same live calls through several clients.")
     parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--rivals", type=Path, help="folder of the rivals' virtual environments")
-    parser.add_argument("--install", type=Path, metavar="DIR", help="make them there, and stop")
+    parser.add_argument("--without-rivals", action="store_true", help="install nothing")
     parser.add_argument("--sizes", type=int, nargs="+", help="ourselves alone, at these sizes")
     asked = parser.parse_args()
-    if asked.install:
-        install_each(RIVALS, asked.install)
-        return 0
-    laps = sizes(asked.sizes) if asked.sizes else race(asked.rows, asked.rivals)
+    laps = sizes(asked.sizes) if asked.sizes else race(asked.rows, rivals=not asked.without_rivals)
     print("\n".join(lines(list(laps))))
     return 0
 

@@ -1,8 +1,7 @@
 """The same work by other hands: one table of answers from N requests, through the same emulator.
 
-    python bench/race.py --rows 20000                     ourselves, a bare script, the official SDK
-    python bench/race.py --install DIR                    a virtual environment for each rival, outside the project
-    python bench/race.py --rows 20000 --rivals DIR        those as well
+    python bench/race.py --rows 20000                     ourselves, a bare script, the official SDK, other clients
+    python bench/race.py --without-rivals                 only what needs no environment of its own
 
 Measured from outside, by the kernel: each client's CPU and highest memory, its imports included. The emulator is
 another process and does not count. What a rival does not do (survive a kill, pay once, stay within limits) is not
@@ -19,15 +18,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+from environments import python_with
 from pipeline import PROMPT, TRUTH, EmulatorProcess, write_study
 
 HERE = Path(__file__).resolve().parent
 MODEL = "gpt-4.1-mini"
-PATIENCE = 600
+PATIENCE = 1200
 # Script, and the package that its own environment needs; None: ours has it.
 RIVALS: dict[str, str | None] = {
     "bare": None,
@@ -50,18 +50,18 @@ class Time(msgspec.Struct, kw_only=True):
     problem: str = ""
 
 
-def race(rows: int, rivals: Path | None) -> Iterator[Time]:
+def race(rows: int, *, rivals: bool) -> Iterator[Time]:
     """Ourselves first, then everybody who can be run."""
     with tempfile.TemporaryDirectory(prefix="race-") as scratch:
         folder = Path(scratch)
         write_study(folder, rows)
         yield _lap("overnight", [sys.executable, "-m", "overnight", "run", "study.yaml", "-q"], folder, rows)
         for name, package in RIVALS.items():
-            python = sys.executable if package is None else python_of(rivals, name)
+            python = python_with(package) if rivals or package is None else None
             if python is None:
                 continue
             items, out = folder / "items.jsonl", folder / f"{name}.csv"
-            script = [python, str(HERE / "rivals" / f"{name}.py"), str(items), "{base}", str(out), PROMPT, MODEL]
+            script = [str(python), str(HERE / "rivals" / f"{name}.py"), str(items), "{base}", str(out), PROMPT, MODEL]
             yield _lap(name, script, folder, rows, out)
 
 
@@ -115,20 +115,6 @@ def _answered(folder: Path, out: Path | None) -> int:
         return sum(1 for row in csv.reader(rows) if row[1])
 
 
-def python_of(rivals: Path | None, name: str) -> str | None:
-    path = rivals / name / "bin" / "python" if rivals is not None else None
-    return str(path) if path is not None and path.exists() else None
-
-
-def install_each(rivals: Mapping[str, str | None], folder: Path) -> None:
-    """Best effort: what cannot be installed here is left out of the race."""
-    for name, package in rivals.items():
-        if package is not None:
-            subprocess.run([sys.executable, "-m", "venv", str(folder / name)], check=True)
-            pip = [str(folder / name / "bin" / "python"), "-m", "pip", "install", "--quiet", *package.split()]
-            print(f"{name}: {'installed' if subprocess.run(pip, check=False).returncode == 0 else 'left out'}")
-
-
 def lines(times: list[Time]) -> Iterator[str]:
     yield f"{'client':>17} {'CPU s':>8} {'µs/row':>8} {'rows/CPU s':>11} {'peak MB':>8} {'wall s':>7}"
     for one in times:
@@ -142,14 +128,10 @@ def lines(times: list[Time]) -> Iterator[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="The same requests through several clients.")
     parser.add_argument("--rows", type=int, default=20_000)
-    parser.add_argument("--rivals", type=Path, help="folder of the rivals' virtual environments")
-    parser.add_argument("--install", type=Path, metavar="DIR", help="make them there, and stop")
+    parser.add_argument("--without-rivals", action="store_true", help="install nothing")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
-    if asked.install:
-        install_each(RIVALS, asked.install)
-        return 0
-    times = list(race(asked.rows, asked.rivals))
+    times = list(race(asked.rows, rivals=not asked.without_rivals))
     print(json.dumps(msgspec.to_builtins(times)) if asked.json else "\n".join(lines(times)))
     return 0
 

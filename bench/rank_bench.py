@@ -22,12 +22,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from environments import python_with
+
 ERRORS = {
     "overnight": "exact",
     "overnight, position": "exact",
@@ -37,7 +37,7 @@ ERRORS = {
     "arena-rank": "sandwich",
 }
 # What each rival's own environment needs beside the reading of the file.
-PACKAGES = {"evalica": ["evalica", "polars"], "arena-rank": ["arena-rank", "polars", "pyarrow"]}
+PACKAGES = {"evalica": "evalica polars", "arena-rank": "arena-rank polars pyarrow"}
 # Beyond, products of large matrices would be all that is measured (minutes, gigabytes).
 MOST_ITEMS = {"overnight, clusters": 2_000, "arena-rank": 2_000}
 FULL = [(10_000_000, 1_000), (10_000_000, 10_000)]
@@ -157,19 +157,6 @@ def measure(python: Path, contender: str, path: Path, repeats: int) -> dict[str,
     }
 
 
-def environments(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The interpreter of every rival; what cannot be installed here is left out."""
-    for name, packages in PACKAGES.items():
-        python = folder / name / "bin" / "python"
-        if not python.exists():
-            venv.create(folder / name, with_pip=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
-        if subprocess.run(install, check=False, capture_output=True).returncode == 0:
-            yield name, python
-        else:
-            print(f"{name} cannot be installed here and is left out")
-
-
 def compare(n_rows: int, n_items: int, pythons: dict[str, Path], repeats: int) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="rank-bench-") as folder:
         path = Path(folder) / "frame.parquet"
@@ -197,9 +184,10 @@ def lines(n_rows: int, n_items: int, rows: list[dict[str, Any]]) -> Iterator[str
         )
 
 
-def race(sizes: list[tuple[int, int]], rivals: Path | None, repeats: int) -> Iterator[str]:
+def race(sizes: list[tuple[int, int]], repeats: int, *, rivals: bool) -> Iterator[str]:
     """A table for every size."""
-    pythons = {"overnight": Path(sys.executable), **(dict(environments(rivals)) if rivals else {})}
+    found = {"overnight": python_with(None), **{name: python_with(PACKAGES[name]) for name in PACKAGES if rivals}}
+    pythons = {name: python for name, python in found.items() if python is not None}
     for n_rows, n_items in sizes:
         yield ""
         yield from lines(n_rows, n_items, compare(n_rows, n_items, pythons, repeats))
@@ -221,8 +209,7 @@ def main() -> None:
         make_frame(given.frame, *given.make)
     else:
         sizes = [(int(rows), int(items)) for rows, items in (size.split("x") for size in given.size or ())]
-        rivals = None if given.without_rivals else ROOT / ".venv-rivals"
-        for line in race(sizes or (QUICK if given.quick else FULL), rivals, given.repeats):
+        for line in race(sizes or (QUICK if given.quick else FULL), given.repeats, rivals=not given.without_rivals):
             print(line, flush=True)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 import live_race
 import pipeline
@@ -12,27 +11,28 @@ import race
 import rank_bench
 
 SIZES = (10_000, 100_000)
-LIVE_SIZES = (10_000, 50_000)
+LIVE_SIZES = (10_000, 200_000)
 FULL_SIZES = (10_000, 100_000, 1_000_000)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Speed and memory of the whole way, beside other clients.")
     parser.add_argument("--full", action="store_true", help="one million requests as well")
-    parser.add_argument("--rivals", type=Path, help="folder of the rivals' virtual environments (bench/race.py)")
+    parser.add_argument("--without-rivals", action="store_true", help="install nothing, race only what is here")
     parser.add_argument("--race-rows", type=int, default=20_000)
     parser.add_argument("--live-rows", type=int, default=10_000)
     asked = parser.parse_args()
+    rivals = not asked.without_rivals
     measured = [pipeline.measure(rows) for rows in (FULL_SIZES if asked.full else SIZES)]
     print("\n".join(by_step(measured)))
     print()
     print(f"The same {asked.race_rows:,} requests by other hands, imports included")
-    print("\n".join(race.lines(list(race.race(asked.race_rows, asked.rivals)))))
+    print("\n".join(race.lines(list(race.race(asked.race_rows, rivals=rivals)))))
     print()
     print(f"The same {asked.live_rows:,} live calls, {live_race.AT_ONCE} at once, by other hands")
-    print("\n".join(live_race.lines(list(live_race.race(asked.live_rows, asked.rivals)))))
+    print("\n".join(live_race.lines(list(live_race.race(asked.live_rows, rivals=rivals)))))
     print("\n".join(live_race.lines(list(live_race.sizes(LIVE_SIZES)))))
-    for line in rank_bench.race(rank_bench.FULL, rank_bench.ROOT / ".venv-rivals", repeats=1):
+    for line in rank_bench.race(rank_bench.FULL, repeats=1, rivals=rivals):
         print(line, flush=True)
     return 0
 
