@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 
 from scenarios.conftest import Night
-from scenarios.matrix import kills
+from scenarios.matrix import kills, parts
 
 # Batches that would take four days, in a world that gives them one.
 SLOW: dict[str, Any] = {"latency": {"batch": [350_000, 350_000], "live": [0, 0]}, "time_scale": 500}
 AUTO: dict[str, Any] = {"mode": "auto", "deadline": "60m", "poll": {"interval_seconds": 60}}
 PRICED = {"models": [{"model": "openai/gpt-4.1-mini", "max_tokens": 200}]}
-PARTS = 4
+PARTS = parts(4)
 
 
 def answered_twice(night: Night) -> list[str]:
@@ -109,7 +109,7 @@ def test_running_again_does_not_push_the_deadline_back(night: Callable[..., Nigh
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", PARTS)
 def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], part: int, tmp_path: Path) -> None:
     first, log = night(truth=SLOW), tmp_path / "checkpoints"
     ending = first.run(first.study(12, **AUTO), environ={"OVERNIGHT_CHECKPOINTS": str(log)})
@@ -117,7 +117,7 @@ def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], part: int, 
     expected = first.table().drop("cost")
     names = log.read_text().splitlines()
     first.close()
-    for number in kills(len(names), part, PARTS, sample=12):
+    for number in kills(len(names), part, len(PARTS), sample=10):
         one = night(truth=SLOW)
         study = one.study(12, **AUTO)
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})

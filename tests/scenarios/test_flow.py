@@ -12,10 +12,10 @@ import pytest
 
 from scenarios import bisection
 from scenarios.conftest import Night
-from scenarios.matrix import kills
+from scenarios.matrix import kills, parts
 
-ROUND_PARTS = 4
-TALK_PARTS = 6
+ROUND_PARTS = parts(4)
+TALK_PARTS = parts(6)
 SEARCH = "scenarios.bisection:search"
 # The model says back what it is asked, so that every conversation can be read in the answers.
 ECHO = {
@@ -181,14 +181,14 @@ def test_a_round_closes_at_its_deadline_and_late_answers_are_kept_unused(night: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(ROUND_PARTS))
+@pytest.mark.parametrize("part", ROUND_PARTS)
 def test_rounds_killed_between_steps_take_the_same_path(night: Callable[..., Night], part: int, tmp_path: Path) -> None:
     undisturbed = night(bisection.truth())
     log = tmp_path / "checkpoints"
     undisturbed.call(SEARCH, environ={"OVERNIGHT_CHECKPOINTS": str(log)})
     names, expected = log.read_text().splitlines(), undisturbed.table_digest()
     undisturbed.close()
-    for number in kills(len(names), part, ROUND_PARTS, sample=24):
+    for number in kills(len(names), part, len(ROUND_PARTS), sample=16):
         one = night(bisection.truth())
         one.call(SEARCH, environ={"OVERNIGHT_KILL_AT": str(number)})
         again = one.call(SEARCH)
@@ -199,7 +199,7 @@ def test_rounds_killed_between_steps_take_the_same_path(night: Callable[..., Nig
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(TALK_PARTS))
+@pytest.mark.parametrize("part", TALK_PARTS)
 def test_two_stages_of_three_turns_survive_any_kill(night: Callable[..., Night], part: int, tmp_path: Path) -> None:
     faults = [{"on": "create", "do": "drop_answer", "times": 1}]
     undisturbed = night(ECHO, faults=faults)
@@ -207,7 +207,7 @@ def test_two_stages_of_three_turns_survive_any_kill(night: Callable[..., Night],
     undisturbed.run(talk(undisturbed), environ={"OVERNIGHT_CHECKPOINTS": str(log)})
     names, expected = log.read_text().splitlines(), undisturbed.table_digest()
     undisturbed.close()
-    for number in kills(len(names), part, TALK_PARTS, sample=24):
+    for number in kills(len(names), part, len(TALK_PARTS), sample=16):
         one = night(ECHO, faults=faults)
         study = talk(one)
         one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})

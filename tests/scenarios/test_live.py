@@ -16,10 +16,10 @@ import polars as pl
 import pytest
 
 from scenarios.conftest import Night
-from scenarios.matrix import kills
+from scenarios.matrix import kills, parts
 
 LIVE: dict[str, Any] = {"mode": "live"}
-PARTS = 4
+PARTS = parts(4)
 
 
 def twice(night: Night) -> int:
@@ -169,7 +169,7 @@ def test_submit_is_for_batches(night: Callable[..., Night]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", PARTS)
 def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], part: int, tmp_path: Path) -> None:
     faults = [
         {"on": "live", "do": "status", "status": 529, "skip": 4, "times": 2},
@@ -182,7 +182,7 @@ def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], part: int, 
     names = log.read_text().splitlines()
     first.close()
     assert {"fsync raw", "kept raw", "commit calls", "committed calls", "send:call", "sent:call"} <= set(names)
-    for number in kills(len(names), part, PARTS, sample=24):
+    for number in kills(len(names), part, len(PARTS), sample=16):
         one = night(faults=faults)
         study = one.study(14, **LIVE)
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
