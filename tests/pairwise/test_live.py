@@ -34,6 +34,9 @@ def test_one_pair(desk: Callable[..., Desk], few: pl.DataFrame) -> None:
     [
         ("anthropic", "claude-haiku-4-5"),
         ("gemini", "gemini-2.5-flash"),
+        ("together", "deepseek-ai/DeepSeek-V3"),
+        ("together", "deepseek-ai/DeepSeek-R1"),
+        ("ollama", "gemma3:27b"),
     ],
 )
 def test_any_backend_judges_live(desk: Callable[..., Desk], few: pl.DataFrame, backend: str, model: str) -> None:
