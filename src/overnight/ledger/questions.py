@@ -9,11 +9,13 @@ import msgspec
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.errors import StudyChanged
 from overnight.ledger.answers import paths
-from overnight.ledger.bulk import TOGETHER, insert_rows
+from overnight.ledger.bulk import Bulk
 from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.identity import arm_id, get_fact, set_fact, stage_id
 from overnight.ledger.raw import RawFiles
 
+# Items or questions that are worked on at once: few enough that long texts take little memory.
+_AT_ONCE = 50
 _canonical = msgspec.json.Encoder(order="deterministic")
 
 
@@ -52,17 +54,19 @@ class Intake:
             int(db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]) for table in ("ask", "slot")
         )
         self._last_ask = self._floor
-        self._items = 0
-        self._slots = 0
+        self._new_items = Bulk(db, "item", 5)
+        self._new_asks = Bulk(db, "ask", 6)
+        self._new_slots = Bulk(db, "slot(arm, item, replicate, turn, ask, round)", 6)
 
     def items(self, source: Iterable[Item]) -> Iterator[Item]:
         """Pass the items through, keeping a copy of each new one."""
         with next_segment(self._db, self._folder, "items") as segment, RawFiles(self._folder, paths(self._db)) as kept:
             number = register_pending(self._db, segment, self._folder)
             coming = iter(source)
-            while some := list(islice(coming, TOGETHER)):
+            while some := list(islice(coming, _AT_ONCE)):
                 self._keep_items(some, kept, segment, number)
                 yield from some
+        self._new_items.flush()
         settle_pending(self._db, number, segment)
 
     def _keep_items(self, items: Sequence[Item], kept: RawFiles, segment: DurableFile, number: int) -> None:
@@ -77,7 +81,7 @@ class Intake:
                 offset += length + 1
                 texts.append(text)
         segment.write_lines(texts)
-        self._items += insert_rows(self._db, "item", 5, values)
+        self._new_items.add(values)
 
     def _known_item(self, kept: RawFiles, item: Item, text: bytes) -> bool:
         where = "SELECT file, offset, length FROM item WHERE stage=? AND item_id=?"
@@ -108,8 +112,10 @@ class Intake:
         with next_segment(self._db, self._folder, "requests") as segment:
             number = register_pending(self._db, segment, self._folder)
             coming = iter(asks)
-            while some := list(islice(coming, TOGETHER)):
+            while some := list(islice(coming, _AT_ONCE)):
                 self._keep_asks(some, encode, segment, number, shared=shared, round_n=round_n)
+        self._new_asks.flush()
+        self._new_slots.flush()
         settle_pending(self._db, number, segment)
         self._db.execute("CREATE INDEX IF NOT EXISTS ask_key ON ask(key)")
         self._db.execute("CREATE UNIQUE INDEX IF NOT EXISTS slot_address ON slot(item, arm, replicate, turn)")
@@ -121,7 +127,7 @@ class Intake:
         if twins:
             set_fact(self._db, "shared", str(int(get_fact(self._db, "shared") or "0") + twins))
         settled = self._settled_at_once() if twins else {}
-        return Taken(items=self._items, slots=self._slots, asks=new, shared=twins, settled=settled)
+        return Taken(items=self._new_items.rows, slots=self._new_slots.rows, asks=new, shared=twins, settled=settled)
 
     def _settled_at_once(self) -> dict[str, int]:
         return dict(
@@ -161,8 +167,8 @@ class Intake:
             offset += length + 1
             bodies.append(body)
         segment.write_lines(bodies)
-        insert_rows(self._db, "ask", 6, new_asks)
-        self._slots += insert_rows(self._db, "slot(arm, item, replicate, turn, ask, round)", 6, new_slots)
+        self._new_asks.add(new_asks)
+        self._new_slots.add(new_slots)
         self._last_ask = ask_id
 
     def _known_slot(self, ask: Ask, arm: int, key: bytes) -> bool:

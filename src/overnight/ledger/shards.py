@@ -10,7 +10,7 @@ from overnight.core.attempt import Attempt, AttemptEvent, Closed, Overtaken, app
 from overnight.core.money import Purse
 from overnight.core.pack import Packer, Room, even
 from overnight.core.shard import Shard, token_of
-from overnight.ledger.bulk import insert_rows
+from overnight.ledger.bulk import Bulk
 from overnight.ledger.money import release_all, reserve
 
 _decode_event = msgspec.json.Decoder(AttemptEvent).decode
@@ -111,8 +111,10 @@ class _OpenShard:
         number = self._db.execute(
             "INSERT INTO shard(arm, rows, bytes, made_at, live) VALUES(?,?,?,?,?) RETURNING id", made
         ).fetchone()[0]
-        values = [value for line, row in enumerate(self._rows) for value in (number, line, *row)]
-        self.taken += insert_rows(self._db, "shard_row", 4, values)
+        rows = Bulk(self._db, "shard_row", 4)
+        rows.add([value for line, row in enumerate(self._rows) for value in (number, line, *row)])
+        rows.flush()
+        self.taken += rows.rows
         reserve(self._db, number, self._ceiling, self._packing.tokens_per_byte)
         self._rows, self._bytes, self._ceiling = [], 0, 0
         return 1

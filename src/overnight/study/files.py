@@ -15,6 +15,8 @@ from overnight.study.utf8 import not_utf8, open_text, read_text, unreadable
 
 # No prompt is that long; a quote that is never closed would otherwise swallow the file.
 _LONGEST_FIELD = 64 * 1024 * 1024
+# What is read from the disk at once.
+_BUFFER = 128 * 1024
 
 Row = dict[str, Any]
 
@@ -114,7 +116,7 @@ class JsonLines:
 
     def __iter__(self) -> Iterator[tuple[int, Row]]:
         try:
-            with self._path.open("rb") as file:
+            with self._path.open("rb", buffering=_BUFFER) as file:
                 for number, line in enumerate(file, 1):
                     try:
                         fields: Row | None = _decode_object(line)

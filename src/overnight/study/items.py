@@ -56,12 +56,14 @@ class ItemSource:
         self._needs = needs
 
     def read(self) -> Iterator[Item]:
-        seen = SeenIds()
+        seen, id_column = SeenIds(), self.id_column
         needed: frozenset[str] = frozenset()
         if self.columns is None:
             needed = needed.union(*(need.columns() for need in self._needs))
         for number, fields in self._rows:
-            item_id = self._id(number, fields)
+            item_id = fields.get(id_column)
+            if item_id.__class__ is not str or not item_id or item_id.isspace():
+                item_id = self._id(number, fields)
             if not seen.add(item_id):
                 self._refuse_duplicate(item_id, number)
             if needed and not needed <= fields.keys():
@@ -120,12 +122,11 @@ class SeenIds:
 
     def __init__(self) -> None:
         self.count = 0
-        self._slots = array("Q", bytes(8 * 1024))
+        self._slots = array("q", bytes(8 * 1024))
 
     def add(self, item_id: str) -> bool:
         """False when the id, or one with the same hash, was there already."""
-        # The bits are those of a C integer without a sign; zero marks a free slot.
-        mark = hash(item_id) & 0xFFFF_FFFF_FFFF_FFFF or 1
+        mark = hash(item_id) or 1  # zero marks a free slot
         slots = self._slots
         last = len(slots) - 1
         at = mark & last
@@ -140,7 +141,7 @@ class SeenIds:
         return True
 
     def _grow(self) -> None:
-        wider = array("Q", bytes(16 * len(self._slots)))
+        wider = array("q", bytes(16 * len(self._slots)))
         last = len(wider) - 1
         for mark in filter(None, self._slots):
             at = mark & last
