@@ -2,6 +2,7 @@
 
 from collections.abc import Container
 from pathlib import Path
+from typing import NamedTuple
 
 from overnight.core.ask import Model
 from overnight.core.shard import LONGEST_CUSTOM_ID, custom_id
@@ -12,8 +13,8 @@ from overnight.ledger.raw import RawFiles, ReadAhead
 from overnight.ledger.shards import bodies
 from overnight.providers._contract import BatchProvider
 
-# Lines that are handed to the file at once.
-_TOGETHER = 100
+# Pieces of lines that are handed to the file at once.
+_TOGETHER = 500
 
 
 def input_path(folder: RunFolder, token: str) -> Path:
@@ -32,17 +33,39 @@ def line_overhead(provider: BatchProvider, model: Model) -> int:
     return len(provider.line(model, "o" * LONGEST_CUSTOM_ID, b"")) + 1
 
 
+class Frame(NamedTuple):
+    """What is the same in every line of a model: all but the number in its id, and its body."""
+
+    before: bytes
+    between: bytes
+    after: bytes
+
+
+def frame_of(provider: BatchProvider, model: Model, token: str) -> Frame:
+    """Taken from a line that the provider has made: asking it for each would cost more than the rest of the line."""
+    number, body = b"987654321", b'{"stands":"for a body"}'
+    before, _, rest = provider.line(model, custom_id(token, int(number)), body).partition(number)
+    between, _, after = rest.partition(body)
+    frame = Frame(before, between, after + b"\n")
+    assert b"".join((frame.before, b"0", frame.between, b"{}", frame.after)) == (
+        provider.line(model, custom_id(token, 0), b"{}") + b"\n"
+    ), f"{provider.name}: lines of a model differ in more than the id and the body, or have the body first"
+    return frame
+
+
 def write_input(
     folder: RunFolder, db: Database, shard: int, token: str, provider: BatchProvider, model: Model
 ) -> DurableFile:
     """The file for one attempt. Runs in a worker thread; a part that a killed process left is written over."""
     reader = db.reader()
-    lines: list[bytes] = []
+    before, between, after = frame_of(provider, model, token)
+    pieces: list[bytes] = []
     with RawFiles(folder, paths(reader)) as kept, DurableFile(input_path(folder, token)) as file:
-        ahead = ReadAhead(kept)
-        for line, _, number, offset, length in bodies(reader, shard):
-            lines.append(provider.line(model, custom_id(token, line), ahead.read(number, offset, length)))
-            if len(lines) >= _TOGETHER:
-                file.write_lines(lines)
-        file.write_lines(lines)
+        body = ReadAhead(kept).read
+        for row in bodies(reader, shard):
+            pieces += (before, b"%d" % row.line, between, body(row.file, row.offset, row.length), after)
+            if len(pieces) >= _TOGETHER:
+                file.write(b"".join(pieces))
+                pieces.clear()
+        file.write(b"".join(pieces))
     return file

@@ -201,7 +201,10 @@ class BatchProvider(Provider, Protocol):
     # pure
     def limits(self, model: Model) -> Limits: ...
     def line(self, model: Model, custom_id: str, body: bytes) -> bytes:
-        """One line of a batch file, without its newline."""
+        """One line of a batch file, without its newline.
+
+        The id, then the body, each as it is; all else is the same in every line of a model.
+        """
         ...
 
     def read_line(self, line: bytes) -> ReadyLine:
