@@ -46,12 +46,6 @@ def pack_queue(
     db: sqlite3.Connection, packing: Mapping[int, ArmPacking], at: float, ready: Container[int], purse: Purse
 ) -> int:
     """Empty the queue of the ready arms into shards, as far as the purse allows; returns how many were made."""
-    waiting = {
-        arm: (count, tries)
-        for arm, count, tries in db.execute(
-            "SELECT ask.arm, count(*), max(queue.tries) FROM queue JOIN ask ON ask.id=queue.ask GROUP BY ask.arm"
-        )
-    }
     last_before = db.execute("SELECT coalesce(max(id), 0) FROM shard").fetchone()[0]
     open_shards: dict[int, _OpenShard] = {}
     made = 0
@@ -62,17 +56,25 @@ def pack_queue(
         if arm not in ready:
             continue
         if arm not in open_shards:
-            count, tries_before = waiting[arm]
-            # The user's segments are for the first sending: a few rows asked again travel together.
-            segments = even(count, packing[arm].segments or 1) if packing[arm].segments and not tries_before else None
-            open_shards[arm] = _OpenShard(db, arm, packing[arm], segments, at)
+            open_shards[arm] = _OpenShard(db, arm, packing[arm], _segments(db, arm, packing[arm].segments), at)
         made += open_shards[arm].add(ask, length, tries, purse)
     made += sum(shard.close() for shard in open_shards.values())
-    if sum(shard.taken for shard in open_shards.values()) == sum(count for count, _ in waiting.values()):
+    (waiting,) = db.execute("SELECT count(*) FROM queue").fetchone()
+    if sum(shard.taken for shard in open_shards.values()) == waiting:
         db.execute("DELETE FROM queue")  # nothing stays behind, which SQLite does without a look at the rows
     elif made:
         db.execute("DELETE FROM queue WHERE ask IN (SELECT ask FROM shard_row WHERE shard > ?)", (last_before,))
     return made
+
+
+def _segments(db: sqlite3.Connection, arm: int, wanted: int | None) -> Iterator[int] | None:
+    """The user's segments are for the first sending: a few rows asked again travel together."""
+    if not wanted:
+        return None
+    count, tries = db.execute(
+        "SELECT count(*), max(queue.tries) FROM queue JOIN ask ON ask.id=queue.ask WHERE ask.arm=?", (arm,)
+    ).fetchone()
+    return None if tries else even(count, wanted)
 
 
 class _OpenShard:
