@@ -23,7 +23,9 @@ from overnight.ledger.folder import DurableFile
 from overnight.ledger.shards import finish_shard, foreign_lines, record
 from overnight.providers._contract import Counts
 
-_CHUNK_BYTES = 4 << 20
+# What is read at once is committed at once: fewer pages of the ledger are written twice when it is more.
+_CHUNK_BYTES = 16 << 20
+_BUFFER_BYTES = 1 << 20
 _DOWNLOAD_TRIES = 4
 # What a row in neither file is called, by how its batch ended.
 _ABSENT: dict[str, Cause] = {"expired": "expired", "cancelled": "cancelled", "gone": "gone"}
@@ -165,7 +167,8 @@ class Arrivals:
     async def _read_files(self) -> None:
         names = await asyncio.to_thread(lambda: paths(self._scene.db.reader()))
         for number in self._attempt.files:
-            await self._read_file(number, names[number])
+            async with self._scene.reading:
+                await self._read_file(number, names[number])
 
     async def _read_file(self, number: int, relative: str) -> None:
         """In chunks; results, fates and how far we are become durable together."""
@@ -178,7 +181,7 @@ class Arrivals:
     def _chunks(self, number: int, path: Path, start: int) -> Iterator[tuple[int, list[Settling]]]:
         """(offset after the chunk, what its lines settle) of a raw file, from `start` on; for a worker thread."""
         decode = self._desk.provider.decode
-        with path.open("rb") as handle:
+        with path.open("rb", buffering=_BUFFER_BYTES) as handle:
             handle.seek(start)
             offset = start
             while lines := handle.readlines(_CHUNK_BYTES):

@@ -35,8 +35,9 @@ class Landing:
         self._scene = scene
         self._attempt = attempt
         self._overhead = overhead
-        self._processing: Processing = "live" if attempt.live else "batch"
-        self._ceiling = scene.pricing.ceilings(attempt.arm, self._processing, density)
+        processing: Processing = "live" if attempt.live else "batch"
+        self._cost = scene.pricing.costs(attempt.arm, processing)
+        self._ceiling = scene.pricing.ceilings(attempt.arm, processing, density)
         self._counted_bytes = 0
         self._counted_tokens = 0
         self.rows = rows
@@ -50,9 +51,8 @@ class Landing:
 
     def row(self, line: int, result: Result, place: tuple[int, int, int] | None = None) -> Settling:
         """A result for one line; `place` is the file, offset and length of its bytes."""
-        cost = self._scene.pricing.row_cost(self._attempt.arm, self._processing, result.usage)
         file, offset, length = place or (None, None, None)
-        return Landed(line, result, file, offset, length, cost), self.fate(result, line)
+        return Landed(line, result, file, offset, length, self._cost(result.usage)), self.fate(result, line)
 
     def fate(self, result: Result, line: int) -> Fate:
         tries = self.rows[line].tries
@@ -63,32 +63,38 @@ class Landing:
         """Inside a transaction: results, fates and money together. Doing it twice changes nothing."""
         attempt = self._attempt
         fresh = take_in(db, attempt.id, self.rows, landed, at, overtaken=attempt.overtaken)
-        book(db, attempt.shard, attempt.arm, self._charges(fresh))
+        book(db, attempt.shard, attempt.arm, self._charge(fresh))
         # Before the cut, only one attempt at a time asks a question.
         counts = settled_lines(db, attempt.id, [one.line for one, _ in fresh]) if self._scene.spilled else None
-        return Fresh(fresh, addresses_of(db, [self.rows[one.line].ask for one, fate in fresh if fate.final]), counts)
+        return Fresh(fresh, addresses_of(db, (self.rows[one.line].ask for one, fate in fresh if fate.final)), counts)
 
-    def _charges(self, fresh: Iterable[Settling]) -> Iterable[Charge]:
+    def _charge(self, fresh: Iterable[Settling]) -> Charge:
         """What the rows cost, and what was set aside for them."""
-        most, overhead = self._ceiling, self._overhead
+        rows, most, overhead = self.rows, self._ceiling, self._overhead
+        settled = released = presumed = 0
         for one, _ in fresh:
-            unbilled = one.cost is None and one.result.cause in UNBILLED
-            yield Charge(one.cost, most(self.rows[one.line].length + overhead) or 0, unbilled)
+            ceiling = most(rows[one.line].length + overhead) or 0
+            released += ceiling
+            if one.cost is not None:
+                settled += one.cost
+            elif one.result.cause in UNBILLED:
+                presumed += ceiling
+        return Charge(settled, released, presumed)
 
     def count(self, fresh: Fresh) -> None:
         """After the transaction: what people are told."""
         outcomes: Counter[str] = Counter()
-        tokens_in = tokens_out = 0
+        tokens_in = tokens_out = spent = 0
         for one, fate in fresh.rows:
-            usage = one.result.usage
+            row, usage = self.rows[one.line], one.result.usage
             if usage.input:
-                self._counted_bytes += self.rows[one.line].length + self._overhead
+                self._counted_bytes += row.length + self._overhead
                 self._counted_tokens += usage.input
-            tokens_in += usage.input or 0
+                tokens_in += usage.input
             tokens_out += usage.output or 0
+            spent += one.cost or 0
             if fate.final if fresh.counts is None else one.line in fresh.counts:
-                outcomes[one.result.outcome] += fresh.addresses.get(self.rows[one.line].ask, 1)
-        spent = sum(one.cost or 0 for one, _ in fresh.rows)
+                outcomes[one.result.outcome] += fresh.addresses.get(row.ask, 1)
         self._scene.tally.landed(outcomes, tokens_in, tokens_out, spent)
         if self._attempt.overtaken and fresh.counts:
             self._scene.answered_elsewhere.update(self.rows[line].ask for line in fresh.counts)

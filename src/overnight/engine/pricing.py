@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from overnight.core.ask import Arm
 from overnight.core.result import Usage
@@ -37,6 +38,7 @@ class Pricing:
 
         return most
 
-    def row_cost(self, arm: int, processing: Processing, usage: Usage) -> int | None:
+    def costs(self, arm: int, processing: Processing) -> Callable[[Usage], int | None]:
+        """What a row cost by its usage; None when nobody can say."""
         price = self._prices.get((arm, processing))
-        return None if price is None else cost(price, usage)
+        return (lambda _: None) if price is None else partial(cost, price)

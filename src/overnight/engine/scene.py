@@ -55,6 +55,8 @@ class Scene:
         self._came_in: dict[int, None] = {}
         # Set when the conductor should look: a lane runs low, or answers came that others may follow from.
         self.stirred = asyncio.Event()
+        # One file is read at a time: it all goes through one writer, and chunks of several would wait in memory.
+        self.reading = asyncio.Lock()
         # Whether batches are given up for live calls because the deadline is near.
         self.spilled = False
         self.deadline = 0.0

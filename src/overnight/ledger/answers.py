@@ -2,11 +2,13 @@
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
 
 from overnight.core.result import Result, Usage
+from overnight.ledger.bulk import NO_COUNT, Bulk
 
 
 class Landed(msgspec.Struct, frozen=True, gc=False):
@@ -57,11 +59,7 @@ _RESULT = (
     f"INSERT INTO result(attempt, line, ask, received_at, outcome, {_WHERE_AND_USED}, cause, detail) "
     "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
-# Most rows have neither cause nor detail, and None is what sqlite3 binds most slowly of all.
-_PLAIN_RESULT = (
-    f"INSERT INTO result(attempt, line, ask, received_at, outcome, {_WHERE_AND_USED}) "
-    "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-)
+_PLAIN_RESULT = f"result(attempt, line, ask, received_at, outcome, {_WHERE_AND_USED})"
 
 
 def rows_of(db: sqlite3.Connection, shard: int) -> list[ShardRow]:
@@ -87,8 +85,8 @@ def take_in(
 
     `overtaken`: the rows are asked elsewhere too. An answer counts if it is the first; a failure decides nothing.
     """
-    # Of a line that came twice, the first counts.
-    fresh = {pair[0].line: pair for pair in reversed(landed)}
+    # Of a line that came twice, the first counts. In order, neighbours go into the same pages of the ledger.
+    fresh = dict(sorted({pair[0].line: pair for pair in reversed(landed)}.items(), key=itemgetter(0)))
     db.execute("SAVEPOINT lines")
     try:
         _keep_results(db, attempt, rows, fresh.values(), at)
@@ -101,10 +99,11 @@ def take_in(
     if overtaken:
         _settle_answers(db, attempt, rows, fresh.values())
         return list(fresh.values())
-    db.executemany(
-        "INSERT OR IGNORE INTO settled VALUES(?,?,?)",
-        ((rows[line].ask, attempt, line) for line, (_, fate) in fresh.items() if fate.final),
-    )
+    final = Bulk(db, "settled", 3, verb="INSERT OR IGNORE")
+    for line, (_, fate) in fresh.items():
+        if fate.final:
+            final.add((rows[line].ask, attempt, line))
+    final.flush()
     db.executemany(
         "INSERT OR REPLACE INTO queue SELECT ?1, ?2, 0 WHERE ?1 NOT IN (SELECT ask FROM settled WHERE ask=?1)",
         ((rows[line].ask, fate.tries) for line, (_, fate) in fresh.items() if not fate.final),
@@ -143,24 +142,22 @@ def answered_twice(db: sqlite3.Connection) -> int:
 def _keep_results(
     db: sqlite3.Connection, attempt: int, rows: Sequence[ShardRow], fresh: Iterable[tuple[Landed, Fate]], at: float
 ) -> None:
-    plain: list[tuple[object, ...]] = []
+    """Nearly all rows are in a file and have neither cause nor detail: these go in by the cheapest way there is."""
+    plain = Bulk(db, _PLAIN_RESULT, 14, counts=6)
     others: list[tuple[object, ...]] = []
     for one, _ in fresh:
         result = one.result
-        usage = result.usage
-        row = (
-            attempt, one.line, rows[one.line].ask, at, result.outcome, one.file, one.offset, one.length,
-            usage.input, usage.cached, usage.cache_write, usage.output, usage.reasoning, one.cost,
-        )  # fmt: skip
-        if result.cause is None and result.detail is None:
-            plain.append(row)
+        head = (attempt, one.line, rows[one.line].ask, at, result.outcome, one.file, one.offset, one.length)
+        counts = (*_counted(result.usage), one.cost)
+        if result.cause is None and result.detail is None and one.file is not None:
+            plain.add((*head, *[NO_COUNT if count is None else count for count in counts]))
         else:
-            others.append((*row, result.cause, result.detail))
-    db.executemany(_PLAIN_RESULT, plain)
+            others.append((*head, *counts, result.cause, result.detail))
+    plain.flush()
     db.executemany(_RESULT, others)
 
 
-def addresses_of(db: sqlite3.Connection, asks: Sequence[int]) -> dict[int, int]:
+def addresses_of(db: sqlite3.Connection, asks: Iterable[int]) -> dict[int, int]:
     """How many addresses share each of these questions, where it is more than one."""
     shared = db.execute("SELECT value FROM fact WHERE name='shared'").fetchone()
     if shared is None or shared[0] == "0":
@@ -367,8 +364,11 @@ def correct_results(db: sqlite3.Connection, corrections: Sequence[Correction]) -
 
 def arm_usage(db: sqlite3.Connection) -> dict[int, tuple[int, int, int, int]]:
     """By arm: rows answered or tried, and their input, cached and output tokens."""
+    # Summed by attempt first: a shard's rows are all of one arm, so none of them has to be looked up.
     rows = db.execute(
-        "SELECT ask.arm, count(*), coalesce(sum(input), 0), coalesce(sum(cached), 0), coalesce(sum(output), 0) "
-        "FROM result JOIN ask ON ask.id=result.ask GROUP BY ask.arm"
+        "SELECT shard.arm, sum(tries), sum(told_in), sum(told_cached), sum(told_out) FROM (SELECT attempt, "
+        "count(*) AS tries, coalesce(sum(input), 0) AS told_in, coalesce(sum(cached), 0) AS told_cached, "
+        "coalesce(sum(output), 0) AS told_out FROM result GROUP BY attempt) AS told "
+        "JOIN attempt ON attempt.id=told.attempt JOIN shard ON shard.id=attempt.shard GROUP BY shard.arm"
     )
     return {int(arm): (count, tokens_in, cached, tokens_out) for arm, count, tokens_in, cached, tokens_out in rows}

@@ -1,34 +1,43 @@
 """Rows by the thousand: many of them in one statement, because a statement of its own costs more than the row."""
 
 import sqlite3
+from collections.abc import Iterable
 from functools import cache
 
-# Rows in one statement: more bring nothing, and some builds of SQLite take no more than a thousand values.
+# Rows in one statement: more bring nothing, and some builds of SQLite take no more values than these.
 _TOGETHER = 100
+_MOST_VALUES = 999
 # Rows that wait for each other: SQLite then has the processor's cache to itself for a while.
 _WAITING = 2_000
+# A count that is not there: None is what sqlite3 binds most slowly of all.
+NO_COUNT = -1
 
 
 class Bulk:
     """Rows for one table, written when enough of them wait, and at `flush`."""
 
-    def __init__(self, db: sqlite3.Connection, into: str, width: int) -> None:
-        """`into` is a table, with the names of its columns where not all are given; `width` is how many there are."""
+    def __init__(self, db: sqlite3.Connection, into: str, width: int, *, verb: str = "INSERT", counts: int = 0) -> None:
+        """`into` is a table, with the names of its columns where not all are given; `width` is how many there are.
+
+        The last so many of them are `counts`, of which NO_COUNT says that there is none.
+        """
         self._db = db
         self._width = width
-        self._many, self._one = _statement(into, width, _TOGETHER), _statement(into, width, 1)
+        self._together = min(_TOGETHER, _MOST_VALUES // width)
+        self._many = _statement(verb, into, width, counts, self._together)
+        self._one = _statement(verb, into, width, counts, 1)
         # The values of the first row, then those of the next.
         self._values: list[object] = []
         self.rows = 0
 
-    def add(self, values: list[object]) -> None:
+    def add(self, values: Iterable[object]) -> None:
         """Whole rows, one after another."""
         self._values += values
         if len(self._values) >= _WAITING * self._width:
             self.flush()
 
     def flush(self) -> None:
-        values, width, together = self._values, self._width, self._width * _TOGETHER
+        values, width, together = self._values, self._width, self._width * self._together
         whole = len(values) - len(values) % together
         for start in range(0, whole, together):
             self._db.execute(self._many, values[start : start + together])
@@ -39,6 +48,7 @@ class Bulk:
 
 
 @cache
-def _statement(into: str, width: int, rows: int) -> str:
-    row = f"({','.join('?' * width)})"
-    return f"INSERT INTO {into} VALUES {','.join([row] * rows)}"
+def _statement(verb: str, into: str, width: int, counts: int, rows: int) -> str:
+    marks = [*["?"] * (width - counts), *[f"nullif(?,{NO_COUNT})"] * counts]
+    row = f"({','.join(marks)})"
+    return f"{verb} INTO {into} VALUES {','.join([row] * rows)}"

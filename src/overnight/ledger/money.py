@@ -18,22 +18,19 @@ def density_of(db: sqlite3.Connection, shard: int) -> float:
 
 
 class Charge(NamedTuple):
-    """A landed row: what it cost (None: nobody can say), what was set aside for it, whether it was billed unseen."""
+    """Landed rows: what they cost, what was set aside for them, and how much of that was billed unseen."""
 
-    cost: int | None
-    ceiling: int
-    presumed: bool = False
+    settled: int
+    released: int
+    presumed: int = 0
 
 
-def book(db: sqlite3.Connection, shard: int, arm: int, charges: Iterable[Charge]) -> None:
+def book(db: sqlite3.Connection, shard: int, arm: int, charge: Charge) -> None:
     """Settle what landed rows cost, and let go of what was set aside for them, in one step."""
-    settled = released = presumed = 0
-    for charge in charges:
-        released += charge.ceiling
-        settled += charge.cost or 0
-        presumed += charge.ceiling if charge.presumed else 0
-    db.execute("UPDATE reservation SET released=min(coalesce(amount, 0), released+?) WHERE shard=?", (released, shard))
-    settle(db, arm, settled, presumed)
+    db.execute(
+        "UPDATE reservation SET released=min(coalesce(amount, 0), released+?) WHERE shard=?", (charge.released, shard)
+    )
+    settle(db, arm, charge.settled, charge.presumed)
 
 
 def release_all(db: sqlite3.Connection, shard: int) -> None:
