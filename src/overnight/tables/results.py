@@ -130,12 +130,12 @@ class ResultsTable:
         """The task's own columns, thread by thread; nothing for rows that are still open."""
         starts = [number for number, turn in enumerate(rows.turn) if turn == 0]
         for begin, end in pairwise((*starts, len(results))):
-            view, item = self._views[rows.arm[begin]], rows.item[begin]
-            turns = tuple(result for result in results[begin:end] if result is not None)
+            view, item, turns = self._views[rows.arm[begin]], rows.item[begin], results[begin:end]
             fields = item_fields(self._db, raw.read, view.stage, item) if view.task.reads_items else {}
-            thread = Thread(arm=view.arm, item=Item(item, fields), replicate=rows.replicate[begin], turns=turns)
-            own = iter(view.task.read(thread))
-            for result in results[begin:end]:
+            settled = tuple(filter(None, turns))
+            thread = Thread(arm=view.arm, item=Item(item, fields), replicate=rows.replicate[begin], turns=settled)
+            own = view.task.read(thread)
+            for result in turns:
                 yield {} if result is None else next(own, {})
 
 
