@@ -72,6 +72,45 @@ def test_what_is_refused(flags: list[str], message: str, capsys: pytest.CaptureF
     assert message in capsys.readouterr().err
 
 
+ADAPTIVE = [*COMPARE, "--pairs", "5", "--adaptive"]
+
+
+@pytest.mark.usefixtures("essays")
+def test_adaptive_pairs_are_counted_before_and_after(capsys: pytest.CaptureFixture[str]):
+    study = {
+        "name": "compare-essays",
+        "task": "compare",
+        "items": "essays.csv",
+        "pairs": {"select": "adaptive", "n": 5},
+        "models": ["openai/gpt-4.1-mini"],
+    }
+    Path("study.yaml").write_text(json.dumps(study))
+    assert main(["plan", "study.yaml", "--emulate", "--show", "1"]) == 0
+    assert "chosen in about 6 rounds" in capsys.readouterr().out
+    assert main([*ADAPTIVE, "-q", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"]["answered"] == 5
+    assert main(["plan", "study.yaml", "--emulate", "--json"]) == 0
+    (arm,) = json.loads(capsys.readouterr().out)["arms"]
+    assert (arm["rows"], arm["on_record"], arm["requests"]) == (5, 5, 0)
+
+
+@pytest.mark.usefixtures("essays")
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ([*COMPARE, "--adaptive"], "--adaptive: say how many pairs there may be, for instance --pairs 2000"),
+        (
+            [*ADAPTIVE, "--limit", "2"],
+            "--limit: adaptive pairs are chosen by the verdicts on others; use `select: sample` for this",
+        ),
+    ],
+)
+def test_what_adaptive_pairs_cannot_have(command: list[str], message: str, capsys: pytest.CaptureFixture[str]):
+    assert main(command) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
 @pytest.mark.usefixtures("looking")
 def test_a_run_without_pairs_has_no_verdicts(capsys: pytest.CaptureFixture[str]):
     assert main(["results", "fruit", "--emulate", "--table", "verdicts"]) == 2

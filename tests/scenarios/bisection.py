@@ -10,7 +10,7 @@ from typing import Any
 from overnight.api.foreground import run_engine
 from overnight.api.tabling import write_tables
 from overnight.api.work import connector
-from overnight.core.ask import Arm, Ask, Message, Model
+from overnight.core.ask import Arm, Ask, Item, Message, Model
 from overnight.core.clock import WallClock
 from overnight.engine.intake import StageInput, StageSettings, take_stage
 from overnight.engine.session import opened
@@ -53,7 +53,7 @@ class Bisection:
         self._arm = arm
         self._rounds = rounds
 
-    def next_round(self, n: int, rows: Iterable[dict[str, Any]], seed: int) -> Iterator[Ask]:
+    def next_round(self, n: int, items: Iterable[Item], rows: Iterable[dict[str, Any]], seed: int) -> Iterator[Ask]:
         if n >= self._rounds:
             return
         found = dict.fromkeys(SECRETS, (0, HIGH))

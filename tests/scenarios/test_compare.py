@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import signal
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from overnight.api.status import unfinished
+from overnight.ledger.folder import RunFolder
 from scenarios.conftest import Night
 from scenarios.matrix import kills
 
@@ -68,6 +72,58 @@ def test_more_pairs_and_samples_extend_the_run(night: Callable[..., Night]) -> N
     refused = one.run(comparison(one, n=3))
     assert refused.error == "StudyChanged"
     assert "pairs.n: was 12, is now 3; there may only be more" in refused.message
+
+
+def on_record(one: Night, query: str) -> list[int]:
+    ledger = one.folder / "runs/night/ledger.db"
+    if not ledger.exists():
+        return []
+    with closing(sqlite3.connect(ledger)) as db:
+        return [value for (value,) in db.execute(query)]
+
+
+ADAPTIVE: dict[str, Any] = {"select": "adaptive", "n": 14, "rounds": 3}
+
+
+@pytest.mark.slow
+def test_pairs_chosen_in_rounds_are_the_same_after_any_kill(night: Callable[..., Night], tmp_path: Path) -> None:
+    calm = night()
+    log = tmp_path / "checkpoints"
+    assert calm.run(comparison(calm, 8, **ADAPTIVE), environ={"OVERNIGHT_CHECKPOINTS": str(log)}).state == "done"
+    expected, names = digests(calm), log.read_text().splitlines()
+    table = calm.table()
+    assert table.group_by("direction").len().sort("direction").rows() == [("forward", 14), ("reverse", 14)]
+    assert {name for row in table.select("first_id", "second_id").rows() for name in row} == {
+        f"s_{n}:{n}" for n in range(8)
+    }
+    assert on_record(calm, "SELECT asks FROM round ORDER BY n") == [16, 8, 4, 0]
+    for number in kills(len(names), 0, 1, 2 * SAMPLE):
+        one = night()
+        study = comparison(one, 8, **ADAPTIVE)
+        killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
+        assert killed.signal in (signal.SIGKILL, None), (number, killed)
+        before = on_record(one, "SELECT count(*) FROM slot")
+        # A run that would still ask something is never taken for finished, even while nothing of it is open.
+        might_ask = before in ([], [0]) or unfinished(RunFolder(one.folder / "runs/night"))
+        assert one.run(study).state == "done", number
+        assert might_ask or on_record(one, "SELECT count(*) FROM slot") == before, names[number - 1]
+        assert not unfinished(RunFolder(one.folder / "runs/night"))
+        assert digests(one) == expected, names[number - 1]
+        one.assert_paid_once()
+        one.close()
+
+
+def test_more_adaptive_pairs_and_samples_extend_the_run(night: Callable[..., Night]) -> None:
+    one = night()
+    assert one.run(comparison(one, 6, **ADAPTIVE | {"n": 8})).state == "done"
+    first = one.table()
+    assert first.height == 16
+    assert one.run(comparison(one, 7, **ADAPTIVE | {"n": 12})).state == "done"
+    more = one.table()
+    assert more.height == 24
+    assert first.join(more, on=["arm", "item_id", "request_key"], how="semi").height == 16
+    assert "s_6:6" in more["first_id"].to_list()
+    assert one.log()["rows_run"] == 24
 
 
 def test_unreadable_answers_are_asked_again_on_request(night: Callable[..., Night]) -> None:

@@ -82,18 +82,30 @@ def test_the_column_of_the_texts():
     [
         ({"prompt": "x"}, "prompt: this is for the task generate, not for compare"),
         ({"turns": ["x"]}, "turns: this is for the task generate, not for compare"),
-        ({"pairs": {"select": "adaptive"}}, "pairs.select: adaptive is not part of this version; write all or sample"),
-        ({"pairs": {"select": "al"}}, "pairs.select: wanted all or sample, found 'al'; did you mean 'all'?"),
+        ({"pairs": {"select": "al"}}, "pairs.select: wanted all, sample or adaptive, found 'al'; did you mean 'all'?"),
+        (
+            {"pairs": {"select": "adaptive"}},
+            "pairs: `adaptive` needs `n`, a number of pairs, or `share`, a part of them",
+        ),
+        (
+            {"pairs": {"select": "adaptive", "n": 9, "rounds": 1}},
+            "pairs.rounds: 1 is less than 2: the later rounds learn from the first",
+        ),
+        ({"pairs": {"select": "sample", "n": 9, "rounds": 3}}, "pairs.rounds: this is for `select: adaptive`"),
+        (
+            {"pairs": {"select": "adaptive", "n": 9, "list": [{"ID1": "a", "ID2": "b"}]}},
+            "pairs.list: adaptive chooses among all pairs; leave the list out, or `select`",
+        ),
         (
             {"pairs": {"order": "rand"}},
             "pairs.order: wanted given, random or alternate, found 'rand'; did you mean 'random'?",
         ),
-        ({"pairs": {"select": "sample"}}, "pairs: a sample needs `n`, a number of pairs, or `share`, a part of them"),
+        ({"pairs": {"select": "sample"}}, "pairs: `sample` needs `n`, a number of pairs, or `share`, a part of them"),
         (
             {"pairs": {"select": "sample", "n": 1, "share": 0.5}},
             "pairs: `n` and `share` exclude each other; keep one of them",
         ),
-        ({"pairs": {"n": 1}}, "pairs.n: this is for `select: sample`"),
+        ({"pairs": {"n": 1}}, "pairs.n: this is for `select: sample` or `adaptive`"),
         ({"pairs": {"select": "sample", "n": 0}}, "pairs.n: 0 is less than 1"),
         ({"pairs": {"select": "sample", "share": 0}}, "pairs.share: 0 is not more than 0 and at most 1"),
         ({"pairs": {"reverse": 1.5}}, "pairs.reverse: 1.5 is not between 0 and 1"),

@@ -50,7 +50,7 @@ class Adaptive:
     columns: ClassVar = {}
     reads_items = False
 
-    def next_round(self, n, rows, seed):
+    def next_round(self, n, items, rows, seed):
         yield from ()
 
     def read(self, thread):

@@ -1,6 +1,7 @@
 """`plan`: what a study would send, counted from the very bytes, and nothing sent."""
 
 import csv
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -27,7 +28,8 @@ from overnight.ledger.questions import known_addresses
 from overnight.prices import Price, Processing
 from overnight.providers import batches_of, takes_batches
 from overnight.settings import settings
-from overnight.study import ItemSource, ResolvedStage, Study, resolve
+from overnight.study import ItemSource, Resolved, ResolvedStage, Study, resolve
+from overnight.tasks._contract import Rounds
 
 _NO_LIMIT = Room(requests=1_000_000_000, bytes=1 << 62)
 
@@ -97,6 +99,7 @@ def plan(
     place = settings(runs=runs, emulate=emulate)
     written = study if isinstance(study, Study) else Study.load(Path(study))
     resolved = resolve(written)
+    check_rounds(resolved, limit, write)
     folder = RunFolder(place.root / (as_name or resolved.name))
     target = _target(write)
     arms: list[ArmPlan] = []
@@ -132,6 +135,15 @@ def check_limit(limit: int | None) -> None:
     if limit is not None and limit < 1:
         message = f"--limit: {limit} is not a number of rows above 0"
         raise StudyError(message)
+
+
+def check_rounds(resolved: Resolved, limit: int | None, write: str | Path | None = None) -> None:
+    """Questions that are chosen by the answers to others cannot be sampled or written down before there are any."""
+    in_rounds = any(isinstance(stage.task, Rounds) for stage in resolved.stages)
+    for flag, given in {"--limit": limit, "--write": write}.items():
+        if in_rounds and given is not None:
+            message = f"{flag}: adaptive pairs are chosen by the verdicts on others; use `select: sample` for this"
+            raise StudyError(message)
 
 
 def clamped(stage: ResolvedStage) -> Iterator[str]:
@@ -264,14 +276,14 @@ class _Counting:
         if self._stage.batch.segments:
             for name, total in self._totals().items():
                 lanes[name].expect(total)
-        known = self._known()
+        known = _OnRecord(self._known(), in_rounds=isinstance(self._stage.task, Rounds))
         seen: set[bytes] = set()
         with ExitStack() as stack:
             writer = _Writer(self._target, self._stage, stack) if self._target else None
             for ask in self._asks():
                 lane = lanes[ask.arm.name]
                 lane.plan.rows += 1
-                if address(ask) in known:
+                if known.has(ask):
                     lane.plan.on_record += 1
                     continue
                 key = lane.keys.key(ask, shared=self._stage.dedupe)[:10]
@@ -310,6 +322,20 @@ class _Counting:
             return known_addresses(db, self._stage.name)
         finally:
             db.close()
+
+
+class _OnRecord:
+    """What the run has on record. Of questions that come in rounds, only their number can be told beforehand."""
+
+    def __init__(self, addresses: frozenset[Address], *, in_rounds: bool) -> None:
+        self._addresses = addresses
+        self._left = Counter(arm for arm, *_ in addresses) if in_rounds else None
+
+    def has(self, ask: Ask) -> bool:
+        if self._left is None:
+            return address(ask) in self._addresses
+        self._left[ask.arm.name] -= 1
+        return self._left[ask.arm.name] >= 0
 
 
 class _Writer:

@@ -10,7 +10,7 @@ import msgspec
 
 from overnight.api.pacing import kept_deadline, paced_study, paced_work
 from overnight.api.places import chosen_runs, run_folder
-from overnight.api.planning import check_limit, clamped
+from overnight.api.planning import check_limit, check_rounds, clamped
 from overnight.api.pricing import check_prices, check_spill, keep_prices
 from overnight.api.ready import ready_stages
 from overnight.api.reasking import Reask, reask_rows
@@ -162,6 +162,7 @@ def _send(
     check_limit(limit)
     written = study if isinstance(study, Study) else Study.load(Path(study))
     resolved = resolve(written)
+    check_rounds(resolved, limit)
     folder = RunFolder(place.root / (as_name or resolved.name))
     _check_keys(resolved, place)
     for stage in resolved.stages:

@@ -12,6 +12,7 @@ import polars as pl
 from overnight.api.places import chosen_runs, run_folder, run_with_batch
 from overnight.api.work import undecided_text
 from overnight.core.clock import time_text
+from overnight.engine.following import more_follows
 from overnight.engine.progress import BatchLine, Priced, batch_line, how_priced
 from overnight.ledger.answers import answered_twice, asked_again, outcome_counts, token_sums
 from overnight.ledger.database import connect
@@ -130,6 +131,7 @@ def unfinished(folder: RunFolder) -> bool:
     with looking_at(folder) as db:
         open_attempts = any(attempt.state != "closed" for attempt in attempts(db))
         pending = any(outcome == "pending" and count for (_, outcome, _), count in outcome_counts(db).items())
+        pending = pending or more_follows(db)
     return open_attempts or (pending and not folder.cancel_mark.exists())
 
 

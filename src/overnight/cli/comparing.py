@@ -10,6 +10,7 @@ import overnight
 from overnight.cli.asking import Asking, IdColumn, Models, run_name
 from overnight.cli.flags import Flags
 from overnight.cli.sending import SendFlags, send
+from overnight.core.errors import StudyError
 
 if TYPE_CHECKING:
     from overnight.study import Study
@@ -34,7 +35,10 @@ class Judging:
             consume_multiple=True,
         ),
     ] = None
-    pairs: Annotated[int | None, Parameter(help="Ask a sample of so many pairs; default: all.", metavar="N")] = None
+    pairs: Annotated[int | None, Parameter(help="Ask only so many pairs; default: all.", metavar="N")] = None
+    adaptive: Annotated[bool, Parameter(help="Choose the --pairs in rounds, by the verdicts on those before them.")] = (
+        False
+    )
     both_orders: Annotated[bool, Parameter(help="Ask every pair in both orders.")] = False
     ties: Annotated[bool, Parameter(help="Let judges call two samples equal.")] = False
     explanation: Annotated[bool, Parameter(help="Ask for a reason.")] = False
@@ -43,7 +47,11 @@ class Judging:
 
     def keys(self) -> dict[str, Any]:
         """As a study writes them."""
-        chosen = {} if self.pairs is None else {"select": "sample", "n": self.pairs}
+        if self.adaptive and self.pairs is None:
+            message = "--adaptive: say how many pairs there may be, for instance --pairs 2000"
+            raise StudyError(message)
+        how = "adaptive" if self.adaptive else "sample"
+        chosen = {} if self.pairs is None else {"select": how, "n": self.pairs}
         trait = self.trait if self.description is None else {"name": self.trait, "description": self.description}
         return {
             "trait": trait,
@@ -84,6 +92,7 @@ def compare(
       overnight compare essays.csv --model openai/gpt-4.1 --both-orders
       overnight compare essays/ --trait organization --pairs 2000 \\
         --model openai/gpt-4.1 openai/gpt-4.1-mini
+      overnight compare essays.csv --pairs 2000 --adaptive --model openai/gpt-4.1
       overnight compare essays.csv --trait Warmth --description "How much the writer cares." \\
         --model openai/gpt-4.1 --template default short
     """

@@ -14,7 +14,7 @@ import msgspec
 
 from overnight.core.ask import Arm, Ask, Item
 from overnight.core.result import Line, Result
-from overnight.ledger.answers import item_fields, paths
+from overnight.ledger.answers import item_fields, paths, stage_items
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.questions import Intake
 from overnight.ledger.raw import RawFiles
@@ -96,7 +96,7 @@ class Flow:
         with RawFiles(self._folder, paths(db)) as raw:
             for stage in self._stages.values():
                 if isinstance(stage.task, Rounds):
-                    added += self._rounds(db, raw, stage, stage.task, at)
+                    added += self._rounds(db, raw, stage, stage.task, at, afresh=attempt is None)
                 elif stage.multi_turn:
                     added += self._follow_up(db, raw, stage, attempt)
         for stage in self._stages.values():
@@ -205,26 +205,31 @@ class Flow:
 
     # --- the next round
 
-    def _rounds(self, db: sqlite3.Connection, raw: RawFiles, stage: FlowStage, task: Rounds, at: float) -> int:
+    def _rounds(
+        self, db: sqlite3.Connection, raw: RawFiles, stage: FlowStage, task: Rounds, at: float, *, afresh: bool
+    ) -> int:
         last = last_round(db, stage.id)
         if last is None:
-            return self._open(db, stage, task, 0, (), at)
+            return self._open(db, raw, stage, task, 0, at)
         if last.asks == 0:
-            return 0  # the task had nothing more to ask
+            # The task had nothing more to ask. When a pass begins, there may be more items than then.
+            return self._open(db, raw, stage, task, last.n, at) if afresh else 0
         if not last.closed:
             late = unsettled_in_round(db, stage.id, last.n)
             overdue = stage.round_deadline is not None and at >= last.opened_at + stage.round_deadline
             if late and not overdue:
                 return 0
             self._close(db, raw, stage, task, last.n, late, at)
-        rows = self._round_rows(db, raw, stage, task, last.n)
-        return self._open(db, stage, task, last.n + 1, rows, at)
+        return self._open(db, raw, stage, task, last.n + 1, at)
 
-    def _open(
-        self, db: sqlite3.Connection, stage: FlowStage, task: Rounds, n: int, rows: Iterable[Row], at: float
-    ) -> int:
-        asks = list(task.next_round(n, rows, round_seed(stage.seed, stage.name, n)))
+    def _open(self, db: sqlite3.Connection, raw: RawFiles, stage: FlowStage, task: Rounds, n: int, at: float) -> int:
+        rows = self._round_rows(db, raw, stage, task, n - 1)
+        items = (Item(*one) for one in stage_items(db, raw.read, stage.id))
+        asks = list(task.next_round(n, items, rows, round_seed(stage.seed, stage.name, n)))
         slots = self._take(db, stage, asks, n=n) if asks else 0
+        known = last_round(db, stage.id)
+        if known is not None and known.n == n and not asks:
+            return 0  # as it was
         open_round(db, stage.id, n, len(asks), at)
         note(db, at, "round", msgspec.json.encode({"stage": stage.name, "round": n, "asks": len(asks)}).decode())
         return slots

@@ -1,7 +1,7 @@
 """A stage's questions go on record: all of them in one transaction, or none."""
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 import msgspec
@@ -29,7 +29,7 @@ class StageSettings(msgspec.Struct, frozen=True, kw_only=True):
 class StageInput(msgspec.Struct, frozen=True, kw_only=True):
     """What a stage brings: its task and arms, and its items as often as they are asked for.
 
-    No items: they come from an earlier stage, or the task asks in rounds.
+    No items: they come from an earlier stage, or the task needs none.
     """
 
     name: str
@@ -51,13 +51,10 @@ def take_stage(
     intake = Intake(db, folder, (stage.name, task.name, task.version), stage.arms)
     spec, kept = (msgspec.json.encode(part).decode() for part in (task.spec(), settings))
     describe_stage(db, intake.stage, spec, kept)
-    if stage.items is None or isinstance(task, Rounds):
+    if stage.items is None:
         return Taken(items=0, slots=0, asks=0, shared=0)
     counted = _Counted(stage.items)
-    asks: Iterable[Ask] = task.start(intake.items(counted.items()), settings.seed)
-    if limit is not None:
-        chosen = stratified(task.start(stage.items(), settings.seed), limit, settings.seed)
-        asks = (ask for ask in asks if address(ask) in chosen)
+    asks = _first_asks(stage, intake.items(counted.items()), limit)
     taken = intake.asks(asks, encode, shared=settings.dedupe)
     gone = removed_items(db, stage.name, counted.count)
     if gone:
@@ -67,6 +64,20 @@ def take_stage(
         )
         raise StudyChanged(message)
     return taken
+
+
+def _first_asks(stage: StageInput, kept: Iterable[Item], limit: int | None) -> Iterator[Ask]:
+    """What is asked before any answer is there. Of a task that asks in rounds, only the items are kept for now."""
+    task, seed = stage.task, stage.settings.seed
+    if isinstance(task, Rounds):
+        for _ in kept:
+            pass
+        return
+    if limit is None or stage.items is None:
+        yield from task.start(kept, seed)
+        return
+    chosen = stratified(task.start(stage.items(), seed), limit, seed)
+    yield from (ask for ask in task.start(kept, seed) if address(ask) in chosen)
 
 
 class _Counted:

@@ -299,6 +299,15 @@ def item_fields(
     return {} if row is None else msgspec.json.decode(read(*row))
 
 
+def stage_items(
+    db: sqlite3.Connection, read: Callable[[int, int, int], bytes], stage: int
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A stage's items, id and fields, in the order in which they came."""
+    rows = db.execute("SELECT item_id, file, offset, length FROM item WHERE stage=? ORDER BY file, offset", (stage,))
+    for name, *where in rows:
+        yield name, msgspec.json.decode(read(*where))
+
+
 def asked_again(db: sqlite3.Connection) -> dict[str, int]:
     """Failed tries that were not the last word on their question, by cause."""
     rows = db.execute(

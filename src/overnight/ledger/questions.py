@@ -49,7 +49,8 @@ class Intake:
         self._folder = folder
         self.stage = stage_id(db, *stage)
         self._arms = {arm.name: (arm_id(db, self.stage, arm), KeyMaker(arm)) for arm in arms}
-        self._fresh = db.execute("SELECT 1 FROM ask LIMIT 1").fetchone() is None
+        # Items without questions: a task that asks in rounds has not begun the first.
+        self._fresh = db.execute("SELECT 1 FROM ask UNION ALL SELECT 1 FROM item LIMIT 1").fetchone() is None
         self._floor, self._slot_floor = (
             int(db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]) for table in ("ask", "slot")
         )

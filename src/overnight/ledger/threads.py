@@ -113,7 +113,8 @@ def last_round(db: sqlite3.Connection, stage: int) -> Round | None:
 
 
 def open_round(db: sqlite3.Connection, stage: int, n: int, asks: int, at: float) -> None:
-    db.execute("INSERT INTO round VALUES(?,?,?,?)", (stage, n, asks, at))
+    """A round that asked nothing may be opened again: there may be more to ask of it by now."""
+    db.execute("INSERT OR REPLACE INTO round VALUES(?,?,?,?)", (stage, n, asks, at))
 
 
 def close_round(db: sqlite3.Connection, stage: int, n: int, digest: str, left_out: Sequence[int], at: float) -> None:

@@ -13,12 +13,12 @@ from overnight.study.items import ItemSource, open_rows
 from overnight.study.models import ModelEntry, entries, takes
 from overnight.study.origin import Origin, Route
 from overnight.tasks._answer_form import TAGS, AnswerForm
-from overnight.tasks._pairing import Listed, Listing, Order, PairPlan, pair_count
+from overnight.tasks._pairing import Listed, Listing, Order, PairPlan, Select, pair_count
 from overnight.tasks._prompt_files import prompt_names, prompt_text
 from overnight.tasks._traits import Trait, known_trait
 from overnight.tasks.compare import PLACES, SAMPLES
 
-SELECTS = ("all", "sample")
+SELECTS: tuple[str, ...] = get_args(Select)
 ORDERS: tuple[str, ...] = get_args(Order)
 PAIR_COLUMNS = ("ID1", "ID2")
 # From here on the number of pairs is worth a word before they are paid for.
@@ -43,6 +43,7 @@ class PairsEntry(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=T
     order: str | None = None
     reverse: float = 0.0
     seed: int | None = None
+    rounds: int | None = None
     list: Any = None
 
 
@@ -117,8 +118,6 @@ def _check_trait(trait: str | TraitEntry | None, origin: Origin) -> None:
 
 
 def _check_pairs(pairs: PairsEntry, origin: Origin) -> None:
-    if pairs.select == "adaptive":
-        raise origin.error(("pairs", "select"), "adaptive is not part of this version; write all or sample")
     _check_word("select", pairs.select, SELECTS, origin)
     _check_word("order", pairs.order, ORDERS, origin)
     if not 0 <= pairs.reverse <= 1:
@@ -128,14 +127,24 @@ def _check_pairs(pairs: PairsEntry, origin: Origin) -> None:
     given = [field for field in ("n", "share") if getattr(pairs, field) is not None]
     if len(given) == 2:
         raise origin.error(("pairs",), "`n` and `share` exclude each other; keep one of them")
-    if pairs.select == "sample" and not given:
-        raise origin.error(("pairs",), "a sample needs `n`, a number of pairs, or `share`, a part of them")
-    if given and pairs.select != "sample":
-        raise origin.error(("pairs", given[0]), "this is for `select: sample`")
+    if pairs.select in ("sample", "adaptive") and not given:
+        raise origin.error(("pairs",), f"`{pairs.select}` needs `n`, a number of pairs, or `share`, a part of them")
+    if given and pairs.select not in ("sample", "adaptive"):
+        raise origin.error(("pairs", given[0]), "this is for `select: sample` or `adaptive`")
+    _check_rounds(pairs, origin)
     if pairs.n is not None and pairs.n < 1:
         raise origin.error(("pairs", "n"), f"{pairs.n} is less than 1")
     if pairs.share is not None and not 0 < pairs.share <= 1:
         raise origin.error(("pairs", "share"), f"{pairs.share:g} is not more than 0 and at most 1")
+
+
+def _check_rounds(pairs: PairsEntry, origin: Origin) -> None:
+    if pairs.rounds is not None and pairs.select != "adaptive":
+        raise origin.error(("pairs", "rounds"), "this is for `select: adaptive`")
+    if pairs.rounds is not None and pairs.rounds < 2:
+        raise origin.error(("pairs", "rounds"), f"{pairs.rounds} is less than 2: the later rounds learn from the first")
+    if pairs.select == "adaptive" and pairs.list is not None:
+        raise origin.error(("pairs", "list"), "adaptive chooses among all pairs; leave the list out, or `select`")
 
 
 def _check_word(field: str, word: str | None, words: Sequence[str], origin: Origin) -> None:
@@ -152,12 +161,13 @@ def read_comparison(stage: Comparing) -> Comparison:
     return Comparison(
         known_trait(trait) if isinstance(trait, str) else Trait(trait.name, trait.description),
         PairPlan(
-            select="sample" if written.select == "sample" else "all",
+            select=cast(Select, written.select or "all"),
             n=written.n,
             share=written.share,
             order=cast(Order, order),
             reverse=written.reverse,
             seed=stage.seed if written.seed is None else written.seed,
+            rounds=PairPlan().rounds if written.rounds is None else written.rounds,
         ),
         AnswerForm(
             ties=stage.ties,
@@ -237,6 +247,9 @@ def notes_on(comparison: Comparison, source: ItemSource, listing: Listing | None
     """What the user should know before paying."""
     if comparison.pairs.reverse == 0 and listing is None:
         yield "each pair is asked in one order only; `pairs: {reverse: 1.0}` asks both, and shows if the place decides"
+    if comparison.pairs.select == "adaptive":
+        rounds = comparison.pairs.rounds
+        yield f"pairs are chosen in about {rounds} rounds; each waits for all verdicts on those before it"
     if listing is None and comparison.pairs.select == "all":
         samples = sum(1 for _ in source.read())
         if pair_count(samples) >= MANY_PAIRS:

@@ -6,7 +6,7 @@ from overnight.study.comparing import Comparison, notes_on, open_listing, text_c
 from overnight.study.drafts import Draft
 from overnight.study.items import ItemSource
 from overnight.tasks._contract import Task
-from overnight.tasks.compare import Compare
+from overnight.tasks.compare import kind_of
 from overnight.tasks.generate import Generate
 
 
@@ -36,7 +36,7 @@ def make_task(draft: Draft, source: ItemSource) -> Made:
 def _compare(draft: Draft, comparison: Comparison, source: ItemSource) -> Made:
     settings = draft.settings
     listing = open_listing(settings.pairs, draft.origin)
-    task = Compare(
+    task = kind_of(comparison.pairs)(
         [branch.arm for branch in draft.branches],
         templates=draft.prompts.templates,
         systems=draft.systems,

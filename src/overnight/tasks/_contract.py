@@ -59,8 +59,11 @@ class Rounds(Protocol):
     columns: Mapping[str, ColumnKind]
     reads_items: bool
 
-    def next_round(self, n: int, rows: Iterable[Row], seed: int) -> Iterator[Ask]:
-        """The questions of round `n`, counted from 0, after the rows of those before it; nothing when it is over."""
+    def next_round(self, n: int, items: Iterable[Item], rows: Iterable[Row], seed: int) -> Iterator[Ask]:
+        """The questions of round `n`, counted from 0, after the rows of those before it; nothing when it is over.
+
+        `items` are the stage's own, as the run has kept them.
+        """
         ...
 
     def read(self, thread: Thread) -> Iterator[Row]:

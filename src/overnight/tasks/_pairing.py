@@ -15,7 +15,7 @@ import msgspec
 
 from overnight.core.errors import StudyError, nearest
 
-Select = Literal["all", "sample"]
+Select = Literal["all", "sample", "adaptive"]
 Order = Literal["given", "random", "alternate"]
 
 _ROUNDS = 4
@@ -32,7 +32,7 @@ class Pair(NamedTuple):
 
 
 class PairPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How pairs are chosen from the candidates: all of them or a sample, in which order, how many in both."""
+    """How pairs are chosen from the candidates: all, a sample, or in rounds; in which order, how many in both."""
 
     select: Select = "all"
     n: int | None = None
@@ -40,6 +40,7 @@ class PairPlan(msgspec.Struct, frozen=True, kw_only=True):
     order: Order = "random"
     reverse: float = 0.0
     seed: int = 0
+    rounds: int = 6
 
     def count(self, candidates: int) -> int:
         """How many pairs are asked."""
@@ -127,6 +128,12 @@ def planned_pairs(ids: Sequence[str], plan: PairPlan, listing: Listing | None = 
         pair, parity = candidates.pair(number)
         turned = _turned(pair, parity, plan)
         yield turned._replace(both_orders=plan.reverse >= 1 or _lot(pair, "reverse", plan) <= least)
+
+
+def shown_pair(pair: Pair, parity: int, plan: PairPlan) -> Pair:
+    """One pair by itself, as the plan would show it; in both orders if its own lot says so."""
+    turned = _turned(pair, parity, plan)
+    return turned._replace(both_orders=plan.reverse >= 1 or _lot(pair, "reverse", plan) < plan.reverse * 2**64)
 
 
 def _chosen(candidates: int, plan: PairPlan) -> Sequence[int]:

@@ -12,9 +12,10 @@ import msgspec
 from overnight.core.ask import Arm, Ask, Item, Message
 from overnight.core.errors import StudyError
 from overnight.core.template import Template, columns_text, nearest_column, text_of
+from overnight.tasks._adapting import Places, Tally, next_pairs
 from overnight.tasks._answer_form import AnswerForm, Reading
 from overnight.tasks._contract import ColumnKind, Row, Thread
-from overnight.tasks._pairing import Listing, Pair, PairPlan, pair_id, pair_of, planned_pairs
+from overnight.tasks._pairing import Listing, Pair, PairPlan, pair_id, pair_of, planned_pairs, shown_pair
 from overnight.tasks._traits import Trait, known_trait
 from overnight.tasks.generate import thinking_text, vote_starts
 
@@ -119,7 +120,7 @@ class Compare:
     @classmethod
     def from_spec(cls, arms: Sequence[Arm], spec: Mapping[str, Any]) -> "Compare":
         known = msgspec.convert(spec, _Spec)
-        return cls(
+        return kind_of(known.pairs)(
             arms,
             templates={entry.name: Template(entry.text, entry.name) for entry in known.templates},
             systems={arm: Template(text, "system") for arm, text in known.systems.items()},
@@ -199,6 +200,38 @@ class Compare:
                 "confidence": reading.confidence,
                 "explanation": reading.explanation,
             }
+
+
+class CompareInRounds(Compare):
+    """Pairs are chosen by the verdicts on those before them: `start` only tells how much there will be to ask."""
+
+    def next_round(self, n: int, items: Iterable[Item], rows: Iterable[Row], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - the verdicts say how far it is
+        texts = {item.id: self._text_of(item) for item in items}
+        ids = list(texts)
+        tallies = _tallies(ids, rows)
+        for one, other in next_pairs(len(ids), tallies, self._pairs, seed ^ self._pairs.seed):
+            pair = shown_pair(Pair(ids[one], ids[other]), (one + other + 1) % 2, self._pairs)
+            yield from self._asks(pair, texts)
+
+
+def _tallies(ids: Sequence[str], rows: Iterable[Row]) -> dict[Places, Tally]:
+    """All judges' verdicts on each pair that was asked; those that gave none count for nothing."""
+    places = {name: place for place, name in enumerate(ids)}
+    tallies: dict[Places, Tally] = {}
+    for row in rows:
+        first, second = places[row["first_id"]], places[row["second_id"]]
+        pair = (min(first, second), max(first, second))
+        wins, verdicts = tallies.get(pair, Tally(0.0, 0))
+        share = {"first": 1.0, "second": 0.0, "tie": 0.5}.get(row["verdict"])
+        if share is not None:
+            wins, verdicts = wins + (share if first < second else 1 - share), verdicts + 1
+        tallies[pair] = Tally(wins, verdicts)
+    return tallies
+
+
+def kind_of(pairs: PairPlan) -> type[Compare]:
+    """Pairs that are all known at once, or chosen in rounds."""
+    return CompareInRounds if pairs.select == "adaptive" else Compare
 
 
 def is_structured(arm: Arm) -> bool:
