@@ -19,8 +19,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)  ## run a small study on the emulator, faults included, and print its table
 	$(BIN)/python demo/demo.py
 
+# One more than the cores: many tests wait for somebody.
 test: $(STAMP)  ## all tests (under 8 minutes on 2 cores)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 matrix: $(STAMP)  ## kill at every single checkpoint there is, not at a sample of them
 	OVERNIGHT_EVERY_KILL=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m slow tests/scenarios

@@ -97,7 +97,7 @@ def test_pairs_chosen_in_rounds_are_the_same_after_any_kill(night: Callable[...,
         f"s_{n}:{n}" for n in range(8)
     }
     assert on_record(calm, "SELECT asks FROM round ORDER BY n") == [16, 8, 4, 0]
-    for number in kills(len(names), 0, 1, 2 * SAMPLE):
+    for number in kills(len(names), 0, 1, SAMPLE):
         one = night()
         study = comparison(one, 8, **ADAPTIVE)
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})

@@ -117,7 +117,7 @@ def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], part: int, 
     expected = first.table().drop("cost")
     names = log.read_text().splitlines()
     first.close()
-    for number in kills(len(names), part, len(PARTS), sample=10):
+    for number in kills(len(names), part, len(PARTS), sample=6):
         one = night(truth=SLOW)
         study = one.study(12, **AUTO)
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
