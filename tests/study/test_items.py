@@ -145,7 +145,7 @@ def test_what_is_wrong_with_a_csv_is_said(tmp_path, content, message):
 
 
 def test_a_field_without_end_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("overnight.study.delimited._LONGEST_FIELD", 1024 * 1024)
+    monkeypatch.setattr("overnight.study.files._LONGEST_FIELD", 1024 * 1024)
     before = csv.field_size_limit(1024)
     try:
         path = wrote(tmp_path, "a.csv", 'ID,text\n1,"' + "x" * 2**21)

@@ -1,6 +1,7 @@
 """Rows as they lie in files of text: read one at a time, each with the number of its line."""
 
 import codecs
+import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ from overnight.core.errors import StudyError
 from overnight.study.shape import found_text
 from overnight.study.utf8 import not_utf8, open_text, read_text, unreadable
 
+# No prompt is that long; a quote that is never closed would otherwise swallow the file.
+_LONGEST_FIELD = 64 * 1024 * 1024
 # What is read from the disk at once.
 _BUFFER = 128 * 1024
 
@@ -32,6 +35,68 @@ class Rows(Protocol):
     def place(self, number: int) -> str:
         """How a message names the row."""
         ...
+
+
+class DelimitedRows:
+    """CSV and TSV: everything is text, so that 007 stays 007."""
+
+    def __init__(self, path: Path, delimiter: str) -> None:
+        self.name = str(path)
+        self._path = path
+        self._delimiter = delimiter
+        with open_text(path, newline="") as file:
+            self.columns: tuple[str, ...] = self._header(self._reader(file))
+
+    def place(self, number: int) -> str:
+        return f"{self.name}:{number}"
+
+    def __iter__(self) -> Iterator[tuple[int, Row]]:
+        columns = self.columns
+        width = len(columns)
+        with open_text(self._path, newline="") as file:
+            reader = self._reader(file)
+            self._next(reader, 1)
+            number = reader.line_num + 1
+            while (row := self._next(reader, number)) is not None:
+                if len(row) == width:
+                    yield number, dict(zip(columns, row, strict=True))
+                elif row:
+                    there = "field" if len(row) == 1 else "fields"
+                    raise StudyError(f"{self.place(number)}: {len(row)} {there} where the header has {width}")
+                number = reader.line_num + 1
+
+    def _reader(self, file: Any) -> Any:
+        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
+        return csv.reader(file, delimiter=self._delimiter, strict=True)
+
+    def _next(self, reader: Any, number: int) -> list[str] | None:
+        try:
+            row: list[str] | None = next(reader, None)
+        except csv.Error as error:
+            raise StudyError(f"{self.place(number)}: {_quoting(str(error))}") from None
+        return row
+
+    def _header(self, reader: Any) -> tuple[str, ...]:
+        columns = self._next(reader, 1) or []
+        if not any(columns):
+            raise StudyError(f"{self.place(1)}: the first line must name the columns")
+        for column in columns:
+            if columns.count(column) > 1:
+                raise StudyError(f"{self.place(1)}: two columns are called '{column}'")
+        if len(columns) == 1 and (wrong := re.search(r"[;\t]", columns[0])):
+            character = "tabs" if wrong[0] == "\t" else "semicolons"
+            raise StudyError(f"{self.place(1)}: the columns are parted by {character}; save the file with commas")
+        return tuple(columns)
+
+
+def _quoting(message: str) -> str:
+    if message == "unexpected end of data":
+        return "a quote is opened here and never closed"
+    if "expected after" in message:
+        return "text goes on after a closing quote; a quote inside a field is written twice"
+    if "field larger" in message:
+        return f"a field of more than {_LONGEST_FIELD // 1024 // 1024} MiB; is a quote never closed?"
+    return message
 
 
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 from overnight.core.ask import Item
 from overnight.core.errors import StudyError, nearest
 from overnight.core.template import Template, columns_text, nearest_column
-from overnight.study.delimited import DelimitedRows
-from overnight.study.files import JsonLines, Row, Rows, TextFolder, TextLines
+from overnight.study.files import DelimitedRows, JsonLines, Row, Rows, TextFolder, TextLines
 from overnight.study.frames import ParquetRows, frame_kind
 from overnight.study.origin import Origin, Route
 
