@@ -23,8 +23,8 @@ from overnight.ledger.folder import DurableFile
 from overnight.ledger.shards import finish_shard, foreign_lines, record
 from overnight.providers._contract import Counts
 
-# What is read at once is committed at once: fewer pages of the ledger are written twice when it is more.
-_CHUNK_BYTES = 16 << 20
+# What is read at once is committed at once. More would save a little time, and hold on to memory for good.
+_CHUNK_BYTES = 4 << 20
 _BUFFER_BYTES = 1 << 20
 _DOWNLOAD_TRIES = 4
 # What a row in neither file is called, by how its batch ended.

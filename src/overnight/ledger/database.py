@@ -32,7 +32,8 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         if not read_only:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=FULL")
-            db.execute("PRAGMA cache_size=-65536")
+            # 16 MB: the ledger is written in order, so that a larger cache is only memory.
+            db.execute("PRAGMA cache_size=-16384")
         with contextlib.ExitStack() as stack:
             stack.callback(db.close)
             version(db, str(path))

@@ -12,9 +12,9 @@ from overnight.core.checkpoint import checkpoint
 from overnight.ledger.folder import sync_directory
 
 # So many rows are turned into columns at once.
-CHUNK = 5_000
-# Fixed: the file's bytes must not depend on how fast rows came.
-_ROW_GROUP = 20_000
+CHUNK = 2_500
+# Fixed: the file's bytes must not depend on how fast rows came. Small: a few of these are in memory at a time.
+_ROW_GROUP = 5_000
 # Tables of answers are no larger by it than by the default, and cost a third less.
 _LEVEL = 1
 
