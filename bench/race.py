@@ -38,7 +38,7 @@ RIVALS: dict[str, str | None] = {
     "distilabel_batch": "distilabel[openai] requests",
     "curator_batch": "bespokelabs-curator",
     "batchata_batch": "batchata",
-    "inspect_batch": "inspect_ai",
+    "inspect_batch": "inspect_ai openai",
 }
 # Clients whose cost for each row is such that the whole would take an hour: a part of it says the same.
 FEWER = {"inspect_batch": 2_000, "batchata_batch": 5_000}
