@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 from aiohttp import web
 
 from overnight_emulator.dialects import Dialect
 from overnight_emulator.dialects.google.accounts import check_access
-from overnight_emulator.dialects.google.errors import GoogleError, word_of
 from overnight_emulator.dialects.google.live import LiveRoutes
+from overnight_emulator.dialects.google.speaking import speaking
 from overnight_emulator.dialects.vertex.jobs import JobRoutes
 from overnight_emulator.dialects.vertex.lines import VertexRows
-from overnight_emulator.wire import json_reply
 from overnight_emulator.world import World
 
 _NAME = "vertex"
@@ -24,20 +23,7 @@ _PARENTS = (f"{_VERSION}{_PLACE}", _VERSION, "")
 
 
 def _application(world: World) -> web.Application:
-    @web.middleware
-    async def speak(
-        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    ) -> web.StreamResponse:
-        try:
-            check_access(request, world.truth)
-            return await handler(request)
-        except GoogleError as error:
-            return json_reply(error.body, error.status)
-        except (web.HTTPNotFound, web.HTTPMethodNotAllowed) as error:
-            said = GoogleError(error.status, f"There is nothing at {request.path}.", word=word_of(404))
-            return json_reply(said.body, error.status)
-
-    app = web.Application(middlewares=[speak])
+    app = web.Application(middlewares=[speaking(lambda request: check_access(request, world.truth))])
     jobs = JobRoutes(world, _NAME)
     for parent in _PARENTS:
         app.add_routes(jobs.routes(parent))
