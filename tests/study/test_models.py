@@ -1,11 +1,13 @@
 import json
+import time
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overnight.core.ask import Model, Options
-from overnight.core.errors import UnknownName
+from overnight.core.errors import StudyError, UnknownName
 from overnight.providers import Endpoint, vendor
 from overnight.study import resolve
 from overnight.study.models import THINKING_WORDS
@@ -191,3 +193,12 @@ def test_a_schema_that_is_no_file_is_said(tmp_path):
         complaint(lambda: resolve(schema_study(str(tmp_path / "no.json"))))
         == f"study: models[0].json_schema: {tmp_path / 'no.json'}: no such file"
     )
+
+
+@pytest.mark.parametrize("key", ["a" * 200_000, "1" * 200_000])
+def test_a_long_word_for_a_key_is_looked_at_in_no_time(key):
+    """A pattern that looked ahead at every letter took minutes over these."""
+    began = time.perf_counter()
+    with suppress(StudyError):
+        models_of({"model": "gpt-4.1", "key": key})
+    assert time.perf_counter() - began < 3

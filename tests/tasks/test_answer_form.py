@@ -1,6 +1,7 @@
 """Reading verdicts: exactly one sample named, or nothing."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -92,3 +93,17 @@ def test_what_is_asked_for_stands_in_the_prompt_and_in_the_schema():
 
 def test_a_template_with_tags_of_its_own_is_left_alone():
     assert AnswerForm().asked_in(f"Choose: {ONE}", structured=False) == f"Choose: {ONE}"
+
+
+@pytest.mark.parametrize("piece", ["<BETTER_SAMPLE>", "<EXPLANATION>", "<EXPLANATION> ", "</CONFIDENCE><CONFIDENCE>"])
+def test_tags_without_end_are_read_in_no_time(piece):
+    """An answer may be a megabyte, and a model may repeat itself to the end of it."""
+    began = time.perf_counter()
+    assert WITH_ALL.read(piece * 50_000, structured=False).verdict == "unparsed"
+    assert time.perf_counter() - began < 3
+
+
+@pytest.mark.parametrize("confidence", ["1" + "0" * 400, "1e400", "-1e400", '"nan"', '"1e999"'])
+def test_a_confidence_beyond_all_numbers_is_none(confidence):
+    answer = f'{{"better_sample": "SAMPLE_1", "confidence": {confidence}}}'
+    assert WITH_ALL.read(answer, structured=True).confidence is None

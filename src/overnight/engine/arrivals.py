@@ -16,6 +16,7 @@ from overnight.core.shard import line_of
 from overnight.engine.decisions import Download, backoff, complete
 from overnight.engine.desk import Desk
 from overnight.engine.landing import Fresh, Landing, Settling
+from overnight.engine.loose_line import LooseLine
 from overnight.engine.outbox import line_overhead
 from overnight.engine.scene import Scene
 from overnight.ledger.answers import paths, read_offset, set_read_offset, unanswered_lines
@@ -27,6 +28,9 @@ from overnight.providers._contract import Counts
 _CHUNK_BYTES = 4 << 20
 _BUFFER_BYTES = 1 << 20
 _DOWNLOAD_TRIES = 4
+# The most that a file may have, for its shard: far above any answer in text.
+_LEAST_ALLOWED = 64 << 20
+_ALLOWED_FOR_A_ROW = 4 << 20
 # What a row in neither file is called, by how its batch ended.
 _ABSENT: dict[str, Cause] = {"expired": "expired", "cancelled": "cancelled", "gone": "gone"}
 
@@ -34,27 +38,31 @@ _ABSENT: dict[str, Cause] = {"expired": "expired", "cancelled": "cancelled", "go
 class Part:
     """One file on its way down: its bytes, and enough about its shape to judge whether it is whole."""
 
-    def __init__(self, kind: str, file: DurableFile) -> None:
+    def __init__(self, kind: str, file: DurableFile, rows: int) -> None:
         self.kind = kind
         self.file = file
+        self._most = _LEAST_ALLOWED + rows * _ALLOWED_FOR_A_ROW
         self._lines = 0
-        self._tail = b""
+        self._loose = LooseLine()
 
     def write(self, chunk: bytes) -> None:
+        """Unavailable for what can be no file of this shard: a download that does not end would fill the disk."""
         self.file.write(chunk)
         self._lines += chunk.count(b"\n")
-        cut = chunk.rfind(b"\n")
-        self._tail = self._tail + chunk if cut < 0 else chunk[cut + 1 :]
+        self._loose.add(chunk)
+        if self.file.bytes > self._most:
+            raise Unavailable(f"the {self.kind} file is larger than {self._most >> 20:,} MB, too much for its rows")
 
     def facts(self, announced: int | None, readable: Callable[[bytes], bool]) -> Download:
-        loose = bool(self._tail.strip())
+        tail = self._loose.rest
+        loose = bool(tail.strip())
         return Download(
             kind=self.kind,
             bytes=self.file.bytes,
             announced=announced,
             lines=self._lines + int(loose),
             ends_with_newline=not loose,
-            last_line_whole=loose and readable(self._tail),
+            last_line_whole=loose and readable(tail),
         )
 
 
@@ -125,7 +133,7 @@ class Arrivals:
         path = self._scene.folder.file(f"raw/{self._attempt.token}-{kind}{suffix}.jsonl")
         while True:
             file = DurableFile(path)
-            doubt = await self._stream(Part(kind, file), ref)
+            doubt = await self._stream(Part(kind, file, self._attempt.rows), ref)
             seen = (doubt or "", file.sha256)
             if doubt is None or seen in doubts:
                 break

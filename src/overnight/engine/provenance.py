@@ -8,6 +8,7 @@ from overnight.core.errors import Gone
 from overnight.core.result import Line
 from overnight.core.shard import line_of
 from overnight.engine.desk import Desk
+from overnight.engine.loose_line import LooseLine
 from overnight.providers._contract import Batch
 
 # So many rows with other ids, and the batch is somebody else's: one odd line must not decide.
@@ -24,7 +25,7 @@ class Opening:
     def __init__(self, token: str, decode: Callable[[bytes], Line]) -> None:
         self._token = token
         self._decode = decode
-        self._rest = b""
+        self._loose = LooseLine()
         self._foreign = 0
         self._own = False
 
@@ -34,14 +35,13 @@ class Opening:
         return self._own if self._own or self._foreign else None
 
     def write(self, chunk: bytes) -> None:
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        for line in lines:
+        for line in self._loose.add(chunk).split(b"\n"):
             self._read(line)
 
     def end(self) -> None:
         """A last line may lack its newline."""
         with suppress(_Told):
-            self._read(self._rest)
+            self._read(self._loose.rest)
 
     def _read(self, line: bytes) -> None:
         custom_id = self._decode(line.strip()).custom_id if line.strip() else None

@@ -5,6 +5,7 @@ answer that names two samples, or none, or one that is not there, is `unparsed`:
 """
 
 import re
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -15,8 +16,8 @@ Verdict = Literal["first", "second", "tie", "none", "unparsed"]
 
 TAGS = ("<BETTER_SAMPLE>", "</BETTER_SAMPLE>")
 _SEATS: dict[str, Verdict] = {"SAMPLE_1": "first", "SAMPLE_2": "second", "TIE": "tie"}
-_EXPLANATION = re.compile(r"<EXPLANATION>\s*(.*?)\s*</EXPLANATION>", re.DOTALL | re.IGNORECASE)
-_CONFIDENCE = re.compile(r"<CONFIDENCE>\s*(.*?)\s*</CONFIDENCE>", re.DOTALL | re.IGNORECASE)
+_EXPLANATION = ("<EXPLANATION>", "</EXPLANATION>")
+_CONFIDENCE = ("<CONFIDENCE>", "</CONFIDENCE>")
 
 
 class Reading(NamedTuple):
@@ -62,9 +63,7 @@ class AnswerForm(msgspec.Struct, frozen=True, kw_only=True):
         return self._read_json(answer) if structured else self._read_tags(answer)
 
     def _read_tags(self, answer: str) -> Reading:
-        opening, closing = (re.escape(tag) for tag in self.tags)
-        named = re.findall(rf"{opening}\s*(.*?)\s*{closing}", answer, re.DOTALL | re.IGNORECASE)
-        seats = {self._seat(name) for name in named}
+        seats = {self._seat(name) for name in _between(self.tags, answer)}
         verdict = seats.pop() if len(seats) == 1 else "unparsed"
         return Reading(verdict, _share(_only(_CONFIDENCE, answer)), _only(_EXPLANATION, answer))
 
@@ -87,8 +86,17 @@ class AnswerForm(msgspec.Struct, frozen=True, kw_only=True):
         return "unparsed" if seat == "tie" and not self.ties else seat
 
 
-def _only(tag: re.Pattern[str], answer: str) -> str | None:
-    found = set(tag.findall(answer))
+def _between(tags: tuple[str, str], answer: str) -> Iterator[str]:
+    """What stands between the tags, wherever they stand. One walk, however many never end."""
+    opening, closing = (re.compile(re.escape(tag), re.IGNORECASE) for tag in tags)
+    at = 0
+    while (begun := opening.search(answer, at)) and (ended := closing.search(answer, begun.end())):
+        yield answer[begun.end() : ended.start()].strip()
+        at = ended.end()
+
+
+def _only(tags: tuple[str, str], answer: str) -> str | None:
+    found = set(_between(tags, answer))
     return found.pop() if len(found) == 1 else None
 
 
@@ -98,6 +106,6 @@ def _share(said: Any) -> float | None:
         return None
     try:
         share = float(said)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return share if 0 <= share <= 1 else None
