@@ -6,7 +6,6 @@ run = on.run("study.yaml")      # sends it, waits, survives anything
 run.results()                   # a polars frame
 """
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
         watch,
     )
     from overnight.core.errors import OvernightError
+    from overnight.settings import emulate
     from overnight.study import Study
 
 __version__ = "0.1.0"
@@ -62,12 +62,7 @@ __all__ = [
     "watch",
 ]
 
-_HOMES = {"Study": "overnight.study", "OvernightError": "overnight.core.errors"}
-
-
-def emulate(on: bool = True) -> None:
-    """From here on, every verb rehearses on the built-in emulator; `emulate(False)` ends that."""
-    os.environ["OVERNIGHT_EMULATE"] = "1" if on else "0"
+_HOMES = {"Study": "overnight.study", "OvernightError": "overnight.core.errors", "emulate": "overnight.settings"}
 
 
 def __getattr__(name: str) -> Any:

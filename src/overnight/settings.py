@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 from dotenv import dotenv_values
 
+from overnight.core.arguments import checked
 from overnight.core.errors import StudyError
 
 # Every variable that Overnight itself reads; the providers' own are in docs/providers.md.
@@ -30,6 +31,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def root(self) -> Path:
         """Where runs are: a rehearsal's never lie beside real ones."""
         return self.runs / ".rehearsal" if self.emulate else self.runs
+
+
+@checked
+def emulate(on: bool = True) -> None:
+    """From here on, every verb rehearses on the built-in emulator; `emulate(False)` ends that."""
+    os.environ["OVERNIGHT_EMULATE"] = "1" if on else "0"
 
 
 def settings(

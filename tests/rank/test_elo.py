@@ -50,7 +50,7 @@ def test_rows_that_cannot_count():
         fit_elo_model({"winner": ["a"], "loser": ["a"]})
     with pytest.raises(BadVerdicts, match="column 'loser' is missing"):
         fit_elo_model({"winner": ["a"]})
-    with pytest.raises(ValueError, match="runs must be one or more"):
+    with pytest.raises(ValueError, match="runs must be between 1 and"):
         fit_elo_model(SEQUENCE, runs=0)
 
 

@@ -129,7 +129,7 @@ def test_wrong_judges_are_refused_with_the_reason():
     table = spelled("A>B B>A A<B B<A").with_columns(judge=pl.Series(["j", None, "j", "k"]))
     with pytest.raises(BadVerdicts, match="column 'judge' has 1 rows without a judge"):
         fit_judge_model(table)
-    with pytest.raises(ValueError, match="a penalty of zero or more only; found 'firth'"):
+    with pytest.raises(ValueError, match="penalty: wanted a number, found the text 'firth'"):
         fit_judge_model(table, penalty="firth")
 
 

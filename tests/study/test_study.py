@@ -103,7 +103,7 @@ def test_every_field_has_one_right_type():
         ({"name": "../up"}, f"name: the text '../up' cannot name a run; wanted {NAMES}"),
         ({"name": ".hidden"}, f"name: the text '.hidden' cannot name a run; wanted {NAMES}"),
         ({"name": "a" * 101}, f"name: the text '{'a' * 40}...' cannot name a run; wanted {NAMES}"),
-        ({"name": "a\n"}, f"name: the text 'a\n' cannot name a run; wanted {NAMES}"),
+        ({"name": "a\n"}, f"name: the text 'a\\n' cannot name a run; wanted {NAMES}"),
         ({"name": 7}, "name: wanted text, found the number 7; put it in quotes"),
         ({"name": {"a": 1}}, "name: wanted text, found a mapping"),
         ({"task": ["generate"]}, "task: wanted text, found a list"),

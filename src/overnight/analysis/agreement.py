@@ -11,7 +11,10 @@ import numpy as np
 import polars as pl
 
 from overnight.analysis.samples import quantile
-from overnight.rank.arrays import Floats, Ints
+from overnight.core.arguments import checked
+from overnight.core.errors import WrongArgument
+from overnight.rank.arrays import Floats, Ints, check_draws, seeded
+from overnight.rank.columns import values_of
 from overnight.rank.verdicts import as_frame, require_columns, wrong_choice
 
 WEIGHTS: Final = ("none", "linear", "quadratic")
@@ -33,6 +36,7 @@ class Agreement:
     n_ratings: int
 
 
+@checked
 def ratings_table(data: Any, item: str = "item_id", judge: str = "judge", label: str = "label") -> pl.DataFrame:
     """One row per item and one column per judge from one row per rating; a judge's last word on an item counts."""
     frame = as_frame(data)
@@ -41,16 +45,17 @@ def ratings_table(data: Any, item: str = "item_id", judge: str = "judge", label:
     return wide.sort(item).drop(item)
 
 
+@checked
 def cohen_kappa(a: Any, b: Any, weights: str = "none", level: float = 0.95) -> Agreement:
     """Cohen's kappa of two judges; `weights` lets near misses count for ordered labels.
 
     Items that either judge left out do not count. The error is Fleiss, Cohen and Everitt's.
     """
     if weights not in WEIGHTS:
-        raise ValueError(wrong_choice("weights", weights, WEIGHTS))
-    one, other = list(a), list(b)
+        raise WrongArgument(wrong_choice("weights", weights, WEIGHTS))
+    one, other = values_of(a, "a"), values_of(b, "b")
     if len(one) != len(other):
-        raise ValueError(f"the judges rated {len(one)} and {len(other)} items; kappa needs as many of each")
+        raise WrongArgument(f"the judges rated {len(one)} and {len(other)} items; kappa needs as many of each")
     pairs = [(x, y) for x, y in zip(one, other, strict=True) if not _missing(x) and not _missing(y)]
     codes, labels = _coded([value for pair in pairs for value in pair])
     n, k = len(pairs), len(labels)
@@ -68,6 +73,7 @@ def cohen_kappa(a: Any, b: Any, weights: str = "none", level: float = 0.95) -> A
     return _with_error(value, np.sqrt(max(spread, 0.0) / n) / (1 - expected), observed, expected, n, 2, 2 * n, level)
 
 
+@checked
 def fleiss_kappa(ratings: Any, level: float = 0.95) -> Agreement:
     """Fleiss' kappa of several judges; items need not have the same number of ratings, but at least two.
 
@@ -83,6 +89,7 @@ def fleiss_kappa(ratings: Any, level: float = 0.95) -> Agreement:
     return _with_error(value, error, observed, expected, n, codes.shape[1], int(counts.sum()), level)
 
 
+@checked
 def krippendorff_alpha(
     ratings: Any, scale: str = "nominal", level: float = 0.95, n_boot: int = 1000, seed: int = 0
 ) -> Agreement:
@@ -91,16 +98,19 @@ def krippendorff_alpha(
     The interval is a percentile bootstrap over items; labels of an ordinal scale are ordered by their value.
     """
     if scale not in SCALES:
-        raise ValueError(wrong_choice("scale", scale, SCALES))
+        raise WrongArgument(wrong_choice("scale", scale, SCALES))
+    quantile(level)
     codes, labels = _matrix(ratings)
     counts = _counts(codes, len(labels))
     counts = counts[counts.sum(axis=1) >= 2]
     n = len(counts)
     distance = _distances(labels, scale)
     value, observed, expected = _alpha(counts, distance, labels, n)
+    if n_boot:
+        check_draws("n_boot", n_boot)
     if n == 0 or n_boot < 2:
         return Agreement(value, np.nan, np.nan, np.nan, observed, expected, n, codes.shape[1], int(counts.sum()))
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     again = np.array([_alpha(counts[rng.integers(0, n, n)], distance, labels, n)[0] for _ in range(n_boot)])
     again = again[~np.isnan(again)]
     low, high = np.quantile(again, [(1 - level) / 2, (1 + level) / 2]) if len(again) else (np.nan, np.nan)
@@ -179,15 +189,19 @@ def _ordinal_distance(totals: Floats) -> Floats:
 def _matrix(ratings: Any) -> tuple[Ints, list[Any]]:
     """Codes of the labels, items by judges, -1 where there is no rating; and the labels in order."""
     is_frame = isinstance(ratings, pl.DataFrame) or type(ratings).__module__.split(".")[0] == "pandas"
-    rows = as_frame(ratings).rows() if is_frame else [tuple(row) for row in ratings]
+    rows = as_frame(ratings).rows() if is_frame else [tuple(_row(row)) for row in values_of(ratings, "ratings")]
     if len({len(row) for row in rows}) > 1:
-        raise ValueError("every item needs one place for each judge; write None where a rating is missing")
+        raise WrongArgument("every item needs one place for each judge; write None where a rating is missing")
     flat = [value for row in rows for value in row]
     present = [value for value in flat if not _missing(value)]
     codes, labels = _coded(present)
     filled = np.full(len(flat), -1)
     filled[[at for at, value in enumerate(flat) if not _missing(value)]] = codes
     return filled.reshape(len(rows), -1 if rows else 0), labels
+
+
+def _row(row: Any) -> list[Any]:
+    return values_of(row.tolist() if hasattr(row, "tolist") else row, "ratings: a row")
 
 
 def _counts(codes: Ints, k: int) -> Floats:
@@ -200,7 +214,10 @@ def _counts(codes: Ints, k: int) -> Floats:
 
 def _coded(values: Sequence[Any]) -> tuple[Ints, list[Any]]:
     plain = [value.item() if hasattr(value, "item") else value for value in values]
-    labels = sorted(set(plain))
+    try:
+        labels = sorted(set(plain))
+    except TypeError as error:
+        raise WrongArgument(f"labels must be texts or numbers, of one kind that can be sorted: {error}") from error
     place = {label: at for at, label in enumerate(labels)}
     return np.array([place[value] for value in plain], dtype=np.int64), labels
 

@@ -9,6 +9,8 @@ from scipy.special import expit, logit
 
 from overnight.analysis.rates import wilson_interval
 from overnight.analysis.samples import numbers
+from overnight.core.arguments import checked
+from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints, summed
 
 _SURE: Final = 1e-12
@@ -36,11 +38,12 @@ class Calibration:
     bins: pl.DataFrame
 
 
+@checked
 def calibration(probabilities: Any, outcomes: Any, bins: int = 10) -> Calibration:
     """Compare probabilities with outcomes of 0 or 1; rows where either is missing are counted, and left out."""
     stated, came_true = numbers(probabilities, "probabilities"), numbers(outcomes, "outcomes")
     if len(stated) != len(came_true):
-        raise ValueError(f"there are {len(stated)} probabilities for {len(came_true)} outcomes")
+        raise WrongArgument(f"there are {len(stated)} probabilities for {len(came_true)} outcomes")
     present = ~(np.isnan(stated) | np.isnan(came_true))
     n_missing = int((~present).sum())
     stated, came_true = stated[present], came_true[present]
@@ -66,16 +69,16 @@ def calibration(probabilities: Any, outcomes: Any, bins: int = 10) -> Calibratio
 
 def _check(stated: Floats, came_true: Floats, bins: int) -> None:
     if not len(stated):
-        raise ValueError("there is no row with both a probability and an outcome")
+        raise WrongArgument("there is no row with both a probability and an outcome")
     if not ((stated >= 0) & (stated <= 1)).all():
         offender = stated[~((stated >= 0) & (stated <= 1))][0]
-        raise ValueError(
+        raise WrongArgument(
             f"probabilities must lie between 0 and 1; found {offender:g} (percentages need dividing by 100)"
         )
     if not np.isin(came_true, (0.0, 1.0)).all():
-        raise ValueError("outcomes must be 0 or 1, true or false, or missing")
+        raise WrongArgument("outcomes must be 0 or 1, true or false, or missing")
     if bins < 1:
-        raise ValueError(f"bins must be one or more; found {bins!r}")
+        raise WrongArgument(f"bins must be one or more; found {bins!r}")
 
 
 def _equal_mass(stated: Floats, bins: int) -> Ints:

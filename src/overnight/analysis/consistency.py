@@ -12,6 +12,10 @@ import numpy as np
 import polars as pl
 from scipy.stats import binomtest
 
+from overnight.analysis.samples import quantile
+from overnight.core.arguments import checked
+from overnight.core.errors import WrongArgument
+from overnight.rank.arrays import check_draws, seeded
 from overnight.rank.verdicts import as_frame, require_columns
 
 _REQUIRED: Final = (
@@ -42,6 +46,7 @@ class PositionalBias:
     details: pl.DataFrame
 
 
+@checked
 def compute_reverse_consistency(main_results: Any, reverse_results: Any) -> ReverseConsistency:
     """Compare verdicts `ID1, ID2, better_id` in one order with those in the other, pair by pair.
 
@@ -64,15 +69,18 @@ def compute_reverse_consistency(main_results: Any, reverse_results: Any) -> Reve
     return ReverseConsistency(summary, details)
 
 
+@checked
 def check_positional_bias(
     consistency: Any, n_boot: int = 1000, conf_level: float = 0.95, seed: int | None = None
 ) -> PositionalBias:
     """Test whether being shown first wins, from what `compute_reverse_consistency` found (or its details)."""
     source = consistency.details if isinstance(consistency, ReverseConsistency) else consistency
+    check_draws("n_boot", n_boot)
+    quantile(conf_level)
     details = as_frame(source)
     require_columns(details, _REQUIRED)
     if details.is_empty():
-        raise ValueError("there is no pair with a verdict in both orders; nothing to check")
+        raise WrongArgument("there is no pair with a verdict in both orders; nothing to check")
     for direction in ("main", "rev"):
         details = details.with_columns(_winner_position(direction).alias(f"winner_pos_{direction}"))
     changed = ~pl.col("is_consistent")
@@ -139,7 +147,7 @@ def _winner_position(direction: str) -> pl.Expr:
 def _bias_summary(details: pl.DataFrame, n_boot: int, conf_level: float, seed: int | None) -> pl.DataFrame:
     consistent = details.get_column("is_consistent").to_numpy().astype(bool)
     n_pairs = len(consistent)
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     again = rng.binomial(n_pairs, consistent.mean(), n_boot) / n_pairs
     low, high = np.quantile(again, [(1 - conf_level) / 2, (1 + conf_level) / 2])
     wins, valid = {}, {}

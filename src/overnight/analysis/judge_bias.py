@@ -14,6 +14,7 @@ import polars as pl
 from scipy.stats import norm
 
 from overnight.analysis.samples import quantile
+from overnight.core.arguments import checked
 from overnight.rank.arrays import Floats, summed
 from overnight.rank.verdicts import BadVerdicts, as_frame, numeric_column, require_columns
 
@@ -40,6 +41,7 @@ class JudgeBias:
         return self.table.pivot(on="model", index="judge", values=column)
 
 
+@checked
 def judge_bias(
     data: Any,
     score: str = "score",

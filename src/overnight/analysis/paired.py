@@ -9,6 +9,8 @@ import polars as pl
 from scipy.stats import binom, binomtest, chi2, norm, t
 
 from overnight.analysis.samples import cluster_codes, mean_error, numbers, quantile
+from overnight.core.arguments import checked
+from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats
 from overnight.rank.verdicts import BadVerdicts, as_frame, numeric_column, require_columns
 
@@ -50,11 +52,12 @@ class McNemar:
     difference_upr: float
 
 
+@checked
 def paired_difference(a: Any, b: Any, cluster: Any = None, level: float = 0.95) -> PairedDifference:
     """Compare two columns of scores row by row; rows where either is missing are counted, and left out."""
     one, other = numbers(a, "a"), numbers(b, "b")
     if len(one) != len(other):
-        raise ValueError(f"a has {len(one)} rows and b has {len(other)}; pairs need as many of each")
+        raise WrongArgument(f"a has {len(one)} rows and b has {len(other)}; pairs need as many of each")
     present = ~(np.isnan(one) | np.isnan(other))
     codes = None
     if cluster is not None:
@@ -83,22 +86,26 @@ def paired_difference(a: Any, b: Any, cluster: Any = None, level: float = 0.95) 
     )
 
 
+@checked
 def mcnemar(a: Any, b: Any, level: float = 0.95) -> McNemar:
     """McNemar's test on two columns of yes and no; rows where either is missing are left out."""
     one, other = numbers(a, "a"), numbers(b, "b")
     if len(one) != len(other):
-        raise ValueError(f"a has {len(one)} rows and b has {len(other)}; pairs need as many of each")
+        raise WrongArgument(f"a has {len(one)} rows and b has {len(other)}; pairs need as many of each")
     present = ~(np.isnan(one) | np.isnan(other))
     one, other = one[present], other[present]
     if not np.isin(np.concatenate([one, other]), (0.0, 1.0)).all():
-        raise ValueError("a and b must be 0 or 1, true or false, or missing")
+        raise WrongArgument("a and b must be 0 or 1, true or false, or missing")
     both, only_a = int((one * other).sum()), int((one * (1 - other)).sum())
     only_b = int(((1 - one) * other).sum())
     return mcnemar_counts(both, only_a, only_b, len(one) - both - only_a - only_b, level)
 
 
+@checked
 def mcnemar_counts(both: int, only_a: int, only_b: int, neither: int, level: float = 0.95) -> McNemar:
     """The same from the four counts."""
+    if min(both, only_a, only_b, neither) < 0:
+        raise WrongArgument(f"counts cannot be less than nought; found {min(both, only_a, only_b, neither)}")
     n, differ = both + only_a + only_b + neither, only_a + only_b
     p = float(binomtest(only_a, differ).pvalue) if differ else 1.0
     p_mid = p - float(binom.pmf(only_a, differ, 0.5)) if differ and only_a != only_b else p
@@ -125,6 +132,7 @@ def mcnemar_counts(both: int, only_a: int, only_b: int, neither: int, level: flo
     )
 
 
+@checked
 def compare_models(
     data: Any,
     score: str,
@@ -162,8 +170,10 @@ def compare_models(
     return table.insert_column(table.columns.index("p") + 1, adjusted)
 
 
-def holm(p: Floats) -> Floats:
+@checked
+def holm(p: Any) -> Floats:
     """Holm's p-values for several tests at once; missing ones stay missing, and do not count."""
+    p = numbers(p, "p")
     adjusted = np.full(len(p), np.nan)
     known = np.flatnonzero(~np.isnan(p))
     order = known[np.argsort(p[known], kind="stable")]

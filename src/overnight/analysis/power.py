@@ -8,17 +8,21 @@ from scipy.stats import binom, norm
 
 from overnight.analysis.rates import wilson_interval
 from overnight.analysis.samples import quantile
+from overnight.core.arguments import checked
+from overnight.core.errors import WrongArgument
 from overnight.rank.outcomes import Davidson
 
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(81)
 _MOST_PAIRS: Final = 10_000_000
 
 
+@checked
 def design_effect(cluster_size: float, icc: float) -> float:
     """By how much clusters inflate a variance: their size and how alike rows of one cluster are (0 to 1)."""
     return 1 + (cluster_size - 1) * icc
 
 
+@checked
 def pairs_for_interval(
     half_width: float,
     n_items: int,
@@ -33,12 +37,13 @@ def pairs_for_interval(
     (about 1 for a noisy judge, 3 for a decisive one); `tie_share` is the share of ties between equals.
     """
     if n_items < 2:
-        raise ValueError(f"comparing needs two items or more; found {n_items!r}")
+        raise WrongArgument(f"comparing needs two items or more; found {n_items!r}")
     _positive(half_width=half_width, design_effect=design_effect)
     needed = (quantile(level) / half_width) ** 2 * (n_items - 1) / _told_by_one(spread, tie_share) * design_effect
     return int(np.ceil(needed))
 
 
+@checked
 def interval_for_pairs(
     n_pairs: int,
     n_items: int,
@@ -48,14 +53,19 @@ def interval_for_pairs(
     level: float = 0.95,
 ) -> float:
     """The half-width of the interval of a difference that so many comparisons give: `pairs_for_interval` backwards."""
+    if n_items < 2:
+        raise WrongArgument(f"comparing needs two items or more; found {n_items!r}")
     _positive(n_pairs=n_pairs, design_effect=design_effect)
     told = n_pairs * _told_by_one(spread, tie_share) / design_effect
     return float(quantile(level) * np.sqrt((n_items - 1) / told))
 
 
+@checked
 def rows_for_rate(half_width: float, rate: float = 0.5, design_effect: float = 1.0, level: float = 0.95) -> int:
     """Rows for which Wilson's interval of a rate is no wider than `half_width` to either side, on average."""
     _positive(half_width=half_width, design_effect=design_effect)
+    if not 0 <= rate <= 1:
+        raise WrongArgument(f"rate must lie between 0 and 1; found {rate!r}")
 
     def too_wide(n: float) -> float:
         low, high = wilson_interval(rate * n, n, level)
@@ -66,6 +76,7 @@ def rows_for_rate(half_width: float, rate: float = 0.5, design_effect: float = 1
     return int(np.ceil(brentq(too_wide, 1.0, 1e12, rtol=1e-12) * design_effect))
 
 
+@checked
 def items_for_difference(
     difference: float,
     between: float,
@@ -81,21 +92,27 @@ def items_for_difference(
     `between` is the variance, over items, of the difference of the two expected scores; `within_a` and `within_b` are
     the mean variances of repeated answers to one item, of which `samples_a` and `samples_b` are averaged.
     """
-    _positive(difference=abs(difference))
+    _positive(difference=abs(difference), samples_a=samples_a, samples_b=samples_b)
+    _between(alpha=alpha, power=power)
+    for name, value in (("between", between), ("within_a", within_a), ("within_b", within_b)):
+        if value < 0:
+            raise WrongArgument(f"{name} is a variance, which cannot be less than nought; found {value!r}")
     reach = norm.ppf(1 - alpha / 2) + norm.ppf(power)
     variance = between + within_a / samples_a + within_b / samples_b
     return int(np.ceil(reach**2 * variance / difference**2))
 
 
+@checked
 def pairs_to_detect(win_rate: float, tie_share: float = 0.0, alpha: float = 0.05, power: float = 0.8) -> int:
     """Comparisons of two candidates for which an exact sign test finds a win rate (among decided ones) other than half.
 
     The smallest number from which on the power does not fall below the one asked for.
     """
     if not 0 <= win_rate <= 1 or win_rate == 0.5:
-        raise ValueError(f"win_rate must lie between 0 and 1 and differ from one half; found {win_rate!r}")
+        raise WrongArgument(f"win_rate must lie between 0 and 1 and differ from one half; found {win_rate!r}")
     if not 0 <= tie_share < 1:
-        raise ValueError(f"tie_share must be at least 0 and less than 1; found {tie_share!r}")
+        raise WrongArgument(f"tie_share must be at least 0 and less than 1; found {tie_share!r}")
+    _between(alpha=alpha, power=power)
     # power of the exact test goes up in a saw-tooth: look back from a number that is surely enough
     guess = _normal_guess(win_rate, alpha, power)
     if guess > _MOST_PAIRS:
@@ -110,7 +127,7 @@ def pairs_to_detect(win_rate: float, tie_share: float = 0.0, alpha: float = 0.05
 def _told_by_one(spread: float, tie_share: float) -> float:
     """The mean information of one comparison about the difference of its two items."""
     if not 0 <= tie_share < 1:
-        raise ValueError(f"tie_share must be at least 0 and less than 1; found {tie_share!r}")
+        raise WrongArgument(f"tie_share must be at least 0 and less than 1; found {tie_share!r}")
     lead = np.sqrt(2.0) * spread * _NODES
     tie = Davidson().start(tie_share) if tie_share else -np.inf
     zeros = np.zeros_like(lead)
@@ -132,7 +149,13 @@ def _sign_test_power(sizes: Any, win_rate: float, alpha: float) -> Any:
 def _positive(**settings: float) -> None:
     for name, value in settings.items():
         if not value > 0:
-            raise ValueError(f"{name} must be more than nought; found {value!r}")
+            raise WrongArgument(f"{name} must be more than nought; found {value!r}")
+
+
+def _between(**shares: float) -> None:
+    for name, value in shares.items():
+        if not 0 < value < 1:
+            raise WrongArgument(f"{name} must lie between 0 and 1; found {value!r}")
 
 
 __all__ = [

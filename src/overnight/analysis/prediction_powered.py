@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from overnight.analysis.samples import numbers, quantile
+from overnight.core.arguments import checked
+from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats
 
 
@@ -50,6 +52,7 @@ class RoganGladen:
     problems: list[str]
 
 
+@checked
 def prediction_powered_mean(
     human: Any, judge: Any, judge_unlabelled: Any, level: float = 0.95, trust: float | None = None
 ) -> PredictionPowered:
@@ -60,7 +63,7 @@ def prediction_powered_mean(
     y, f, rest = _labels(human, judge, judge_unlabelled)
     n, many = len(y), len(rest)
     if n < 2 or many < 2:
-        raise ValueError(f"at least two labelled and two unlabelled items are needed; found {n} and {many}")
+        raise WrongArgument(f"at least two labelled and two unlabelled items are needed; found {n} and {many}")
     weight = _best_trust(y, f, rest) if trust is None else trust
     estimate = weight * rest.mean() + (y - weight * f).mean()
     variance = weight**2 * rest.var(ddof=1) / many + (y - weight * f).var(ddof=1) / n
@@ -79,13 +82,14 @@ def prediction_powered_mean(
     )
 
 
+@checked
 def rogan_gladen(human: Any, judge: Any, judge_unlabelled: Any, level: float = 0.95) -> RoganGladen:
     """A rate of yes from a judge whose errors were measured on labelled items; all columns are 0 or 1."""
     y, f, rest = _labels(human, judge, judge_unlabelled)
     if not np.isin(np.concatenate([y, f, rest]), (0.0, 1.0)).all():
-        raise ValueError("human and judge labels must be 0 or 1, true or false, or missing")
+        raise WrongArgument("human and judge labels must be 0 or 1, true or false, or missing")
     if not len(rest):
-        raise ValueError("there is no unlabelled item to estimate a rate from")
+        raise WrongArgument("there is no unlabelled item to estimate a rate from")
     yes, no = int(y.sum()), int((1 - y).sum())
     sensitivity = float(f[y == 1].mean()) if yes else np.nan
     specificity = float(1 - f[y == 0].mean()) if no else np.nan
@@ -128,7 +132,7 @@ def _corrected(judged: RoganGladen, yes: int, no: int, reach: float) -> RoganGla
 def _labels(human: Any, judge: Any, judge_unlabelled: Any) -> tuple[Floats, Floats, Floats]:
     y, f, rest = numbers(human, "human"), numbers(judge, "judge"), numbers(judge_unlabelled, "judge_unlabelled")
     if len(y) != len(f):
-        raise ValueError(f"there are {len(y)} human labels for {len(f)} judge labels of the same items")
+        raise WrongArgument(f"there are {len(y)} human labels for {len(f)} judge labels of the same items")
     present = ~(np.isnan(y) | np.isnan(f))
     return y[present], f[present], rest[~np.isnan(rest)]
 

@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 
 from overnight.analysis.samples import cluster_codes, mean_error, numbers, quantile
+from overnight.core.arguments import checked
+from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints
 from overnight.rank.verdicts import as_frame, require_columns
 
@@ -26,6 +28,7 @@ class Rate:
     design_effect: float | None = None
 
 
+@checked
 def wilson_interval(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
     """Wilson's score interval for a share; with no rows there is nothing to say but (0, 1)."""
     if n <= 0:
@@ -33,6 +36,7 @@ def wilson_interval(successes: float, n: float, level: float = 0.95) -> tuple[fl
     return _wilson(successes / n, n, quantile(level))
 
 
+@checked
 def rate(outcomes: Any, cluster: Any = None, level: float = 0.95) -> Rate:
     """The share of ones (or trues) among outcomes; missing ones are counted, and left out.
 
@@ -42,11 +46,12 @@ def rate(outcomes: Any, cluster: Any = None, level: float = 0.95) -> Rate:
     values = numbers(outcomes, "outcomes")
     present = ~np.isnan(values)
     if not np.isin(values[present], (0.0, 1.0)).all():
-        raise ValueError("outcomes must be 0 or 1, true or false, or missing")
+        raise WrongArgument("outcomes must be 0 or 1, true or false, or missing")
     codes = None if cluster is None else cluster_codes(cluster, len(values))[present]
     return _rate(values[present], codes, int((~present).sum()), level)
 
 
+@checked
 def rate_table(
     data: Any, outcome: str, by: str | Sequence[str] = (), cluster: str | None = None, level: float = 0.95
 ) -> pl.DataFrame:

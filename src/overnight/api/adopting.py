@@ -12,6 +12,7 @@ import msgspec
 from overnight.api.places import short_id
 from overnight.api.ready import arm_of, read_lines
 from overnight.api.work import Run, Say, Tell, saved_work, silent, work_on
+from overnight.core.arguments import checked
 from overnight.core.ask import Arm, Item, Model
 from overnight.core.attempt import Accepted, Creating, Ended, Fetched, Uploaded
 from overnight.core.errors import ProviderError, StudyError, UnknownName
@@ -42,6 +43,7 @@ class _Tracking(msgspec.Struct):
     batches: list[_Tracked]
 
 
+@checked
 def adopt(
     provider: str | None = None,
     batch_id: str | None = None,

@@ -9,6 +9,7 @@ import msgspec
 from overnight.api.places import run_folder, run_with_batch, short_id
 from overnight.api.status import looking_at
 from overnight.api.work import Run, Say, Tell, connector, saved_work, silent, work_on
+from overnight.core.arguments import checked
 from overnight.core.attempt import Accepted, Attempt
 from overnight.core.clock import WallClock, seconds_of
 from overnight.core.errors import RunBusy, StudyError, UnknownName
@@ -21,6 +22,7 @@ from overnight.providers import batches_of
 from overnight.settings import Settings, settings
 
 
+@checked
 def cancel(
     run: str | Path,
     *,
@@ -73,6 +75,7 @@ def _cancel_at_provider(folder: RunFolder, place: Settings, say: Say, only: str 
         asyncio.run(call_off(connector(place, emulated)))
 
 
+@checked
 def resolve_shard(
     run: str | Path,
     shard: int,

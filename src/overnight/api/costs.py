@@ -6,10 +6,12 @@ import polars as pl
 
 from overnight.api.places import run_folder
 from overnight.api.status import looking_at
+from overnight.core.arguments import checked
 from overnight.settings import settings
 from overnight.tables.costs import COLUMNS, cost_rows
 
 
+@checked
 def costs(run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> pl.DataFrame:
     """The bill by arm, in US dollars; empty where no price is known."""
     folder = run_folder(run, settings(runs=runs, emulate=emulate))

@@ -4,10 +4,13 @@ from typing import Any
 
 import polars as pl
 
+from overnight.core.arguments import checked
+
 _WHO = ("stage", "judge", "template", "thinking")
 _WORDS = ("first", "second", "tie", "none", "unparsed")
 
 
+@checked
 def judgements(verdicts: pl.DataFrame) -> pl.DataFrame:
     """One row for each judge, template and thinking setting: its verdicts by kind, and what both orders tell.
 

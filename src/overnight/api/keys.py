@@ -4,6 +4,7 @@ import asyncio
 
 import msgspec
 
+from overnight.core.arguments import checked
 from overnight.core.errors import OvernightError, ProviderError
 from overnight.providers import Vendor, vendors
 from overnight.settings import Settings, settings
@@ -18,6 +19,7 @@ class KeyStatus(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
+@checked
 def keys(*, check: bool = True) -> list[KeyStatus]:
     """One line for each provider; `check` asks the provider with one cheap call."""
     place = settings(emulate=False)

@@ -12,6 +12,7 @@ import msgspec
 
 from overnight.api.pricing import prices_of, processing_of
 from overnight.api.work import reader_of
+from overnight.core.arguments import checked
 from overnight.core.ask import Arm, Ask, KeyMaker
 from overnight.core.errors import StudyError
 from overnight.core.money import Budget
@@ -84,6 +85,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return sum(int(getattr(arm, field) or 0) for arm in self.arms)
 
 
+@checked
 def plan(
     study: Study | str | Path,
     *,

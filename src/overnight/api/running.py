@@ -17,6 +17,7 @@ from overnight.api.reasking import Reask, reask_rows
 from overnight.api.reuse import reuse_answers
 from overnight.api.status import unfinished
 from overnight.api.work import Run, Say, Tell, saved_work, silent, work_on
+from overnight.core.arguments import checked
 from overnight.core.ask import Ask
 from overnight.core.clock import seconds_of
 from overnight.core.errors import StudyChanged, StudyError
@@ -34,6 +35,7 @@ from overnight.settings import Settings, settings
 from overnight.study import LiveSettings, Resolved, ResolvedStage, Study, differences, pacing_of, resolve
 
 
+@checked
 def run(
     study: Study | str | Path,
     *,
@@ -66,6 +68,7 @@ def run(
     )  # fmt: skip
 
 
+@checked
 def submit(
     study: Study | str | Path,
     *,
@@ -92,6 +95,7 @@ def submit(
     )  # fmt: skip
 
 
+@checked
 def resume(
     run: str | Path | None = None,
     *,

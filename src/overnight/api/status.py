@@ -11,6 +11,7 @@ import polars as pl
 
 from overnight.api.places import chosen_runs, run_folder, run_with_batch
 from overnight.api.work import undecided_text
+from overnight.core.arguments import checked
 from overnight.core.clock import time_text
 from overnight.engine.following import more_follows
 from overnight.engine.progress import BatchLine, Priced, batch_line, how_priced
@@ -70,6 +71,7 @@ def looking_at(folder: RunFolder) -> Iterator[sqlite3.Connection]:
         db.close()
 
 
+@checked
 def status(
     run: str | Path | None = None, *, emulate: bool | None = None, runs: str | Path | None = None
 ) -> list[RunStatus]:
@@ -135,6 +137,7 @@ def unfinished(folder: RunFolder) -> bool:
     return open_attempts or (pending and not folder.cancel_mark.exists())
 
 
+@checked
 def watch(
     run: str | Path, *, interval: float = 5.0, emulate: bool | None = None, runs: str | Path | None = None
 ) -> Iterator[RunStatus]:
@@ -147,6 +150,7 @@ def watch(
         time.sleep(interval)
 
 
+@checked
 def audit_log(run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> pl.DataFrame:
     """Everything that was ever noted about the run, oldest first."""
     folder = run_folder(run, settings(runs=runs, emulate=emulate))

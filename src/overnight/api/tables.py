@@ -8,6 +8,7 @@ import polars as pl
 from overnight.api.places import run_folder
 from overnight.api.pricing import prices_of_today
 from overnight.api.tabling import decoders, write_tables
+from overnight.core.arguments import checked
 from overnight.core.clock import WallClock
 from overnight.core.errors import StudyError, nearest
 from overnight.engine.session import opened
@@ -21,6 +22,7 @@ WRITERS = (".parquet", ".csv", ".jsonl")
 Table = Literal["results", "verdicts", "rankings"]
 
 
+@checked
 def results(
     run: str | Path,
     *,
@@ -41,6 +43,7 @@ def results(
     return found
 
 
+@checked
 def scan_results(
     run: str | Path,
     *,
@@ -114,6 +117,7 @@ def write_rows(frame: pl.LazyFrame, path: Path) -> None:
         raise StudyError(message) from error
 
 
+@checked
 def rebuild(run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> int:
     """Read every raw answer again with today's parsers and prices, and make the tables anew: offline, without a key."""
     place = settings(runs=runs, emulate=emulate)

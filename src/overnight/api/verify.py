@@ -15,6 +15,7 @@ from overnight.api.places import run_folder
 from overnight.api.status import looking_at
 from overnight.api.tabling import decoders, write_tables
 from overnight.api.work import undecided_text
+from overnight.core.arguments import checked
 from overnight.core.attempt import Attempt
 from overnight.core.errors import LedgerError
 from overnight.core.result import Line
@@ -47,6 +48,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     mend: str
 
 
+@checked
 def verify(run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> list[Finding]:
     """Everything that is wrong with a run; empty when ledger, files and tables agree and nothing is open."""
     folder = run_folder(run, settings(runs=runs, emulate=emulate))

@@ -1,6 +1,7 @@
 """Time, handed in from outside so that tests and rehearsals can make a day pass in seconds."""
 
 import asyncio
+import math
 import re
 import time
 from datetime import UTC, datetime
@@ -52,17 +53,27 @@ class WallClock:
             await asyncio.sleep(min(left, _NAP))
 
 
+# A hundred years: whatever is added to it is still a date.
+_LONGEST = 100 * 366 * 86400.0
+
+
 def seconds_of(duration: str | float, where: str = "duration") -> float:
     """`90`, `"90s"`, `"10m"`, `"1h30m"`, `"2d"` in seconds."""
-    if isinstance(duration, int | float):
-        return float(duration)
-    text = duration.strip().lower()
+    seconds = _read_seconds(duration.strip().lower()) if isinstance(duration, str) else float(duration)
+    if not abs(seconds) <= _LONGEST:
+        found = f"{duration:.40}" if isinstance(duration, str) else f"{float(duration):g}"
+        message = f"{where}: '{found}' is not a duration; wanted seconds or something like 90s, 10m, 1h30m, 2d"
+        raise StudyError(message)
+    return seconds
+
+
+def _read_seconds(text: str) -> float:
+    """No number for what cannot be read."""
     if re.fullmatch(r"\d+(\.\d+)?", text):
         return float(text)
     parts = _PART.findall(text)
     if not parts or _PART.sub("", text).strip():
-        message = f"{where}: '{duration}' is not a duration; wanted seconds or something like 90s, 10m, 1h30m, 2d"
-        raise StudyError(message)
+        return math.nan
     return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 

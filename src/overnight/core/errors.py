@@ -2,6 +2,7 @@
 
 OvernightError
   StudyError            the study, the command line or an input file is wrong      exit 2
+    WrongArgument       a function of ours was called with something it cannot take
     UnknownName         a provider, model, task, option or run that does not exist
     StudyChanged        the run was started with other questions
     RowsFailed          the run is done, but rows failed for good                  exit 3
@@ -37,6 +38,10 @@ class StudyError(OvernightError):
     """The study, the command line or an input file is wrong."""
 
     exit_code = 2
+
+
+class WrongArgument(StudyError, TypeError, ValueError):
+    """A function was called with something it cannot take. Programs may catch it as Python's own errors, too."""
 
 
 class UnknownName(StudyError):

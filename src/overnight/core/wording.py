@@ -1,6 +1,41 @@
-"""Numbers of things as one says them."""
+"""Numbers of things, and values that were found, as one says them."""
+
+from typing import Any
+
+# A value is quoted in a message up to this length.
+_SHOWN = 40
+# Longer whole numbers are not spelled out: Python refuses to, from some thousand digits on.
+_WIDEST = 128
 
 
 def number_of(count: int, one: str, many: str | None = None) -> str:
     """`1 batch`, `3 batches`."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def found_text(value: Any) -> str:
+    """What was found, in the words of the file."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case int() if value.bit_length() > _WIDEST:
+            return "a whole number of many digits"
+        case int() | float():
+            return f"the number {value}"
+        case str():
+            return f"the text '{_printable(value[:_SHOWN])}{'...' if len(value) > _SHOWN else ''}'"
+        case list() | tuple():
+            return "a list"
+        case dict():
+            return "a mapping"
+        case _:
+            return f"a {type(value).__name__}"
+
+
+def _printable(text: str) -> str:
+    """Line breaks, terminal controls and halves of characters as one would type them."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)

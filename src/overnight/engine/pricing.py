@@ -6,7 +6,8 @@ from functools import partial
 
 from overnight.core.ask import Arm
 from overnight.core.result import Usage
-from overnight.prices import Price, Processing, ceiling, cost
+from overnight.prices import Price, Processing
+from overnight.prices.charges import ceiling, cost
 
 # Input is measured in bytes and turned into tokens by what the provider counted before; single rows vary.
 INPUT_MARGIN = 1.25

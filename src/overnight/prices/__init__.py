@@ -3,10 +3,16 @@
 Money is an integer of nano-dollars everywhere. A price that is not known is None, never zero.
 """
 
+from overnight.core.arguments import checked
+from overnight.prices import charges
 from overnight.prices.book import PriceBook
-from overnight.prices.charges import ceiling, cost, price_note
 from overnight.prices.money import NANO_PER_DOLLAR, dollars
 from overnight.prices.rates import UPPER_BOUND, YOURS, Price, Processing, Rate, Tier
+
+# Whoever prices a million rows takes them from `charges`, where nobody checks what they are given.
+ceiling = checked(charges.ceiling)
+cost = checked(charges.cost)
+price_note = checked(charges.price_note)
 
 __all__ = [
     "NANO_PER_DOLLAR",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from overnight.core.arguments import checked
 from overnight.core.ask import Model
 from overnight.prices.catalogue import listed
 from overnight.prices.price_file import Entry, find_entry, read_price_file
@@ -15,11 +16,13 @@ from overnight.prices.rates import UPPER_BOUND, YOURS, Price, Processing, Rate
 class PriceBook:
     """Finds prices as they are on one day: today, unless it is told another."""
 
+    @checked
     def __init__(self, user_file: Path | None = None, today: date | None = None) -> None:
         self._today = today or datetime.now(UTC).date()
         self._file_name = "" if user_file is None else user_file.name
         self._entries = () if user_file is None else read_price_file(user_file)
 
+    @checked
     def price(self, model: Model, processing: Processing) -> Price | None:
         """None: the price is not known."""
         entry = find_entry(self._entries, model)

@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 
+from overnight.core.arguments import checked
+
 NANO_PER_DOLLAR = 1_000_000_000
 _CENT = NANO_PER_DOLLAR // 100
 
@@ -11,6 +13,7 @@ def half_up(amount: Fraction) -> int:
     return (2 * amount.numerator + amount.denominator) // (2 * amount.denominator)
 
 
+@checked
 def dollars(nano: int) -> str:
     """`$1,234.50`, `$0.0042`: cents from a dollar on, two digits that count below; `$0.00` is nothing at all."""
     sign = "-" if nano < 0 else ""

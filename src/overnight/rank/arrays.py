@@ -5,6 +5,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from overnight.core.errors import WrongArgument
+
+_MOST_DRAWS = 1_000_000
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.integer[Any]]
 Flags = npt.NDArray[np.bool_]
@@ -20,4 +24,17 @@ def inner(one: Floats, other: Floats) -> float:
     return float((one * other).sum())
 
 
-__all__ = ["Flags", "Floats", "Ints", "inner", "summed"]
+def seeded(seed: int | None) -> np.random.Generator:
+    """Chance that comes back with its seed."""
+    if seed is not None and seed < 0:
+        raise WrongArgument(f"seed must be nought or more; found {seed}")
+    return np.random.default_rng(seed)
+
+
+def check_draws(name: str, count: int) -> None:
+    """How often something is drawn again: as long as somebody waits for it."""
+    if not 1 <= count <= _MOST_DRAWS:
+        raise WrongArgument(f"{name} must be between 1 and {_MOST_DRAWS:,}; found {count}")
+
+
+__all__ = ["Flags", "Floats", "Ints", "check_draws", "inner", "seeded", "summed"]

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from overnight.core.arguments import checked
+from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Flags, Ints
 from overnight.rank.comparison_graph import ComparisonGraph, read_graph, within_groups
 from overnight.rank.empirical_bayes import choose_ridge
@@ -37,6 +39,7 @@ PENALTIES: Final = ("firth", "eb")
 _UNIDENTIFIED: Final = 1e-9
 
 
+@checked
 def fit_bt_model(
     bt_data: Any,
     position: bool = False,
@@ -69,17 +72,15 @@ def fit_bt_model(
 
 def _check_choices(ties: str, penalty: float | str, covariates: Sequence[str]) -> None:
     if ties not in TIES:
-        raise ValueError(wrong_choice("ties", ties, TIES))
+        raise WrongArgument(wrong_choice("ties", ties, TIES))
     if isinstance(penalty, str):
         if penalty not in PENALTIES:
-            raise ValueError(wrong_choice("penalty", penalty, (*PENALTIES, "a number")))
+            raise WrongArgument(wrong_choice("penalty", penalty, (*PENALTIES, "a number")))
     elif not is_ridge(penalty):
-        raise ValueError(f"penalty must be zero or more, 'firth' or 'eb'; found {penalty!r}")
-    if isinstance(covariates, str):
-        raise ValueError(f"covariates must be a list of columns, such as [{covariates!r}]")  # noqa: TRY004
+        raise WrongArgument(f"penalty must be zero or more, 'firth' or 'eb'; found {penalty!r}")
     taken = {"position", "tie"} & set(covariates)
     if taken:
-        raise ValueError(f"a covariate cannot be called {taken.pop()!r}, which is a term of the model's own")
+        raise WrongArgument(f"a covariate cannot be called {taken.pop()!r}, which is a term of the model's own")
 
 
 def is_ridge(penalty: object) -> bool:

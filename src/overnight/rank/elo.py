@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 from polars import selectors
 
-from overnight.rank.arrays import Ints
+from overnight.core.arguments import checked
+from overnight.rank.arrays import Ints, check_draws, seeded
 from overnight.rank.labels import label_codes
 from overnight.rank.tally import Rows, read_rows
 from overnight.rank.verdicts import BadVerdicts, as_frame, require_columns
@@ -49,6 +50,7 @@ class _Run:
         return 1 - self.upset_weight / self.weight if self.weight else np.nan
 
 
+@checked
 def fit_elo_model(
     elo_data: Any, runs: int = 5, k: float = 100, start: float = 0, rounding: bool = True, seed: int = 0
 ) -> EloFit:
@@ -57,10 +59,9 @@ def fit_elo_model(
     Reliability is one minus the share of upsets among the comparisons that had a favourite (the weighted one
     counts each by the difference in rating), averaged over the runs.
     """
-    if runs < 1:
-        raise ValueError(f"runs must be one or more; found {runs!r}")
+    check_draws("runs", runs)
     ids, winner, loser = _sequence(elo_data)
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     done = []
     for run in range(runs):
         order = rng.permutation(len(winner)) if run else np.arange(len(winner))
@@ -84,6 +85,7 @@ def fit_elo_model(
     )
 
 
+@checked
 def rate_elo(bt_data: Any, k: float = 32, start: float = 1500) -> pl.DataFrame:
     """Plain Elo over rows `object1, object2, result` in their order, ties included: columns `ID, elo`, best first."""
     rows = read_rows(bt_data)

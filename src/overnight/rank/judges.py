@@ -16,6 +16,8 @@ import polars as pl
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import coo_array, csr_array
 
+from overnight.core.arguments import checked
+from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints, summed
 from overnight.rank.bradley_terry import fit_bt_model, is_ridge
 from overnight.rank.fit import BradleyTerryFit
@@ -50,6 +52,7 @@ class JudgeFit:
         return self.fit.problems
 
 
+@checked
 def fit_judge_model(
     bt_data: Any,
     judge: str = "judge",
@@ -60,9 +63,9 @@ def fit_judge_model(
 ) -> JudgeFit:
     """Fit one ranking to the verdicts of several judges (column `judge`), weighing each by how well it tells."""
     if ties not in _TIES:
-        raise ValueError(wrong_choice("ties", ties, _TIES))
+        raise WrongArgument(wrong_choice("ties", ties, _TIES))
     if not is_ridge(penalty):
-        raise ValueError(f"several judges go with a penalty of zero or more only; found {penalty!r}")
+        raise WrongArgument(f"several judges go with a penalty of zero or more only; found {penalty!r}")
     frame = as_frame(bt_data)
     require_columns(frame, ["object1", "object2", "result", judge])
     complete(frame.get_column(judge), f"column {judge!r}", "a judge")

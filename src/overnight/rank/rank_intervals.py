@@ -12,6 +12,8 @@ import polars as pl
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from overnight.core.arguments import checked
+from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints
 from overnight.rank.fit import BradleyTerryFit
 
@@ -20,6 +22,7 @@ _ROWS_AT_A_TIME: Final = 512
 _SAME: Final = 9  # decimals beyond which two abilities are told apart only by rounding
 
 
+@checked
 def summarize_bt_fit(fit: BradleyTerryFit, level: float = 0.95) -> pl.DataFrame:
     """One row per item, best first: `ID, theta, se, rank, rank_lwr, rank_upr, engine, reliability`.
 
@@ -27,7 +30,7 @@ def summarize_bt_fit(fit: BradleyTerryFit, level: float = 0.95) -> pl.DataFrame:
     certain) but no interval. With several components each is ranked apart, and a column `component` is added.
     """
     if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, such as 0.95; found {level!r}")
+        raise WrongArgument(f"level must be between 0 and 1, such as 0.95; found {level!r}")
     best, worst = rank_intervals(fit, level)
     table = pl.DataFrame(
         {

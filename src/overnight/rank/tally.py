@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from overnight.rank.arrays import Flags, Floats, Ints
+from overnight.rank.columns import column_of
 from overnight.rank.labels import complete, label_codes
 from overnight.rank.verdicts import BadVerdicts, as_frame, numeric_column, require_columns
 
@@ -297,7 +298,7 @@ def _cluster_codes(frame: pl.DataFrame, cluster: Any) -> Ints:
         require_columns(frame, [cluster])
         labels = frame.get_column(cluster)
     else:
-        labels = pl.Series("cluster", cluster)
+        labels = column_of(cluster, "cluster")
     if len(labels) != frame.height:
         raise BadVerdicts(f"cluster has {len(labels)} labels for {frame.height} rows")
     return label_codes(complete(labels, f"cluster {labels.name!r}", "a label"))[1][0]

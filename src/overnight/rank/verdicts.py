@@ -9,7 +9,9 @@ from typing import Any, Final
 
 import polars as pl
 
+from overnight.core.arguments import checked
 from overnight.core.errors import StudyError, nearest
+from overnight.rank.columns import UNREADABLE, shallow
 
 _PAIR_COLUMNS: Final = (
     ("ID1", "ID2"),
@@ -24,6 +26,7 @@ _RESULT_OF_WORD: Final = {
     "winner": {"model_a": 1.0, "model_b": 0.0, "tie": 0.5, "tie (bothbad)": 0.5, "both_bad": 0.5},
 }
 _TIE: Final = 0.5
+_SHOWN: Final = 60
 
 
 class BadVerdicts(StudyError, ValueError):
@@ -39,19 +42,25 @@ def as_frame(data: Any) -> pl.DataFrame:
     if type(data).__module__.split(".")[0] == "pandas":
         return pl.DataFrame(pl.from_pandas(data))
     try:
-        return pl.DataFrame(data, infer_schema_length=None, strict=False)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise BadVerdicts(f"a table was expected, but {type(data).__name__} cannot be read as one: {error}") from error
+        return pl.DataFrame(shallow(data), infer_schema_length=None, strict=False)
+    except UNREADABLE as error:
+        reason = str(error).partition("\n")[0]
+        raise BadVerdicts(f"a table was expected, but {type(data).__name__} cannot be read as one: {reason}") from error
 
 
 def wrong_choice(setting: str, found: object, choices: Sequence[str]) -> str:
     """One line that says what was given, what can be given, and what was probably meant."""
-    return f"{setting} must be one of {', '.join(choices)}; found {found!r}{_hint(str(found), choices)}"
+    return f"{setting} must be one of {', '.join(choices)}; found {_short(found)!r}{_hint(str(found), choices)}"
 
 
 def missing_column(wanted: str, found: Sequence[str]) -> str:
     """One line that says which column is missing, what there is, and the nearest right name."""
-    return f"column {wanted!r} is missing; found: {_names(found)}{_hint(wanted, found)}"
+    return f"column {_short(wanted)!r} is missing; found: {_names(found)}{_hint(wanted, found)}"
+
+
+def _short(found: object) -> str:
+    text = str(found)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
 def _names(columns: Sequence[str]) -> str:
@@ -63,6 +72,7 @@ def _hint(word: str, known: Sequence[str]) -> str:
     return nearest(word, known) if not differs_in_case else f"; did you mean '{differs_in_case[0]}'?"
 
 
+@checked
 def require_columns(frame: pl.DataFrame, names: Sequence[str]) -> None:
     for name in names:
         if name not in frame.columns:
@@ -83,6 +93,7 @@ def numeric_column(frame: pl.DataFrame, name: str) -> pl.Series:
     return floats
 
 
+@checked
 def build_bt_data(results: Any, keep: Sequence[str] = ()) -> pl.DataFrame:
     """Rows `object1, object2, result` from judged pairs; rows without a readable verdict are left out.
 
@@ -99,6 +110,7 @@ def build_bt_data(results: Any, keep: Sequence[str] = ()) -> pl.DataFrame:
     return judged.hstack(frame.select(keep)).filter(pl.col("result").is_not_null())
 
 
+@checked
 def build_elo_data(results: Any) -> pl.DataFrame:
     """Rows `winner, loser` from judged pairs, in the order of the rows; ties and unreadable verdicts are left out."""
     decided = build_bt_data(results).filter(pl.col("result") != _TIE)
@@ -109,6 +121,7 @@ def build_elo_data(results: Any) -> pl.DataFrame:
     )
 
 
+@checked
 def verdict_column(frame: pl.DataFrame) -> str:
     """The column that says who won; where there is none, the one to ask for goes with the pair's."""
     first, _ = _pair_columns(frame)

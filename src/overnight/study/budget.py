@@ -7,8 +7,8 @@ from typing import Any
 
 from overnight.core.errors import UnknownName, nearest
 from overnight.core.money import Budget
+from overnight.core.wording import found_text
 from overnight.study.origin import Origin, Route
-from overnight.study.shape import found_text
 
 NANO = 9
 # Dollars; what is more has no place in a ledger's 64 bits.

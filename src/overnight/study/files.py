@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from overnight.core.errors import StudyError
-from overnight.study.shape import found_text
+from overnight.core.wording import found_text
 from overnight.study.utf8 import not_utf8, open_text, read_text, unreadable
 
 # No prompt is that long; a quote that is never closed would otherwise swallow the file.

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from overnight.core.errors import StudyError
+from overnight.core.wording import found_text
 from overnight.study.files import Row, Rows
 from overnight.study.origin import Origin, Route
-from overnight.study.shape import found_text
 from overnight.study.utf8 import unreadable
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import inspect
 
 from overnight.core.errors import StudyError
+from overnight.core.wording import found_text
 from overnight.study.origin import Origin, Route
 
 T = TypeVar("T")
@@ -26,8 +27,6 @@ _KINDS = {
     "array": "a list",
     "object": "a mapping",
 }
-# A value is quoted in a message up to this length.
-_SHOWN = 40
 
 
 class _UnwritableError(Exception):
@@ -130,22 +129,3 @@ def _at(raw: Any, route: Route) -> Any:
     for step in route:
         raw = raw[step]
     return raw
-
-
-def found_text(value: Any) -> str:
-    """What was found, in the words of the file."""
-    match value:
-        case None:
-            return "nothing"
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return f"the number {value}"
-        case str():
-            return f"the text '{value[:_SHOWN]}{'...' if len(value) > _SHOWN else ''}'"
-        case list() | tuple():
-            return "a list"
-        case dict():
-            return "a mapping"
-        case _:
-            return f"a {type(value).__name__}"

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from overnight.core.errors import UnknownName
+from overnight.core.wording import found_text
 from overnight.study.arms import Grid, check_grid
 from overnight.study.comparing import PairsEntry, TraitEntry, check_comparing
 from overnight.study.handing_on import check_source
@@ -15,7 +16,7 @@ from overnight.study.models import ModelEntry, check_models
 from overnight.study.origin import Origin
 from overnight.study.pace import BatchSettings, check_batch, gather_seconds
 from overnight.study.prompts import TemplateEntry, check_prompts
-from overnight.study.shape import found_text, plain_settings, shaped
+from overnight.study.shape import plain_settings, shaped
 from overnight.tasks import check_task
 from overnight.tasks.generate import MOST_REPLICATES
 

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from overnight.core.arguments import checked
 from overnight.core.ask import Buckets
 from overnight.core.money import Budget
+from overnight.core.wording import found_text
 from overnight.study.arms import Grid
 from overnight.study.buckets import check_buckets
 from overnight.study.budget import read_budget
@@ -32,7 +34,7 @@ from overnight.study.pace import (
     timeout_seconds,
 )
 from overnight.study.prompts import TemplateEntry
-from overnight.study.shape import found_text, plain_settings, shaped
+from overnight.study.shape import plain_settings, shaped
 from overnight.study.stage import LATER_STAGE_KEYS, StageSettings, check_name, read_stage, shaped_stage
 
 # Keys and modes that later versions have. To take them in silence would promise what is not done.
@@ -89,12 +91,14 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_defau
         read_settings(self)
 
     @classmethod
+    @checked
     def load(cls, path: str | Path) -> "Study":
         """From a YAML file; paths in it are relative to its folder."""
         value, origin = read_document(Path(path))
         return cls.from_mapping(value, origin)
 
     @classmethod
+    @checked
     def from_mapping(cls, mapping: Any, where: str | Origin = "study") -> "Study":
         """From a mapping of plain values; `where` begins every complaint."""
         origin = where if isinstance(where, Origin) else Origin(where)

@@ -13,7 +13,8 @@ from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
 from overnight.ledger.money import processing_of, replace_price, set_spent
 from overnight.ledger.raw import RawFiles
-from overnight.prices import Price, cost
+from overnight.prices import Price
+from overnight.prices.charges import cost
 from overnight.tables.results import Decode
 
 _CHUNK = 5_000

@@ -1,0 +1,48 @@
+"""Columns at the edge: whatever holds one value for each row becomes a polars column, or one line that says why not."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import polars as pl
+
+from overnight.core.errors import WrongArgument
+from overnight.core.wording import found_text
+
+# What polars says of data that is no table.
+UNREADABLE: Final = (TypeError, ValueError, OverflowError, AttributeError, pl.exceptions.PolarsError)
+_DEEPEST: Final = 20
+
+
+def column_of(values: Any, name: str) -> pl.Series:
+    """A polars column of whatever holds one value for each row."""
+    if isinstance(values, pl.Series):
+        return values
+    try:
+        return pl.Series(name, shallow(values_of(values, name)), strict=False)
+    except UNREADABLE as error:
+        reason = str(error).partition("\n")[0]
+        raise WrongArgument(f"{name} cannot be read as a column: {reason}") from error
+
+
+def values_of(values: Any, name: str) -> list[Any]:
+    """The values one by one: of a list, a polars or pandas column, or a numpy array."""
+    if hasattr(values, "tolist") and getattr(values, "ndim", 1) == 1:
+        values = values.tolist()
+    if isinstance(values, str | bytes | Mapping | pl.DataFrame) or not isinstance(values, Iterable):
+        raise WrongArgument(
+            f"{name}: wanted a list or a column with one value for each row, found {found_text(values)}"
+        )
+    return list(values)
+
+
+def shallow(data: Any, depth: int = 0) -> Any:
+    """The same, if it is nested as tables are: polars ends the process over a list that holds itself."""
+    if depth > _DEEPEST:
+        raise WrongArgument("a table was expected, but the data is nested too deeply")
+    for one in data.values() if isinstance(data, Mapping) else data if isinstance(data, list | tuple) else ():
+        if isinstance(one, list | tuple | Mapping):
+            shallow(one, depth + 1)
+    return data
+
+
+__all__ = ["UNREADABLE", "column_of", "shallow", "values_of"]

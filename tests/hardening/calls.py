@@ -1,0 +1,141 @@
+"""One good call of every public function, to be spoiled an argument at a time."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+import overnight
+from hardening.wrong_kinds import wrong_kinds
+from overnight import analysis, prices, rank
+from overnight.core.ask import Model
+from overnight.core.errors import OvernightError
+from overnight.core.result import Usage
+from overnight.prices import Price, Rate
+
+VERDICTS = {
+    "object1": ["a", "b", "c", "a", "b", "c"],
+    "object2": ["b", "c", "a", "c", "a", "b"],
+    "result": [1.0, 0.0, 1.0, 1.0, 0.0, 0.5],
+    "judge": ["x", "y", "x", "y", "x", "y"],
+}
+PAIRS = {"ID1": ["a", "b", "c"], "ID2": ["b", "c", "a"], "better_id": ["a", "b", "c"]}
+REVERSED = {"ID1": ["b", "c", "a"], "ID2": ["a", "b", "c"], "better_id": ["a", "b", "a"]}
+SCORES = {
+    "item_id": ["1", "2", "3", "1", "2", "3"],
+    "model": ["m", "m", "m", "n", "n", "n"],
+    "judge": ["m", "n", "m", "n", "m", "n"],
+    "label": ["yes", "no", "yes", "yes", "no", "no"],
+    "score": [1, 0, 1, 1, 0, 0],
+}
+FIVE = [1, 0, 1, 1, 0]
+PRICE = Price(provider="openai", model="m", processing="batch", rate=Rate(input=1, output=2))
+
+
+class Public(NamedTuple):
+    """A function, how a good call of it looks, and what it is called in a report."""
+
+    name: str
+    function: Callable[..., Any]
+    good: dict[str, Any]
+
+
+def public_functions() -> list[Public]:
+    """Everything that `overnight`, its statistics and its prices show to programs."""
+    found = []
+    for module in (overnight, analysis, rank, prices):
+        for name in module.__all__:
+            one = getattr(module, name)
+            if inspect.isfunction(one):
+                found.append(Public(f"{module.__name__}.{name}", one, good_call(one)))
+    book = prices.PriceBook()
+    model = Model(provider="openai", name="gpt-4.1")
+    return [
+        *found,
+        Public("overnight.Study.load", overnight.Study.load, {"path": "study.yaml"}),
+        Public("overnight.Study.from_mapping", overnight.Study.from_mapping, {"mapping": {}, "where": "here"}),
+        Public("overnight.prices.PriceBook", prices.PriceBook, {}),
+        Public("overnight.prices.PriceBook.price", book.price, {"model": model, "processing": "batch"}),
+    ]
+
+
+def good_call(function: Callable[..., Any]) -> dict[str, Any]:
+    """Values that fit, by the names of parameters; what has a default may be left out."""
+    fitting = _fitting()
+    own = {
+        "judge_bias": {"judge": "judge", "model": "model"},
+        "judgements": {"run": "fruit"},
+        "rate": {"outcomes": FIVE},
+        "rate_table": {"outcome": "score"},
+        "rows_for_rate": {"rate": 0.5},
+        "prediction_powered_mean": {"judge": FIVE, "human": FIVE},
+        "rogan_gladen": {"judge": FIVE, "human": FIVE},
+    }.get(function.__name__, {})
+    good = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in own:
+            good[name] = own[name]
+        elif parameter.default is parameter.empty and parameter.kind not in (
+            parameter.VAR_KEYWORD,
+            parameter.VAR_POSITIONAL,
+        ):
+            good[name] = fitting[name]
+    return good
+
+
+def _fitting() -> dict[str, Any]:
+    bt_data = pl.DataFrame(VERDICTS)
+    return {
+        "run": "fruit", "study": "study.yaml", "shard": 1, "results": PAIRS, "probabilities": [0.1, 0.9, 0.5, 0.4, 0.6],
+        "outcomes": FIVE, "consistency": analysis.compute_reverse_consistency(PAIRS, REVERSED).details,
+        "a": FIVE, "b": [1, 1, 0, 1, 0], "data": SCORES, "score": "score", "main_results": PAIRS,
+        "reverse_results": REVERSED, "cluster_size": 3, "icc": 0.1, "bt_data": bt_data,
+        "elo_data": rank.build_elo_data(PAIRS), "ratings": [["x", "y"], ["x", "x"], ["y", "y"]],
+        "p": np.array([0.1, 0.2]), "n_pairs": 100, "n_items": 10, "difference": 0.1, "between": 0.2, "both": 3,
+        "only_a": 1, "only_b": 2, "neither": 4, "half_width": 0.1, "win_rate": 0.6, "judge_unlabelled": FIVE,
+        "outcome": "score", "successes": 3, "n": 5, "fit": rank.fit_bt_model(bt_data), "frame": bt_data,
+        "names": ["object1"], "price": PRICE, "input_tokens": 3, "max_output_tokens": 4,
+        "usage": Usage(input=3, output=4), "nano": 5,
+    }  # fmt: skip
+
+
+# What a caller's own functions do, and what the caller calls a place, is the caller's business.
+_THEIR_OWN = ("say", "tell", "where")
+
+
+def spoiled_calls() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Every parameter of every public function with every wrong kind of value, and a word too many."""
+    for public in public_functions():
+        parameters = inspect.signature(public.function).parameters
+        for parameter in [name for name in parameters if name not in _THEIR_OWN]:
+            for kind in wrong_kinds():
+                yield f"{public.name}({parameter}={kind})", _call(public, parameter, kind)
+        yield f"{public.name}(nonsense=1)", lambda public=public: public.function(**public.good, nonsense=1)
+        yield f"{public.name}()", lambda public=public: public.function()
+
+
+def _call(public: Public, parameter: str, kind: str) -> Callable[[], Any]:
+    def call() -> Any:
+        good = {name: value for name, value in public.good.items() if name != parameter}
+        return public.function(**good, **{parameter: wrong_kinds()[kind]})
+
+    return call
+
+
+def complaint_about(call: Callable[[], Any]) -> str | None:
+    """What is wrong with how a call ended; None for an answer, or for one clear line of ours."""
+    try:
+        call()
+    except OvernightError as error:
+        return None if _is_one_line(str(error)) else f"not one line: {error!r}"
+    except Exception as error:  # noqa: BLE001 - this is what is looked for
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def _is_one_line(text: str) -> bool:
+    return bool(text.strip()) and "\n" not in text and len(text) < 1_000
