@@ -54,6 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--port", type=int, default=8765, help="port to listen on; 0 picks a free one (8765)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
+    parser.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME", help="a name it may be called by, beside localhost"
+    )
     parser.add_argument("--truth", type=Path, metavar="FILE", help="YAML file that says what is true and what breaks")
     parser.add_argument("--state", type=Path, metavar="DIR", help="keep everything here (a folder that is removed)")
     parser.add_argument("--time-scale", type=_positive, metavar="N", help="virtual seconds in a real one")
@@ -107,7 +110,8 @@ async def _serve(truth: Truth, folder: Path, options: argparse.Namespace) -> Non
         _when_stdin_closes(lambda: loop.call_soon_threadsafe(stopped.set))
     formats = {dialect.name: dialect.rows(truth) for dialect in DIALECTS if dialect.rows is not None}
     world = World(truth, folder, formats)
-    runner = web.AppRunner(application(world, DIALECTS), access_log=None, shutdown_timeout=_STOPPING_SECONDS)
+    served = application(world, DIALECTS, (options.host, *options.allow_host))
+    runner = web.AppRunner(served, access_log=None, shutdown_timeout=_STOPPING_SECONDS)
     await runner.setup()
     try:
         site = web.TCPSite(runner, options.host, options.port)

@@ -8,10 +8,12 @@ from aiohttp import web
 
 from overnight_emulator.batch import Batch, status
 from overnight_emulator.truth_file import TruthError, read_faults
-from overnight_emulator.wire import json_body, json_reply
+from overnight_emulator.wire import MISSHAPEN, json_body, json_reply
 from overnight_emulator.world import World
 
 PREFIX = "/_emulator/"
+# A year at once: dates end somewhere, and jumps add up.
+_LONGEST_JUMP = 366 * 86_400
 
 
 def control_routes(world: World) -> list[web.RouteDef]:
@@ -58,8 +60,8 @@ class _Control:
         """Jump forward, and answer when everything that fell due has been done."""
         body = await json_body(request, lambda: _wrong("wanted a JSON object"))
         seconds = body.get("seconds")
-        if not isinstance(seconds, int | float) or seconds < 0:
-            raise _wrong(f"seconds: found {seconds!r}, wanted a number of at least 0")
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= _LONGEST_JUMP:
+            raise _wrong(f"seconds: found {seconds!r:.100}, wanted a number from 0 to {_LONGEST_JUMP}")
         self._world.clock.advance(seconds)
         await self._world.works.settle_all()
         return json_reply({"now": self._world.clock.now()})
@@ -69,7 +71,7 @@ class _Control:
         try:
             found = await request.json()
             faults = read_faults(found["faults"] if isinstance(found, dict) and "faults" in found else found)
-        except (ValueError, TruthError) as error:
+        except (*MISSHAPEN, TruthError) as error:
             raise _wrong(str(error)) from error
         self._world.faults.replace(faults)
         return json_reply({"armed": len(faults)})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from email.utils import formatdate
 
 from aiohttp import web
 
 from overnight_emulator.control import PREFIX, control_routes
 from overnight_emulator.dialects import Dialect
+from overnight_emulator.guard import guard
 from overnight_emulator.misdeeds import ConnectionDropped
 from overnight_emulator.store import Call
 from overnight_emulator.world import World
@@ -19,7 +20,8 @@ _KEY_CHARACTERS_SHOWN = 4
 _KEY_HEADERS = ("Authorization", "x-api-key", "x-goog-api-key")
 
 
-def application(world: World, dialects: tuple[Dialect, ...]) -> web.Application:
+def application(world: World, dialects: tuple[Dialect, ...], names: Collection[str] = ()) -> web.Application:
+    """`names` are those that it may be called by, beside the loopback's."""
     prefixes = [prefix for dialect in dialects for prefix in dialect.prefixes]
 
     @web.middleware
@@ -51,7 +53,7 @@ def application(world: World, dialects: tuple[Dialect, ...]) -> web.Application:
     async def stop(_: web.Application) -> None:
         await world.close()
 
-    app = web.Application(middlewares=[record], client_max_size=_LARGEST_BODY)
+    app = web.Application(middlewares=[guard(names), record], client_max_size=_LARGEST_BODY)
     app.on_response_prepare.append(date)
     app.on_startup.append(run)
     app.on_cleanup.append(stop)
@@ -75,13 +77,19 @@ def _note(world: World, request: web.Request, status: int, prefixes: list[str]) 
         world.note_time()
         return
     key = next((request.headers[name] for name in _KEY_HEADERS if name in request.headers), "")[-_KEY_CHARACTERS_SHOWN:]
-    call = Call(request.method, request.path, _route(request, prefixes), status, request[_MOMENT], key)
+    route, path = _route(request, prefixes), _writable(request.path)
+    call = Call(request.method, path, route, status, request[_MOMENT], _writable(key))
     world.store.add_call(call)
+
+
+def _writable(text: str) -> str:
+    """Headers and paths may hold bytes that are no UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _route(request: web.Request, prefixes: list[str]) -> str:
     """The pattern of the path without the dialect's prefix, as in `/batches/{id}`."""
     resource = request.match_info.route.resource
-    path = request.path if resource is None else resource.canonical
+    path = _writable(request.path) if resource is None else resource.canonical
     prefix = next((prefix for prefix in prefixes if path.startswith(prefix + "/")), "")
     return path.removeprefix(prefix)

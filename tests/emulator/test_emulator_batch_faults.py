@@ -229,7 +229,7 @@ def test_the_first_matching_fault_wins_and_skip_lets_events_pass(emulator, clien
     [
         ("faults", b'[{"on": "uplaod", "do": "status"}]', "did you mean upload?"),
         ("faults", b"nonsense", ""),
-        ("advance", b'{"seconds": -1}', "seconds: found -1, wanted a number of at least 0"),
+        ("advance", b'{"seconds": -1}', "seconds: found -1, wanted a number from 0 to 31622400"),
         ("advance", b"[]", "wanted a JSON object"),
     ],
 )

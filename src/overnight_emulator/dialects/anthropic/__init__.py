@@ -13,7 +13,7 @@ from overnight_emulator.dialects.anthropic.batches import BatchRoutes
 from overnight_emulator.dialects.anthropic.errors import ApiError
 from overnight_emulator.dialects.anthropic.lines import AnthropicRows
 from overnight_emulator.dialects.anthropic.live import LiveRoutes
-from overnight_emulator.wire import json_reply
+from overnight_emulator.wire import MISSHAPEN, MISSHAPEN_WORDS, json_reply
 from overnight_emulator.world import World
 
 _NAME = "anthropic"
@@ -35,6 +35,8 @@ def _application(world: World) -> web.Application:
         except (web.HTTPNotFound, web.HTTPMethodNotAllowed, web.HTTPRequestEntityTooLarge) as error:
             unknown = ApiError(error.status, error.reason)
             return json_reply(unknown.body(request[_REQUEST_ID]), error.status)
+        except MISSHAPEN:
+            return json_reply(ApiError(400, MISSHAPEN_WORDS).body(request[_REQUEST_ID]), 400)
 
     app = web.Application(middlewares=[speak])
     app.on_response_prepare.append(_sign)
@@ -44,7 +46,7 @@ def _application(world: World) -> web.Application:
 
 
 async def _sign(request: web.Request, response: web.StreamResponse) -> None:
-    response.headers["request-id"] = request[_REQUEST_ID]
+    response.headers["request-id"] = request.get(_REQUEST_ID) or f"req_{uuid4().hex}"
     response.headers["anthropic-organization-id"] = "org-emulator"
 
 

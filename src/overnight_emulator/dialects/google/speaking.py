@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from overnight_emulator.dialects.google.errors import GoogleError, word_of
-from overnight_emulator.wire import json_reply
+from overnight_emulator.wire import MISSHAPEN, MISSHAPEN_WORDS, json_reply
 
 if TYPE_CHECKING:
     from aiohttp.typedefs import Middleware
@@ -29,5 +29,7 @@ def speaking(check: Callable[[web.Request], None]) -> Middleware:
         except (web.HTTPNotFound, web.HTTPMethodNotAllowed) as error:
             said = GoogleError(error.status, f"There is nothing at {request.path}.", word=word_of(404))
             return json_reply(said.body, error.status)
+        except MISSHAPEN:
+            return json_reply(GoogleError(400, MISSHAPEN_WORDS).body, 400)
 
     return speak

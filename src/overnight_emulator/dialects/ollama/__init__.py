@@ -18,7 +18,7 @@ from overnight_emulator.faults import Fault
 from overnight_emulator.live import LiveCall, LiveCalls, Manner
 from overnight_emulator.rates import Verdict
 from overnight_emulator.rows import Reply
-from overnight_emulator.wire import json_body, json_reply
+from overnight_emulator.wire import MISSHAPEN, MISSHAPEN_WORDS, json_body, json_reply
 from overnight_emulator.world import World
 
 _PREFIX = "/ollama"
@@ -68,7 +68,7 @@ class LiveRoutes:
         body = await json_body(request, _bad_json)
         model = self._known(body)
         if body.get("prompt"):
-            raise _Refused(501, "this emulator answers /api/chat; /api/generate only loads and unloads")
+            raise _Refused(404, "this emulator answers /api/chat; /api/generate only loads and unloads")
         unload = body.get("keep_alive") in (0, "0", "0s")
         if unload:
             self._loaded.pop(_full(model), None)
@@ -184,6 +184,8 @@ def _application(world: World) -> web.Application:
             return await handler(request)
         except _Refused as refused:
             return json_reply(refused.body, refused.status)
+        except MISSHAPEN:
+            return json_reply(_Refused(400, MISSHAPEN_WORDS).body, 400)
 
     app = web.Application(middlewares=[speak])
     app.add_routes(LiveRoutes(world).routes())

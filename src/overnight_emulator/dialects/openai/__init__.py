@@ -15,7 +15,7 @@ from overnight_emulator.dialects.openai.errors import ApiError
 from overnight_emulator.dialects.openai.files import FileRoutes
 from overnight_emulator.dialects.openai.lines import OpenAIRows
 from overnight_emulator.dialects.openai.live import LiveRoutes
-from overnight_emulator.wire import json_reply
+from overnight_emulator.wire import MISSHAPEN, MISSHAPEN_WORDS, json_reply
 from overnight_emulator.world import World
 
 _NAME = "openai"
@@ -38,6 +38,8 @@ def _application(world: World) -> web.Application:
             path = request.path.removeprefix("/openai")
             invalid = ApiError(error.status, f"Invalid URL ({request.method} {path})")
             return json_reply(invalid.body, error.status)
+        except MISSHAPEN:
+            return json_reply(ApiError(400, MISSHAPEN_WORDS, code="invalid_type").body, 400)
 
     app = web.Application(middlewares=[speak])
     app.on_response_prepare.append(_sign)
@@ -51,7 +53,8 @@ async def _sign(request: web.Request, response: web.StreamResponse) -> None:
     response.headers["x-request-id"] = f"req_{uuid4().hex}"
     response.headers["openai-organization"] = "org-emulator"
     response.headers["openai-version"] = "2020-10-01"
-    response.headers["openai-processing-ms"] = str(round((time.monotonic() - request[_BEGAN]) * 1000))
+    now = time.monotonic()
+    response.headers["openai-processing-ms"] = str(round((now - request.get(_BEGAN, now)) * 1000))
 
 
 def _environment(origin: str) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ from overnight_emulator.faults import Event, text_of
 from overnight_emulator.identity import new_id
 from overnight_emulator.misdeeds import send_file, suffer
 from overnight_emulator.store import StoredFile
-from overnight_emulator.wire import json_reply
+from overnight_emulator.wire import damaged_forms, json_reply
 from overnight_emulator.world import World
 
 PURPOSES = ("assistants", "batch", "evals", "fine-tune", "user_data", "vision")
@@ -53,7 +53,8 @@ class FileRoutes:
         file_id = new_id("file-")
         part = self._world.store.path(f"{file_id}.part")
         try:
-            fields, received = await _receive(request, part)
+            with damaged_forms(lambda: ApiError(400, "We could not read the form of your request.")):
+                fields, received = await _receive(request, part)
             _check_upload(fields, received, self._world.truth.limits.bytes or MOST_BYTES)
             event = Event("upload", text_of(received.filename, fields["purpose"]), received.sha256, peek_model(part))
 

@@ -12,7 +12,7 @@ from overnight_emulator.dialects.storage.errors import StorageError, check_token
 from overnight_emulator.dialects.storage.objects import NAME
 from overnight_emulator.dialects.storage.routes import StorageRoutes
 from overnight_emulator.dialects.storage.uploading import UploadRoutes
-from overnight_emulator.wire import json_reply
+from overnight_emulator.wire import MISSHAPEN, MISSHAPEN_WORDS, json_reply
 from overnight_emulator.world import World
 
 
@@ -28,6 +28,8 @@ def _application(world: World) -> web.Application:
             return json_reply(error.body, error.status, getattr(error, "headers", None))
         except (web.HTTPNotFound, web.HTTPMethodNotAllowed) as error:
             return json_reply(StorageError(error.status, "Not Found").body, error.status)
+        except MISSHAPEN:
+            return json_reply(StorageError(400, MISSHAPEN_WORDS).body, 400)
 
     app = web.Application(middlewares=[speak])
     app.add_routes(StorageRoutes(world).routes())

@@ -18,7 +18,7 @@ from overnight_emulator.dialects.storage.routes import origin_of
 from overnight_emulator.faults import Event, text_of
 from overnight_emulator.misdeeds import suffer
 from overnight_emulator.uploads import Digest, Upload, Uploads, digest_of
-from overnight_emulator.wire import json_reply
+from overnight_emulator.wire import damaged_forms, json_reply
 from overnight_emulator.world import World
 
 _CHUNK = 1 << 18
@@ -77,6 +77,11 @@ class UploadRoutes:
         return web.Response(headers={"Location": address, "X-GUploader-UploadID": upload.id})
 
     async def _described(self, request: web.Request) -> web.StreamResponse:
+        with damaged_forms(lambda: StorageError(400, "Malformed multipart body.")):
+            upload = await self._received(request)
+        return await self._finish(upload, request)
+
+    async def _received(self, request: web.Request) -> Upload:
         reader = await request.multipart()
         first = await reader.next()
         described = _described(bytes(await first.read())) if isinstance(first, BodyPartReader) else {}
@@ -90,7 +95,7 @@ class UploadRoutes:
                 yield bytes(chunk)
 
         await self._uploads.take(upload, chunks())
-        return await self._finish(upload, request)
+        return upload
 
     async def _finish(self, upload: Upload, request: web.Request) -> web.StreamResponse:
         digest = await asyncio.to_thread(digest_of, self._uploads.path(upload))

@@ -19,7 +19,7 @@ from overnight_emulator.dialects.openai.rules import exists
 from overnight_emulator.live import LiveCall, LiveCalls, Manner
 from overnight_emulator.rates import Verdict
 from overnight_emulator.rows import Reply
-from overnight_emulator.wire import json_body, json_reply
+from overnight_emulator.wire import MISSHAPEN, MISSHAPEN_WORDS, json_body, json_reply
 from overnight_emulator.world import World
 
 _PREFIX = "/together"
@@ -100,6 +100,8 @@ def _application(world: World) -> web.Application:
             return json_reply(error.body, error.status, error.headers)
         except (web.HTTPNotFound, web.HTTPMethodNotAllowed) as error:
             return json_reply({"error": "not found", "request_id": uuid4().hex}, error.status)
+        except MISSHAPEN:
+            return json_reply(ApiError(400, MISSHAPEN_WORDS).body, 400)
 
     app = web.Application(middlewares=[speak])
     app.add_routes(LiveRoutes(world).routes())

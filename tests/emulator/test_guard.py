@@ -1,0 +1,108 @@
+"""A web page in a browser on this machine must not be able to drive the emulator."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from emulator_process import EmulatorProcess
+from hardening.odd_requests import OddRequest, faulty_answers, odd_requests, routes, status_of
+from overnight_emulator.guard import stranger
+
+
+def ask(emulator: EmulatorProcess, *headers: str, method: str = "GET", path: str = "/_emulator/time") -> int:
+    head = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{line}\r\n" for line in (*headers, "Connection: close")) + "\r\n"
+    return asyncio.run(status_of(emulator.url, OddRequest("", head.encode(), b"")))
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (["Host: 127.0.0.1:8765"], 200),
+        (["Host: localhost"], 200),
+        (["Host: [::1]:8765"], 200),
+        (["Host: emulator.localhost"], 200),
+        (["Host: 127.0.0.1", "Origin: http://localhost:8888"], 200),
+        (["Host: 127.0.0.1", "Origin: http://127.0.0.1:3000"], 200),
+        (["Host: 127.0.0.1", "Sec-Fetch-Site: same-origin"], 200),
+        (["Host: evil.example"], 403),
+        (["Host: 127.0.0.1.evil.example:8765"], 403),
+        (["Host: localhost.evil.example"], 403),
+        (["Host: 10.0.0.1"], 403),
+        (["Host: [::1"], 403),
+        (["Host: 127.0.0.1", "Origin: https://evil.example"], 403),
+        (["Host: 127.0.0.1", "Origin: null"], 403),
+        (["Host: 127.0.0.1", "Origin: http://localhost.evil.example"], 403),
+        (["Host: 127.0.0.1", "Sec-Fetch-Site: cross-site"], 403),
+    ],
+)
+def test_only_this_machine_is_answered(shared: EmulatorProcess, headers: list[str], status: int) -> None:
+    assert ask(shared, *headers) == status
+
+
+def test_a_page_can_neither_jump_in_time_nor_send_a_batch(shared: EmulatorProcess) -> None:
+    for path in ("/_emulator/advance", "/_emulator/faults", "/openai/v1/batches", "/anthropic/v1/messages/batches"):
+        assert ask(shared, "Host: 127.0.0.1", "Origin: https://evil.example", method="POST", path=path) == 403
+        assert ask(shared, "Host: evil.example", method="POST", path=path) == 403
+
+
+def test_a_name_of_the_users_own_is_let_in(emulate: Callable[..., EmulatorProcess]) -> None:
+    emulator = emulate({}, "--allow-host=emulator.test")
+    assert ask(emulator, "Host: emulator.test:8765") == 200
+    assert ask(emulator, "Host: evil.example") == 403
+
+
+def test_who_listens_everywhere_is_called_by_any_number() -> None:
+    assert stranger("10.0.0.7:8765", None, {"0.0.0.0"}) is None
+    assert stranger("evil.example", None, {"0.0.0.0"}) is not None
+    assert stranger("10.0.0.7", None, {"10.0.0.7"}) is None
+
+
+def test_odd_requests_reach_every_dialect() -> None:
+    paths = " ".join(path for _, path in routes())
+    for prefix in (
+        "/openai/",
+        "/anthropic/",
+        "/gemini/",
+        "/vertex/",
+        "/together/",
+        "/ollama/",
+        "/storage/",
+        "/_emulator/",
+    ):
+        assert prefix in paths
+
+
+def test_odd_requests_are_refused_and_never_break_the_server() -> None:
+    """A sample; `make hardening` sends thousands."""
+    with EmulatorProcess({"time_scale": 20_000, "latency": {"batch": [60, 600], "live": [0, 0]}}) as emulator:
+        assert asyncio.run(faulty_answers(emulator.url, list(odd_requests(0, 800)))) == []
+
+
+# What the generator found at first, each by what it takes.
+FOUND = [
+    ("a key that is no text", "/openai/v1/models", ["x-goog-api-key: \xe9"], b""),
+    ("an odd Expect", "/openai/v1/models", ["Expect: x"], b""),
+    ("an odd Expect at Anthropic", "/anthropic/v1/models", ["Expect: x"], b""),
+    ("a body that is not packed", "/openai/v1/responses", ["Content-Encoding: gzip"], b"{}"),
+    ("a form without a boundary", "/openai/v1/files", ["Content-Type: multipart/form-data"], b"--b\r\n"),
+    ("a form that ends early", "/openai/v1/files", ["Content-Type: multipart/form-data; boundary=b"], b"--b\r\n\xff: x\r\n\r\n\r\n--b"),
+    ("another boundary", "/openai/v1/files", ["Content-Type: multipart/form-data; boundary=c"], b"--b\r\n\r\n"),
+    ("no model", "/together/v1/chat/completions", [], b'{"messages": []}'),
+    ("a number of choices in words", "/together/v1/chat/completions", [], b'{"model": "a", "messages": [], "n": "two"}'),
+    ("a list of texts for messages", "/anthropic/v1/messages", [], b'{"model": "claude-haiku-4-5", "max_tokens": 1, "messages": ["x"]}'),
+    ("a number for a place", "/vertex/v1/projects/p/locations/l/batchPredictionJobs", [], b'{"model": "gemini-2.5-flash", "inputConfig": 3}'),
+    ("a prompt where models are loaded", "/ollama/api/generate", [], b'{"model": "a", "prompt": "x"}'),
+    ("a jump to the end of time", "/_emulator/advance", [], b'{"seconds": 1e300}'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "headers", "body"), [case[1:] for case in FOUND], ids=[case[0] for case in FOUND])
+def test_what_was_once_a_fault_is_refused(path: str, headers: list[str], body: bytes) -> None:
+    lines = ["Host: 127.0.0.1", "Authorization: Bearer x", "x-api-key: x", "anthropic-version: 2023-06-01", *headers]
+    head = f"POST {path} HTTP/1.1\r\n" + "".join(f"{line}\r\n" for line in (*lines, f"Content-Length: {len(body)}"))
+    request = OddRequest("", head.encode("latin-1") + b"Connection: close\r\n\r\n", body)
+    with EmulatorProcess({}) as emulator:
+        assert 400 <= asyncio.run(status_of(emulator.url, request)) < 500
