@@ -24,6 +24,8 @@ from overnight_emulator.store import Run, Store
 
 _RUNS_PER_COMMIT = 1_000
 _UNREADABLE: dict[str, object] = {}
+# More than any ledger holds of a million of them.
+_ODD_COUNT = 2**62
 
 
 class Abandoned(Exception):
@@ -119,8 +121,13 @@ class Execution:
             return reply
         if fault.do == "empty_body":
             return msgspec.structs.replace(reply, body=_UNREADABLE)
+        counted = self._rows.usage_key
+        if fault.do == "odd_usage":
+            odd = _ODD_COUNT if fault.count is None else fault.count
+            said = reply.body.get(counted)
+            counts = {k: odd if isinstance(v, int) else v for k, v in said.items()} if isinstance(said, dict) else said
+            return msgspec.structs.replace(reply, body={**reply.body, counted: counts})
         if fault.do == "no_usage":
-            counted = self._rows.usage_key
             return msgspec.structs.replace(reply, body={k: v for k, v in reply.body.items() if k != counted})
         return reply
 

@@ -19,7 +19,8 @@ _REPLY = frozenset({"status", "code", "type", "message", "retry_after"})
 _DEED_AND_REPLY = _REPLY | {"applied"}
 _NONE: frozenset[str] = frozenset()
 _SECONDS = frozenset({"seconds"})
-_CALL = {"status": _REPLY, "drop_answer": _NONE, "slow": _SECONDS}
+_BODY = {"trickle": _SECONDS, "endless": _NONE, "bomb": frozenset({"megabytes"}), "deep": _NONE}
+_CALL = {"status": _REPLY, "drop_answer": _NONE, "slow": _SECONDS, **_BODY}
 _DEED = {"status": _DEED_AND_REPLY, "drop_answer": _NONE, "slow": _SECONDS}
 
 COMMON = frozenset({"on", "do", "times", "skip", "odds", "between", "model", "where"})
@@ -39,7 +40,7 @@ KINDS: dict[str, dict[str, frozenset[str]]] = {
     "retrieve": _CALL,
     "cancel": _DEED,
     "delete": _DEED,
-    "live": {**_CALL, "lose_request": _NONE, "cut": frozenset({"at", "quiet"})},
+    "live": {**_CALL, "odd_headers": _NONE, "lose_request": _NONE, "cut": frozenset({"at", "quiet"})},
     "content": {
         **_CALL,
         "cut": frozenset({"at", "quiet"}),
@@ -64,6 +65,7 @@ KINDS: dict[str, dict[str, frozenset[str]]] = {
         "nameless": _NONE,
         "empty_body": _NONE,
         "no_usage": _NONE,
+        "odd_usage": frozenset({"count"}),
     },
 }
 
@@ -94,6 +96,8 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True, rename={"as_": "as"
     share: Share = 0.5
     silent: bool = False
     word: str = ""
+    megabytes: Count | None = None
+    count: int | None = None
     as_: str | None = None
 
     @property

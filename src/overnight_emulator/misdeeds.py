@@ -11,6 +11,7 @@ from aiohttp import web
 
 from overnight_emulator.clock import Clock
 from overnight_emulator.faults import Fault
+from overnight_emulator.spoiled import SPOILING, spoil
 
 _CHUNK = 1 << 16
 _GARBAGE = b'\x00\xff<html>Bad Gateway</html>{"custom_id": "'
@@ -41,7 +42,7 @@ async def suffer(
         raise ConnectionDropped
     if refuses:
         raise refusal(fault)
-    return response
+    return spoil(response, fault) if fault.do in SPOILING else response
 
 
 async def send_part(request: web.Request, response: web.Response, fault: Fault) -> web.StreamResponse:
@@ -73,6 +74,8 @@ async def send_file(
             return await _send_cut(request, path, fault)
         case "garbage_tail":
             return await _send_with_tail(request, path)
+        case misdeed if misdeed in SPOILING:
+            return web.Response(body=await asyncio.to_thread(path.read_bytes), headers={"Content-Type": content_type})
     return web.FileResponse(path, headers={"Content-Type": content_type})
 
 
