@@ -158,7 +158,7 @@ class Arrivals:
     async def _stream(self, part: Part, ref: str) -> str | None:
         """Why the download is in doubt, or None."""
         try:
-            announced = await self._desk.batches.fetch(ref, part.write)
+            announced = await self._scene.patience.while_going(self._desk.batches.fetch(ref, part.write))
         except Unavailable as error:
             return str(error)
         except BaseException:

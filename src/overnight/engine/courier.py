@@ -51,6 +51,8 @@ _DENIALS = 3
 _LISTING_PAGES = 50
 # While another create of the account is in doubt, look this often whether it still is.
 _DOUBT = 30.0
+# After Ctrl-C or the end of the time, a create has so many real seconds to be answered; then it is in doubt.
+_LAST_WORD = 30.0
 
 
 class Courier:
@@ -131,8 +133,9 @@ class Courier:
             await self._record(Creating(fence.newest, fence.date))
             self._desk.created()
             file_id = self._attempt.file_id or ""
-            answer = await self._desk.batches.create(self._intent(), file_id)
-            await self._conclude(answer)
+            create = self._desk.batches.create(self._intent(), file_id)
+            answer = await self._scene.patience.to_its_end(create, _LAST_WORD)
+            await self._conclude(answer or CreateAnswer(sent=True, problem="stopped before the provider had answered"))
 
     async def _none_in_doubt(self) -> None:
         """Without tags, lost creates could be taken for one another: one at a time may be in doubt."""

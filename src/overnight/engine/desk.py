@@ -83,14 +83,14 @@ class Poller:
     async def _poll(self) -> None:
         if poll_how(len(self._waiting)) == "list":
             fence = Fence(None, min(self._oldest.values()))
-            seen = await self._provider.recent(fence, _POLL_PAGES)
+            seen = await self._patience.while_going(self._provider.recent(fence, _POLL_PAGES))
             for batch in seen.batches:
                 self._tell(batch.id, batch)
         # Absence from a listing is no news: ask for those by name, a few in each round.
         for number, batch_id in enumerate(list(self._waiting)[:_STRAGGLERS]):
             if number and self._delay:
                 await self._patience.clock.sleep(self._delay)
-            self._tell(batch_id, await self._provider.retrieve(batch_id))
+            self._tell(batch_id, await self._patience.while_going(self._provider.retrieve(batch_id)))
 
     def _tell(self, batch_id: str, batch: Batch | None) -> None:
         future = self._waiting.pop(batch_id, None)
@@ -172,11 +172,11 @@ class Desk:
         return may_go(estimate, self.batches.limits(model), load, learned)
 
     async def patiently(self, call: Callable[[], Awaitable[T]], tries: int = 6) -> T:
-        """Repeat a harmless call while the provider is only in passing trouble."""
+        """Repeat a harmless call while the provider is only in passing trouble, and until the user has had enough."""
         number = 0
         while True:
             try:
-                return await call()
+                return await self._patience.while_going(call())
             except (Throttled, Unavailable) as error:
                 number += 1
                 if number >= tries:

@@ -1,10 +1,13 @@
 """Waiting: as long as needed, not at all (`--once`), and never past the user's Ctrl-C."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TypeVar
 
 from overnight.core.clock import Clock
+
+T = TypeVar("T")
 
 
 class NotNow(Exception):
@@ -55,6 +58,31 @@ class Patience:
                     await waiter
         if self.stopped:
             raise Stopped
+
+    async def while_going(self, call: Awaitable[T]) -> T:
+        """A call that does no harm when it is given up half-way: it ends when the user has had enough."""
+        done = await self._ended_or_stopped(call, 0.0)
+        if done is None:
+            raise Stopped
+        return done.result()
+
+    async def to_its_end(self, call: Awaitable[T], grace: float) -> T | None:
+        """A call that should not be given up: once the user has had enough it has `grace` real seconds; None after."""
+        done = await self._ended_or_stopped(call, grace)
+        return None if done is None else done.result()
+
+    async def _ended_or_stopped(self, call: Awaitable[T], grace: float) -> "asyncio.Future[T] | None":
+        task = asyncio.ensure_future(call)
+        stop = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done() and grace:
+                await asyncio.wait({task}, timeout=grace)
+            return task if task.done() else None
+        finally:
+            for waiter in (stop, *(() if task.done() else (task,))):
+                waiter.cancel()
+                await asyncio.gather(waiter, return_exceptions=True)
 
     async def pause(self, seconds: float) -> None:
         await self.until(self.clock.now() + seconds)

@@ -27,6 +27,7 @@ from overnight.core.errors import (
     Unauthorized,
     Unavailable,
 )
+from overnight.providers._bodies import IDENTITY, MOST_BYTES, Pace, TooMuch, pieces, whole
 from overnight.providers._complaint import complaint_of, scrub
 from overnight.providers._envelope import Envelope
 from overnight.providers._replies import UNSETTLED, Reply, Sending, epoch_of, retry_after_of
@@ -42,11 +43,13 @@ _BROKEN_WIRE = (aiohttp.ClientError, OSError, TimeoutError)
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds; there is no limit on a whole call that keeps moving, except for an upload's slowest pace."""
+    """Seconds. `read` is the longest silence; a small reply has `total` from first to last, a file its slowest pace."""
 
     connect: float = 15.0
     read: float = 120.0
+    total: float = 300.0
     upload_bytes_per_second: float = 20_000.0
+    download_bytes_per_second: float = 5_000.0
 
 
 def proxy_for(url: URL) -> str | None:
@@ -109,14 +112,14 @@ class Wire:
         also: Collection[int] = (),
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        most: int = MOST_BYTES,
     ) -> Reply:
-        """One call with a small answer. Raises for every failure but the statuses in `also`."""
+        """One call with an answer of up to `most` bytes. Raises for every failure but the statuses in `also`."""
         what = f"{method} {path}"
         typed = {"Content-Type": "application/json"} if body is not None else {}
         checkpoint(f"send:{verb}")
         stream = self._answer(what, method, self._url(path, query), headers={**typed, **(headers or {})}, data=body)
-        async with stream as response:
-            reply = await self._read(what, response)
+        reply = await self._told(what, asyncio.wait_for(self._whole(what, stream, most), self._timeouts.total))
         checkpoint(f"sent:{verb}")
         return self._checked(what, reply, also)
 
@@ -173,13 +176,14 @@ class Wire:
         url = self._url(path) if path.startswith("/") else self._given_url(path)
         what, keyed = f"GET {url.path}", url.origin() == self._origin
         checkpoint("send:fetch")
-        headers = {"Accept-Encoding": "identity"}
-        async with self._answer(what, "GET", url, headers=headers, roam=True, keyed=keyed) as response:
+        async with self._answer(what, "GET", url, roam=True, keyed=keyed) as response:
             if response.status != 200:
-                reply = await self._read(what, response)
+                reply = await self._told(what, asyncio.wait_for(self._read(what, response), self._timeouts.total))
             else:
+                pace = Pace(self._timeouts.total, self._timeouts.download_bytes_per_second)
+                coming = pieces(response, pace)
                 # The sink's own errors (a full disk) are not the wire's, hence no `_told` around it.
-                while chunk := await self._told(what, response.content.readany()):
+                while (chunk := await self._told(what, anext(coming, None))) is not None:
                     sink(chunk)
                 encoded = response.headers.get("Content-Encoding", "identity") != "identity"
                 reply = Reply(
@@ -195,12 +199,12 @@ class Wire:
         connected = _Connected()
         url = self._url(path)
         try:
-            headers = {**await self._keys(), "Content-Type": "application/json"}
+            headers = {**await self._keys(), **IDENTITY, "Content-Type": "application/json"}
         except ProviderError as error:
             return Sending(sent=False, problem=str(error))
-        patience = None
+        patience = self._timeouts.total
         if isinstance(body, Envelope):
-            patience = self._patience(body.length)
+            patience += self._patience(body.length)
             headers["Content-Length"] = str(body.length)
         data = body.stream() if isinstance(body, Envelope) else body
         status = None
@@ -249,6 +253,7 @@ class Wire:
                 total=None, sock_connect=self._timeouts.connect, sock_read=self._timeouts.read
             ),
             trace_configs=traces,
+            auto_decompress=False,
         )
 
     @asynccontextmanager
@@ -267,7 +272,7 @@ class Wire:
         if self._session is None:
             self._session = self._new_session()
         for _ in range(_MOST_HOPS):
-            sent = {**(await self._keys() if keyed else {}), **(headers or {})}
+            sent = {**(await self._keys() if keyed else {}), **IDENTITY, **(headers or {})}
             response = await self._told(
                 what,
                 self._session.request(
@@ -301,18 +306,18 @@ class Wire:
     async def _keys(self) -> Mapping[str, str]:
         return await self._key_headers() if callable(self._key_headers) else self._key_headers
 
-    async def _whole(self, what: str, stream: Any) -> Reply:
+    async def _whole(self, what: str, stream: Any, most: int = MOST_BYTES) -> Reply:
         async with stream as response:
-            return await self._read(what, response)
+            return await self._read(what, response, most)
 
-    async def _read(self, what: str, response: aiohttp.ClientResponse) -> Reply:
-        return await self._told(what, self._whole_reply(response))
+    async def _read(self, what: str, response: aiohttp.ClientResponse, most: int = MOST_BYTES) -> Reply:
+        return await self._told(what, self._whole_reply(response, most))
 
     @staticmethod
-    async def _whole_reply(response: aiohttp.ClientResponse) -> Reply:
+    async def _whole_reply(response: aiohttp.ClientResponse, most: int = MOST_BYTES) -> Reply:
         return Reply(
             status=response.status,
-            body=await response.read(),
+            body=await whole(response, most),
             date=epoch_of(response.headers.get("Date")),
             retry_after=retry_after_of(response.headers),
             headers=response.headers,
@@ -352,6 +357,8 @@ def trouble_of(error: Exception, origin: URL, secret: str) -> str:
         return f"no answer from {place} in time"
     if isinstance(error, aiohttp.ClientConnectorError):
         return f"no connection to {place} ({scrub(str(error.os_error), secret)})"
+    if isinstance(error, TooMuch):
+        return f"{place} sent {error}"
     if isinstance(error, aiohttp.ClientPayloadError):
         return f"the answer of {place} broke off"
     return f"the connection to {place} broke ({scrub(str(error) or type(error).__name__, secret)})"

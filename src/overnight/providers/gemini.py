@@ -9,6 +9,7 @@ from overnight.core.ask import Ask, Model
 from overnight.core.errors import Gone, ProviderError, StudyError, Unauthorized, Unavailable
 from overnight.core.result import Line
 from overnight.providers import _google_body, _google_live, _google_problems, _google_rows
+from overnight.providers._bodies import MOST_INLINED
 from overnight.providers._by_model import ByModel
 from overnight.providers._complaint import complaint_of
 from overnight.providers._contract import (
@@ -162,7 +163,7 @@ class Gemini:
         raise Gone(f"gemini no longer keeps {ref}, or never had it")
 
     async def _fetch_inlined(self, ref: str, sink: Callable[[bytes], None]) -> int | None:
-        reply = await self._wire.ask("fetch", "GET", _batch_path(ref), also=(404, 410))
+        reply = await self._wire.ask("fetch", "GET", _batch_path(ref), also=(404, 410), most=MOST_INLINED)
         if not reply.ok:
             raise Gone(f"gemini no longer keeps {ref}")
         for line in inlined_lines(reply.body):
