@@ -271,3 +271,12 @@ def test_a_part_of_a_rate_is_a_part_of_each_of_its_prices(price: Price, factor: 
         for kind in ("input", "cached", "cache_write", "output"):
             assert abs(getattr(part, kind) - getattr(whole, kind) * factor) <= Fraction(1, 2)
     assert (rate.request is None) == (price.rate.request is None)
+
+
+@given(st.integers(0, 2**53), st.integers(0, 2**53))
+def test_a_cost_that_no_ledger_holds_is_none(tokens_in: int, tokens_out: int) -> None:
+    dear = Price(
+        provider="openai", model="m", processing="live", rate=Rate(input=10**15, output=10**15), note="", source="x"
+    )
+    found = cost(dear, Usage(input=tokens_in, output=tokens_out))
+    assert found is None or found <= 2**53

@@ -46,6 +46,10 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     reasoning: int | None = None
 
 
+# More tokens than any call can take: whoever says so is not believed, and nothing is learned from it.
+MOST_TOKENS = 50_000_000
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     outcome: Outcome
     cause: Cause | None = None
@@ -61,6 +65,12 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     custom_id: str | None
     result: Result | None
     problem: str | None = None
+
+
+def was_run_unpriced(result: Result) -> bool:
+    """Whether a question was run, for all we know, so that it has cost something even where no count says what."""
+    answered = result.outcome in ("answered", "truncated") or (result.outcome == "refused" and bool(result.answer))
+    return answered or result.cause in UNBILLED
 
 
 def failed(cause: Cause, detail: str | None = None, usage: Usage = Usage()) -> Result:  # noqa: B008 - frozen

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from overnight.core.attempt import Attempt
-from overnight.core.result import UNBILLED, Result
+from overnight.core.result import MOST_TOKENS, Result, was_run_unpriced
 from overnight.engine.decisions import row_fate
 from overnight.engine.scene import Scene
 from overnight.ledger.answers import Fate, Landed, ShardRow, addresses_of, rows_of, settled_lines, take_in
@@ -77,7 +77,7 @@ class Landing:
             released += ceiling
             if one.cost is not None:
                 settled += one.cost
-            elif one.result.cause in UNBILLED:
+            elif was_run_unpriced(one.result):
                 presumed += ceiling
         return Charge(settled, released, presumed)
 
@@ -87,7 +87,7 @@ class Landing:
         tokens_in = tokens_out = spent = 0
         for one, fate in fresh.rows:
             row, usage = self.rows[one.line], one.result.usage
-            if usage.input:
+            if usage.input and usage.input <= MOST_TOKENS:
                 self._counted_bytes += row.length + self._overhead
                 self._counted_tokens += usage.input
                 tokens_in += usage.input

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from overnight.core.ask import Model
 from overnight.core.errors import OutOfCredit, ProviderError, Unauthorized, Unavailable
-from overnight.core.result import Result, failed
+from overnight.core.result import MOST_TOKENS, Result, failed
 from overnight.engine.desk import Desk
 from overnight.engine.pace import Pace, Pacing, Ticket
 from overnight.engine.patience import Patience
@@ -194,7 +194,7 @@ class Lane:
 
     def _learn(self, result: Result) -> None:
         """How long answers are, so that the next ones can be reserved for."""
-        if result.usage.output is not None:
+        if result.usage.output is not None and result.usage.output <= MOST_TOKENS:
             self._output += (result.usage.output - self._output) * _SHARE_OF_NEW
 
     def _check_breaker(self, outcome: str, reply: Reply, result: Result) -> None:

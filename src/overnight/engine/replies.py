@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from overnight.core.result import Result
+from overnight.core.result import MOST_TOKENS, Result
 from overnight.providers._contract import Reply
 
 Fared = Literal[
@@ -38,7 +38,9 @@ def fared(reply: Reply, result: Result | None) -> Fared:
 def used_tokens(result: Result) -> int | None:
     """What a call took of the limit on tokens; None when the answer does not say."""
     usage = result.usage
-    return None if usage.input is None or usage.output is None else usage.input + usage.output
+    if usage.input is None or usage.output is None or max(usage.input, usage.output) > MOST_TOKENS:
+        return None
+    return usage.input + usage.output
 
 
 def live_retry_delay(tries: int) -> float:

@@ -319,8 +319,8 @@ def asked_again(db: sqlite3.Connection) -> dict[str, int]:
 
 
 def token_sums(db: sqlite3.Connection) -> tuple[int, int]:
-    """Input and output tokens of everything that was answered, tries that failed included."""
-    row = db.execute("SELECT coalesce(sum(input), 0), coalesce(sum(output), 0) FROM result").fetchone()
+    """Input and output tokens of everything that was answered, tries that failed included. A total never overflows."""
+    row = db.execute("SELECT total(input), total(output) FROM result").fetchone()
     return int(row[0]), int(row[1])
 
 
@@ -375,9 +375,11 @@ def arm_usage(db: sqlite3.Connection) -> dict[int, tuple[int, int, int, int]]:
     """By arm: rows answered or tried, and their input, cached and output tokens."""
     # Summed by attempt first: a shard's rows are all of one arm, so none of them has to be looked up.
     rows = db.execute(
-        "SELECT shard.arm, sum(tries), sum(told_in), sum(told_cached), sum(told_out) FROM (SELECT attempt, "
-        "count(*) AS tries, coalesce(sum(input), 0) AS told_in, coalesce(sum(cached), 0) AS told_cached, "
-        "coalesce(sum(output), 0) AS told_out FROM result GROUP BY attempt) AS told "
+        "SELECT shard.arm, sum(tries), total(told_in), total(told_cached), total(told_out) FROM (SELECT attempt, "
+        "count(*) AS tries, total(input) AS told_in, total(cached) AS told_cached, "
+        "total(output) AS told_out FROM result GROUP BY attempt) AS told "
         "JOIN attempt ON attempt.id=told.attempt JOIN shard ON shard.id=attempt.shard GROUP BY shard.arm"
     )
-    return {int(arm): (count, tokens_in, cached, tokens_out) for arm, count, tokens_in, cached, tokens_out in rows}
+    return {
+        int(arm): (count, int(told_in), int(cached), int(told_out)) for arm, count, told_in, cached, told_out in rows
+    }

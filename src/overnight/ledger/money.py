@@ -6,10 +6,17 @@ from typing import NamedTuple
 
 from overnight.core.money import Balance
 
+# Sums stay below what SQLite can hold, whatever amounts are handed in: a bill beyond that is no bill.
+_MOST = 2**62
+# Sums of a column in floating point never overflow, and are exact up to nine million dollars.
+_SUM = "CAST(total({}) AS INTEGER)"
+
 
 def reserve(db: sqlite3.Connection, shard: int, amount: int | None, density: float) -> None:
     """Set the shard's ceiling aside. `density` is how its input was measured, so that rows can be released alike."""
-    db.execute("INSERT INTO reservation VALUES(?,?,0,?)", (shard, amount, density))
+    db.execute(
+        "INSERT INTO reservation VALUES(?,?,0,?)", (shard, None if amount is None else min(amount, _MOST), density)
+    )
 
 
 def density_of(db: sqlite3.Connection, shard: int) -> float:
@@ -28,7 +35,8 @@ class Charge(NamedTuple):
 def book(db: sqlite3.Connection, shard: int, arm: int, charge: Charge) -> None:
     """Settle what landed rows cost, and let go of what was set aside for them, in one step."""
     db.execute(
-        "UPDATE reservation SET released=min(coalesce(amount, 0), released+?) WHERE shard=?", (charge.released, shard)
+        "UPDATE reservation SET released=min(coalesce(amount, 0), released+?) WHERE shard=?",
+        (min(charge.released, _MOST), shard),
     )
     settle(db, arm, charge.settled, charge.presumed)
 
@@ -41,9 +49,9 @@ def settle(db: sqlite3.Connection, arm: int, cost: int, presumed: int = 0) -> No
     """What rows of an arm really cost."""
     if cost or presumed:
         db.execute(
-            "INSERT INTO spent VALUES(?,?,?) ON CONFLICT DO UPDATE SET settled=settled+excluded.settled, "
-            "presumed=presumed+excluded.presumed",
-            (arm, cost, presumed),
+            "INSERT INTO spent VALUES(?,?,?) ON CONFLICT DO UPDATE SET "
+            f"settled=min(settled+excluded.settled, {_MOST}), presumed=min(presumed+excluded.presumed, {_MOST})",
+            (arm, min(cost, _MOST), min(presumed, _MOST)),
         )
 
 
@@ -53,7 +61,7 @@ def arm_balances(db: sqlite3.Connection) -> dict[int, Balance]:
     spent = {arm: (settled, presumed) for arm, settled, presumed in rows}
     held = dict(
         db.execute(
-            "SELECT shard.arm, sum(coalesce(amount, 0) - released) FROM reservation "
+            f"SELECT shard.arm, {_SUM.format('coalesce(amount, 0) - released')} FROM reservation "
             "JOIN shard ON shard.id=reservation.shard GROUP BY shard.arm"
         )
     )
@@ -81,11 +89,11 @@ def live_commitment(db: sqlite3.Connection, arms: Iterable[int]) -> int:
     """What the live calls of these arms have cost, and may still cost."""
     marks = ",".join(str(int(arm)) for arm in arms) or "NULL"
     (settled,) = db.execute(
-        "SELECT coalesce(sum(cost), 0) FROM result JOIN attempt ON attempt.id=result.attempt "
+        f"SELECT {_SUM.format('cost')} FROM result JOIN attempt ON attempt.id=result.attempt "
         f"JOIN shard ON shard.id=attempt.shard WHERE shard.live AND shard.arm IN ({marks})"
     ).fetchone()
     (reserved,) = db.execute(
-        "SELECT coalesce(sum(coalesce(amount, 0) - released), 0) FROM reservation "
+        f"SELECT {_SUM.format('coalesce(amount, 0) - released')} FROM reservation "
         f"JOIN shard ON shard.id=reservation.shard WHERE shard.live AND shard.arm IN ({marks})"
     ).fetchone()
     return int(settled) + int(reserved)
@@ -122,7 +130,7 @@ def set_spent(db: sqlite3.Connection) -> None:
     """Count the bill again from the rows: after they were read or priced anew."""
     db.execute("UPDATE spent SET settled=0")
     db.execute(
-        "INSERT INTO spent SELECT ask.arm, coalesce(sum(result.cost), 0), 0 FROM result JOIN ask ON ask.id=result.ask "
+        f"INSERT INTO spent SELECT ask.arm, {_SUM.format('result.cost')}, 0 FROM result JOIN ask ON ask.id=result.ask "
         "GROUP BY ask.arm ON CONFLICT DO UPDATE SET settled=excluded.settled"
     )
 
@@ -130,7 +138,7 @@ def set_spent(db: sqlite3.Connection) -> None:
 def first_ceilings(db: sqlite3.Connection) -> dict[int, int | None]:
     """By arm: what all its shards together might have cost, as it was set aside; None where nobody could say."""
     rows = db.execute(
-        "SELECT shard.arm, CASE WHEN count(*) = count(amount) THEN sum(amount) END FROM reservation "
+        f"SELECT shard.arm, CASE WHEN count(*) = count(amount) THEN {_SUM.format('amount')} END FROM reservation "
         "JOIN shard ON shard.id=reservation.shard GROUP BY shard.arm"
     )
     return dict(rows)

@@ -4,6 +4,8 @@ from overnight.core.result import Usage
 from overnight.prices.rates import Price, Rate, Tier
 
 _TOKENS = 1_000_000
+# No row costs nine million dollars: counts that come to more are not believed, and the ledger could not add them up.
+_MOST = 2**53
 
 
 def cost(price: Price, usage: Usage) -> int | None:
@@ -30,7 +32,8 @@ def cost(price: Price, usage: Usage) -> int | None:
             if rate is None:
                 return None
             total += tokens * rate
-    return (total + _TOKENS // 2) // _TOKENS
+    rounded = (total + _TOKENS // 2) // _TOKENS
+    return rounded if rounded <= _MOST else None
 
 
 def ceiling(price: Price, input_tokens: int, max_output_tokens: int | None) -> int | None:

@@ -9,7 +9,9 @@ import msgspec
 from overnight.core.errors import Unavailable
 from overnight.providers._complaint import complaint_of
 from overnight.providers._contract import Batch, Counts, Limits, Phase, Refusal, RefusalKind
+from overnight.providers._figures import count_of, moment_of
 from overnight.providers._listing import Page
+from overnight.providers._mending import UNREADABLE
 from overnight.providers._replies import UNSETTLED, Reply
 
 # The same for every model. How many requests may be queued depends on the account, and its refusal is a plain 429.
@@ -59,21 +61,21 @@ def read_batch(body: bytes, base_url: str) -> Batch:
     """A batch object. One with an id but otherwise in no known shape is taken to be running."""
     try:
         return _batch(msgspec.json.decode(body, type=_Batch), base_url)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         return Batch(id=_named(body), phase="running", status="", known_status=False)
 
 
 def _named(body: bytes) -> str:
     try:
         return msgspec.json.decode(body, type=_Named).id
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         raise Unavailable("anthropic: the answer is not in Anthropic's format (is the base URL right?)") from None
 
 
 def read_page(body: bytes, base_url: str, date: float | None = None) -> Page:
     try:
         page = msgspec.json.decode(body, type=_Page)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         raise Unavailable("anthropic: the listing is not in Anthropic's format (is the base URL right?)") from None
     # A listing proves absence, so its end must be said, or shown by a page with nothing on it.
     more = page.has_more if page.has_more is not None else bool(page.data)
@@ -82,19 +84,27 @@ def read_page(body: bytes, base_url: str, date: float | None = None) -> Page:
 
 
 def _batch(found: _Batch, base_url: str) -> Batch:
-    counts = found.request_counts or _Counts()
+    told = found.request_counts or _Counts()
+    counts = _Counts(*(count_of(getattr(told, name)) or 0 for name in _Counts.__struct_fields__))
     ended = found.processing_status == "ended"
     total = counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
     return Batch(
         id=found.id,
         phase=_ending(counts) if ended else "running",
         status=found.processing_status,
-        created_at=found.created_at.timestamp() if found.created_at else None,
-        expires_at=found.expires_at.timestamp() if found.expires_at else None,
+        created_at=_moment(found.created_at),
+        expires_at=_moment(found.expires_at),
         counts=Counts(total, counts.succeeded, counts.errored + counts.canceled + counts.expired),
         parts=(("output", _results(found, base_url)),) if ended else (),
         known_status=ended or found.processing_status in _RUNNING,
     )
+
+
+def _moment(at: datetime | None) -> float | None:
+    try:
+        return moment_of(at.timestamp()) if at is not None else None
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _ending(counts: _Counts) -> Phase:
@@ -106,7 +116,11 @@ def _ending(counts: _Counts) -> Phase:
 
 def _results(found: _Batch, base_url: str) -> str:
     """The batch's own id finds its results at our address; results at another one are named in full."""
-    there, here = urlsplit(found.results_url or base_url), urlsplit(base_url)
+    here = urlsplit(base_url)
+    try:
+        there = urlsplit(found.results_url or base_url)
+    except ValueError:
+        there = here
     same = (there.scheme, there.netloc) == (here.scheme, here.netloc)
     return found.id if same else f"{found.id} {found.results_url}"
 

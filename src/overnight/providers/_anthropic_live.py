@@ -8,6 +8,7 @@ import msgspec
 from overnight.providers._anthropic_rows import TYPES, is_error
 from overnight.providers._complaint import scrub
 from overnight.providers._contract import Rates, Reply
+from overnight.providers._figures import count_of, seconds_of
 from overnight.providers._live_wire import one_line_json
 from overnight.providers._replies import epoch_of
 
@@ -40,17 +41,13 @@ def rates_of(headers: Mapping[str, str]) -> Rates:
         return Rates()
     now = epoch_of(headers.get("date"))
     return Rates(
-        requests_limit=_whole(headers.get(f"{_PREFIX}requests-limit")),
-        requests_remaining=_whole(headers.get(f"{_PREFIX}requests-remaining")),
+        requests_limit=count_of(headers.get(f"{_PREFIX}requests-limit")),
+        requests_remaining=count_of(headers.get(f"{_PREFIX}requests-remaining")),
         requests_reset=_until(headers.get(f"{_PREFIX}requests-reset"), now),
-        tokens_limit=_whole(headers.get(f"{_PREFIX}tokens-limit")),
-        tokens_remaining=_whole(headers.get(f"{_PREFIX}tokens-remaining")),
+        tokens_limit=count_of(headers.get(f"{_PREFIX}tokens-limit")),
+        tokens_remaining=count_of(headers.get(f"{_PREFIX}tokens-remaining")),
         tokens_reset=_until(headers.get(f"{_PREFIX}tokens-reset"), now),
     )
-
-
-def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
 
 
 def _until(moment: str | None, now: float | None) -> float | None:
@@ -58,6 +55,6 @@ def _until(moment: str | None, now: float | None) -> float | None:
     if not moment or now is None:
         return None
     try:
-        return max(0.0, datetime.fromisoformat(moment).timestamp() - now)
-    except ValueError:
+        return seconds_of(datetime.fromisoformat(moment).timestamp() - now)
+    except (ValueError, OverflowError, OSError):
         return None

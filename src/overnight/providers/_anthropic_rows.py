@@ -4,15 +4,14 @@ A succeeded row holds a message, an errored one an error; live replies are put i
 fit are read again by the patient path, as for every vendor.
 """
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from overnight.core.result import Cause, Line, Result, Usage, failed
 from overnight.providers._complaint import Complaint, scrub
+from overnight.providers._figures import Count, count_of
 from overnight.providers._mending import UNREADABLE, patient_json, readable_id, whole
-
-Count = Annotated[int, msgspec.Meta(ge=0)]
 
 CAUSES: dict[str, Cause] = {
     "invalid_request_error": "invalid_request",
@@ -166,7 +165,7 @@ def _usage(told: _Usage) -> Usage:
     read, written = told.cache_read_input_tokens, told.cache_creation_input_tokens
     thought = told.output_tokens_details
     return Usage(
-        None if told.input_tokens is None else told.input_tokens + (read or 0) + (written or 0),
+        None if told.input_tokens is None else count_of(told.input_tokens + (read or 0) + (written or 0)),
         read,
         written,
         told.output_tokens,

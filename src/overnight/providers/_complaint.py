@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from overnight.providers._figures import seconds_of
+
 # An account that cannot pay says so in the error's code or type, under more than one HTTP status.
 NO_CREDIT: frozenset[str] = frozenset(
     {
@@ -23,6 +25,7 @@ _UNPAID = re.compile(
 )
 _DEAD_KEYS = frozenset({"API_KEY_INVALID", "API_KEY_SERVICE_BLOCKED", "ACCESS_TOKEN_EXPIRED", "UNAUTHENTICATED"})
 LONGEST_MESSAGE = 500
+_LARGEST_CODE = 10**9
 _KEY_LIKE = re.compile(
     r"\b(?:sk|sess)-[A-Za-z0-9_*.…\-]{5,}[A-Za-z0-9_*…\-]|\bAIza[\w\-]{16,}|\bya29\.[\w.\-]{8,}|\b(Bearer)\s+\S{12,}",
     re.IGNORECASE,
@@ -61,7 +64,7 @@ def complaint_of(body: bytes, secret: str = "") -> Complaint:
     """The error object of a reply; a body in no known shape gives its first words, a web page none."""
     try:
         decoded = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         text = body[:LONGEST_MESSAGE].decode("utf-8", "replace").strip()
         return Complaint(message="" if text.startswith("<") else scrub(text, secret))
     return complaint_in(decoded, secret)
@@ -83,20 +86,28 @@ def complaint_in(decoded: Any, secret: str = "") -> Complaint:
     words = {"code": finer} | {
         field: error.get(field) for field in ("message", "code", "type", "param") if error.get(field)
     }
-    said = {field: scrub(str(word), secret) for field, word in words.items() if word is not None}
+    said = {field: scrub(_word(word), secret) for field, word in words.items() if word is not None}
     return msgspec.convert(said, Complaint)
+
+
+def _word(found: Any) -> str:
+    """Text, or a number; objects are no words, and one that is nested deeply cannot even be written out."""
+    if isinstance(found, str):
+        return found
+    return str(found) if isinstance(found, int | float) and abs(found) < _LARGEST_CODE else ""
 
 
 def _google_complaint(error: dict[str, Any], secret: str) -> Complaint:
     """Google's code is the HTTP status; the word for the failure is `status`, the closer reason in the details."""
-    details = [one for one in error.get("details") or () if isinstance(one, dict)]
+    given = error.get("details")
+    details = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
     reason = next((one["reason"] for one in details if isinstance(one.get("reason"), str)), error["status"])
     delay = next(
         (_SECONDS.fullmatch(one["retryDelay"]) for one in details if isinstance(one.get("retryDelay"), str)), None
     )
     return Complaint(
-        message=scrub(str(error.get("message") or ""), secret),
+        message=scrub(_word(error.get("message")), secret),
         code=scrub(reason, secret),
         type=scrub(error["status"], secret),
-        retry_after=float(delay[1]) if delay else None,
+        retry_after=seconds_of(delay[1]) if delay else None,
     )

@@ -17,6 +17,7 @@ from overnight.providers._google_refusals import (
     status_of,
 )
 from overnight.providers._listing import Page
+from overnight.providers._mending import UNREADABLE
 
 WINDOW_SECONDS = 48 * 3_600
 # No number of requests is published. A batch that expires gives up nothing, so none should be too long.
@@ -85,8 +86,16 @@ def inlined_lines(body: bytes) -> Iterator[bytes]:
         inlined = place.get("inlinedResponses")
         listed = inlined.get("inlinedResponses") if isinstance(inlined, dict) else inlined
         if isinstance(listed, list):
-            yield from (_write(one) + b"\n" for one in listed)
+            yield from (_line(one) + b"\n" for one in listed)
             return
+
+
+def _line(answer: Any) -> bytes:
+    """One that cannot be written again is a line that nobody can read: what is around it is not lost."""
+    try:
+        return _write(answer)
+    except UNREADABLE:
+        return b"{}"
 
 
 def _mapping(found: dict[str, Any], name: str) -> dict[str, Any]:

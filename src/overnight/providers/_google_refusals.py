@@ -7,8 +7,11 @@ from typing import Any
 import msgspec
 
 from overnight.core.errors import Unavailable
-from overnight.providers._complaint import Complaint, complaint_of, scrub
+from overnight.providers._complaint import Complaint, complaint_in, complaint_of, scrub
 from overnight.providers._contract import Phase, Refusal, RefusalKind
+from overnight.providers._figures import count_of as believable_count
+from overnight.providers._figures import moment_of as in_calendar
+from overnight.providers._mending import UNREADABLE
 from overnight.providers._replies import UNSETTLED, Reply
 
 # Both APIs' words for the states of a batch, without what stands in front of them.
@@ -112,29 +115,28 @@ def _refusal(said: Complaint, kind: RefusalKind, retry_after: float | None) -> R
         kind=kind,
         message=said.message or said.code or "the provider gave no reason",
         retry_after=retry_after,
-        token_limit=int(limit[1]) if limit else None,
+        token_limit=believable_count(limit[1]) if limit else None,
     )
 
 
 def moment_of(text: Any) -> float | None:
     """A time as RFC 3339 writes it, in seconds since 1970."""
     try:
-        return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
-    except ValueError:
+        return in_calendar(datetime.fromisoformat(text).timestamp()) if isinstance(text, str) else None
+    except (ValueError, OverflowError, OSError):
         return None
 
 
 def count_of(text: Any) -> int:
     """A whole number of 64 bits, which is written as text; what is left out or unknown is nought."""
-    digits = str(text)
-    return int(digits) if digits.isdecimal() else 0
+    return believable_count(text) or 0
 
 
 def decoded(body: bytes, vendor: str) -> dict[str, Any]:
     """The JSON object of an answer."""
     try:
         found = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         found = None
     if not isinstance(found, dict):
         raise Unavailable(f"{vendor}: the answer is not in Google's format (is the base URL right?)")
@@ -154,4 +156,5 @@ def failure_of(error: Any) -> Failure | None:
     try:
         return msgspec.convert(error, Failure) if isinstance(error, dict) else None
     except msgspec.ValidationError:
-        return Failure(message=str(error))
+        said = complaint_in(error)
+        return Failure(message=said.message or said.code)

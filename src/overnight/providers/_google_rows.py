@@ -6,15 +6,14 @@ key and nothing else.
 """
 
 import re
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from overnight.core.result import Cause, Line, Result, Usage, failed
 from overnight.providers._complaint import Complaint, complaint_in, scrub
+from overnight.providers._figures import Count, count_of
 from overnight.providers._mending import UNREADABLE, patient_json, readable_id, whole
-
-Count = Annotated[int, msgspec.Meta(ge=0)]
 
 # The codes of gRPC and of HTTP, and the words for both.
 CAUSES: dict[str | int, Cause] = {
@@ -187,10 +186,10 @@ def _usage(told: _Usage | None) -> Usage:
         return Usage()
     thoughts = told.thoughts_token_count
     return Usage(
-        told.prompt_token_count + (told.tool_use_prompt_token_count or 0),
+        count_of(told.prompt_token_count + (told.tool_use_prompt_token_count or 0)),
         told.cached_content_token_count,
         None,
-        (told.candidates_token_count or 0) + (thoughts or 0),
+        count_of((told.candidates_token_count or 0) + (thoughts or 0)),
         thoughts,
     )
 

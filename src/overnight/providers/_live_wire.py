@@ -13,19 +13,23 @@ from yarl import URL
 
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import ProviderError
+from overnight.providers._bodies import IDENTITY, whole
 from overnight.providers._contract import Rates, Reply
+from overnight.providers._mending import UNREADABLE
 from overnight.providers._replies import retry_after_of
 from overnight.providers._wire import KeyHeaders, proxy_for, trouble_of
 
 # A model may think for minutes before its first byte; a connection that is silent for longer is lost.
 READ_SECONDS = 600.0
+# Once it has begun, a whole answer is a matter of seconds.
+BODY_SECONDS = 120.0
 _CONNECT_SECONDS = 15.0
 # The addresses of providers change rarely, and a lookup costs more than a call's own work.
 _DNS_SECONDS = 300
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 _BROKEN_WIRE = (aiohttp.ClientError, OSError, TimeoutError)
 
-_ALWAYS = {"User-Agent": "overnight", "Accept-Encoding": "identity", "Content-Type": "application/json"}
+_ALWAYS = {"User-Agent": "overnight", **IDENTITY, "Content-Type": "application/json"}
 
 ReadRates = Callable[[Mapping[str, str]], Rates]
 
@@ -73,7 +77,7 @@ class LiveWire:
                 self._url(path), data=body, headers=headers, allow_redirects=False, proxy=self._proxy
             ) as response:
                 status = response.status
-                content = await response.read()
+                content = await whole(response)
         except _BROKEN_WIRE as error:
             sent = not isinstance(error, _UNSENT)
             return Reply(sent=sent, status=status, problem=trouble_of(error, self._origin, self._secret))
@@ -112,8 +116,11 @@ class LiveWire:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=_DNS_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=self._read_seconds),
+            timeout=aiohttp.ClientTimeout(
+                total=self._read_seconds + BODY_SECONDS, sock_connect=_CONNECT_SECONDS, sock_read=self._read_seconds
+            ),
             skip_auto_headers=("Accept", "User-Agent"),
+            auto_decompress=False,
         )
         return self._session
 
@@ -128,5 +135,5 @@ def one_line_json(body: bytes) -> bytes | None:
     """The body without the line breaks that JSON allows between its parts; None when it is no JSON."""
     try:
         return msgspec.json.format(body, indent=-1)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return None

@@ -6,12 +6,18 @@ from typing import Any
 import msgspec
 
 UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+_MOST_DIGITS = 100
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def patient_json(line: bytes) -> Any:
     """Bytes that are no text survive as surrogates, so that they can be told apart. Raises one of UNREADABLE."""
-    return json.loads(line.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "surrogateescape"))
+    return json.loads(line.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "surrogateescape"), parse_int=_number)
+
+
+def _number(digits: str) -> int | float:
+    """Python itself refuses to read thousands of digits; so many are more than any count can be."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else float("inf")
 
 
 def whole(value: Any) -> Any:

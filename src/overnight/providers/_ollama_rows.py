@@ -1,13 +1,18 @@
 """Ollama's replies: kept as lines with their custom id, and read back as Results."""
 
+from typing import Any
+
 import msgspec
 
 from overnight.core.result import Cause, Line, Result, Usage, failed
 from overnight.providers._complaint import complaint_of, scrub
 from overnight.providers._contract import Reply
+from overnight.providers._figures import Count
 from overnight.providers._live_wire import one_line_json
+from overnight.providers._mending import UNREADABLE, patient_json, readable_id, whole
 
 _CAUSES: dict[int, Cause] = {401: "unauthorized", 403: "unauthorized", 404: "unknown_model", 408: "timeout"}
+_COUNTS = ("prompt_eval_count", "eval_count")
 _json = msgspec.json.Encoder()
 
 
@@ -20,8 +25,8 @@ class _Body(msgspec.Struct, gc=False):
     message: _Message | None = None
     done: bool = False
     done_reason: str | None = None
-    prompt_eval_count: int | None = None
-    eval_count: int | None = None
+    prompt_eval_count: Count | None = None
+    eval_count: Count | None = None
     error: str | None = None
 
 
@@ -46,21 +51,32 @@ def decode(line: bytes) -> Line:
     """Total: whatever bytes come, a Line."""
     try:
         row = _rows.decode(line)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except UNREADABLE as error:
         return _unfit(line, str(error))
     return Line(row.custom_id, _result(row.status, row.body))
 
 
-class _Named(msgspec.Struct, gc=False):
-    custom_id: str
-
-
 def _unfit(line: bytes, problem: str) -> Line:
+    """A line that does not fit, as far as it goes: counts that nobody can believe do not cost the answer."""
     try:
-        named = msgspec.json.decode(line, type=_Named)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+        found = patient_json(line)
+    except UNREADABLE:
         return Line(None, None, f"not a line of Ollama's: {problem}"[:200])
-    return Line(named.custom_id, failed("unreadable", scrub(problem)))
+    custom_id = readable_id(found.get("custom_id")) if isinstance(found, dict) else None
+    if custom_id is None:
+        return Line(None, None, f"not a line of Ollama's: {problem}"[:200])
+    try:
+        row = msgspec.convert(_without_counts(whole(found)), _Row)
+    except UNREADABLE:
+        return Line(custom_id, failed("unreadable", scrub(problem)))
+    return Line(custom_id, _result(row.status, row.body))
+
+
+def _without_counts(found: dict[str, Any]) -> dict[str, Any]:
+    body = found.get("body")
+    if not isinstance(body, dict):
+        return found
+    return found | {"body": {name: value for name, value in body.items() if name not in _COUNTS}}
 
 
 def _result(status: int, body: _Body) -> Result:

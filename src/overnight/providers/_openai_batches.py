@@ -8,7 +8,9 @@ import msgspec
 from overnight.core.errors import Unavailable
 from overnight.providers._complaint import Complaint, complaint_of, scrub
 from overnight.providers._contract import Batch, Counts, Intent, Limits, Phase, Refusal, RefusalKind
+from overnight.providers._figures import count_of, moment_of
 from overnight.providers._listing import Page
+from overnight.providers._mending import UNREADABLE
 from overnight.providers._replies import UNSETTLED, Reply
 
 PHASES: dict[str, Phase] = {
@@ -61,9 +63,9 @@ class _Faults(msgspec.Struct):
 
 
 class _Counts(msgspec.Struct):
-    total: int | None = None
-    completed: int | None = None
-    failed: int | None = None
+    total: int | float | None = None
+    completed: int | float | None = None
+    failed: int | float | None = None
 
 
 class _Batch(msgspec.Struct):
@@ -92,7 +94,7 @@ def read_batch(body: bytes) -> Batch:
     """A batch object. One with an id but otherwise in no known shape is taken to be running."""
     try:
         return _batch(msgspec.json.decode(body, type=_Batch))
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         return Batch(id=named(body), phase="running", status="", known_status=False)
 
 
@@ -100,14 +102,14 @@ def named(body: bytes) -> str:
     """The id of any object."""
     try:
         return msgspec.json.decode(body, type=_Named).id
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         raise Unavailable("openai: the answer is not in OpenAI's format (is the base URL right?)") from None
 
 
 def read_page(body: bytes, date: float | None = None) -> Page:
     try:
         page = msgspec.json.decode(body, type=_Page)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         raise Unavailable("openai: the listing is not in OpenAI's format (is the base URL right?)") from None
     # A listing proves absence, so its end must be said, or shown by a page with nothing on it.
     more = page.has_more if page.has_more is not None else bool(page.data)
@@ -125,11 +127,11 @@ def _batch(found: _Batch) -> Batch:
         id=found.id,
         phase=phase or "running",
         status=found.status,
-        created_at=found.created_at,
-        expires_at=found.expires_at,
+        created_at=moment_of(found.created_at),
+        expires_at=moment_of(found.expires_at),
         tag=tag if isinstance(tag, str) else None,
         input_ref=found.input_file_id or None,
-        counts=Counts(counts.total or 0, counts.completed or 0, counts.failed or 0),
+        counts=Counts(*(count_of(count) or 0 for count in (counts.total, counts.completed, counts.failed))),
         parts=tuple((kind, ref) for kind, ref in files if ref),
         refusal=_validation_refusal(found.errors) if phase == "failed" else None,
         known_status=phase is not None,
@@ -141,7 +143,7 @@ def _validation_refusal(faults: _Faults | None) -> Refusal:
         return Refusal(kind="invalid", message="the batch failed and the provider gave no reason")
     first = faults.data[0]
     said = Complaint(message=scrub(first.message or ""), code=first.code or "", param=first.param or "")
-    return _refusal(said, kind_of(said) or "invalid", line=first.line)
+    return _refusal(said, kind_of(said) or "invalid", line=count_of(first.line))
 
 
 def create_refusal(reply: Reply, secret: str = "") -> Refusal | None:
@@ -181,7 +183,7 @@ def _refusal(
         kind=kind,
         message=said.message or fallback,
         retry_after=retry_after,
-        token_limit=int(re.sub(r"\D", "", limit[1])) if limit else None,
+        token_limit=count_of(re.sub(r"\D", "", limit[1])) if limit else None,
         line=line,
     )
 

@@ -8,7 +8,9 @@ import msgspec
 
 from overnight.providers._complaint import complaint_of
 from overnight.providers._contract import Rates, Reply
+from overnight.providers._figures import count_of, seconds_of
 from overnight.providers._live_wire import one_line_json
+from overnight.providers._mending import UNREADABLE
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -43,7 +45,7 @@ def _is_error(body: bytes) -> bool:
     """Whether an error is in OpenAI's form: look-alikes have others, a bare text among them."""
     try:
         _errors.decode(body)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return False
     return True
 
@@ -60,18 +62,13 @@ def rates_of(headers: Mapping[str, str]) -> Rates:
     if "x-ratelimit-limit-requests" not in headers and "x-ratelimit-limit-tokens" not in headers:
         return Rates()
     return Rates(
-        requests_limit=whole(headers.get("x-ratelimit-limit-requests")),
-        requests_remaining=whole(headers.get("x-ratelimit-remaining-requests")),
+        requests_limit=count_of(headers.get("x-ratelimit-limit-requests")),
+        requests_remaining=count_of(headers.get("x-ratelimit-remaining-requests")),
         requests_reset=seconds(headers.get("x-ratelimit-reset-requests")),
-        tokens_limit=whole(headers.get("x-ratelimit-limit-tokens")),
-        tokens_remaining=whole(headers.get("x-ratelimit-remaining-tokens")),
+        tokens_limit=count_of(headers.get("x-ratelimit-limit-tokens")),
+        tokens_remaining=count_of(headers.get("x-ratelimit-remaining-tokens")),
         tokens_reset=seconds(headers.get("x-ratelimit-reset-tokens")),
     )
-
-
-def whole(text: str | None) -> int | None:
-    """A count as headers have it; None for anything else."""
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
 
 
 @lru_cache(maxsize=1024)
@@ -81,8 +78,5 @@ def seconds(text: str | None) -> float | None:
         return None
     parts = _PART.findall(text)
     if parts and not _PART.sub("", text).strip():
-        return sum(float(number) * _UNITS[unit] for number, unit in parts)
-    try:
-        return max(0.0, float(text))
-    except ValueError:
-        return None
+        return seconds_of(sum(float(number) * _UNITS[unit] for number, unit in parts))
+    return seconds_of(text)

@@ -5,15 +5,14 @@ path, which gives up only what it must: half a character in an answer, or a usag
 not cost an answer that was paid for.
 """
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from overnight.core.result import Cause, Line, Outcome, Result, Usage, failed
 from overnight.providers._complaint import NO_CREDIT, scrub
+from overnight.providers._figures import Count
 from overnight.providers._mending import UNREADABLE, patient_json, readable_id, whole
-
-Count = Annotated[int, msgspec.Meta(ge=0)]
 
 # What an error code means, wherever it is found: in a row's own error, an HTTP body, a failed response.
 CAUSES: dict[str, Cause] = {

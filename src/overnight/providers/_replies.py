@@ -7,6 +7,8 @@ from email.utils import parsedate_to_datetime
 
 import msgspec
 
+from overnight.providers._figures import moment_of, seconds_of
+
 # Codes of the 4xx family that say nothing against the request itself.
 UNSETTLED: frozenset[int] = frozenset({408, 409, 425, 499})
 
@@ -40,8 +42,8 @@ def epoch_of(http_date: str | None) -> float | None:
     if not http_date:
         return None
     try:
-        return parsedate_to_datetime(http_date).timestamp()
-    except (ValueError, OverflowError):
+        return moment_of(parsedate_to_datetime(http_date[:100]).timestamp())
+    except (ValueError, OverflowError, OSError, TypeError, IndexError):
         return None
 
 
@@ -52,8 +54,8 @@ def retry_after_of(headers: Mapping[str, str]) -> float | None:
             seconds = float(headers.get(name, "")) * unit
         except ValueError:
             continue
-        return max(0.0, seconds) if math.isfinite(seconds) else None
+        return seconds_of(seconds) if math.isfinite(seconds) else None
     until = epoch_of(headers.get("retry-after"))
     if until is None:
         return None
-    return max(0.0, until - (epoch_of(headers.get("date")) or time.time()))
+    return seconds_of(until - (epoch_of(headers.get("date")) or time.time()))

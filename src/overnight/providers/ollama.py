@@ -12,6 +12,7 @@ from overnight.providers import _ollama_rows
 from overnight.providers._by_model import ByModel
 from overnight.providers._contract import Endpoint, Reply, Vendor
 from overnight.providers._live_wire import LiveWire
+from overnight.providers._mending import UNREADABLE
 from overnight.providers._surroundings import address_parts, found_key
 from overnight.providers._wire import Wire
 
@@ -92,7 +93,7 @@ class Ollama:
         reply = await self._wire.ask("list", "GET", "/api/ps")
         try:
             return [one.name for one in msgspec.json.decode(reply.body, type=_Running).models]
-        except msgspec.MsgspecError:
+        except UNREADABLE:
             return []
 
     async def unload(self, model_name: str) -> None:

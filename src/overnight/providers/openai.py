@@ -26,6 +26,7 @@ from overnight.providers._contract import (
 )
 from overnight.providers._listing import Page, back_to, fence_of
 from overnight.providers._live_wire import LiveWire
+from overnight.providers._mending import UNREADABLE
 from overnight.providers._openai_batches import (
     LIMITS,
     create_refusal,
@@ -230,7 +231,7 @@ def _checked_url(address: str, variable: str) -> str:
 def _received_bytes(body: bytes) -> int | None:
     try:
         return msgspec.json.decode(body, type=_Received).bytes
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return None
 
 

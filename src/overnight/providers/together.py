@@ -5,6 +5,7 @@ from typing import Any
 
 from overnight.core.ask import Thinking
 from overnight.providers._contract import Rates, Vendor
+from overnight.providers._figures import count_of
 from overnight.providers._lookalike import Lookalike, LookalikeVendor
 
 _REMARKS = """\
@@ -30,9 +31,10 @@ def rates_of(headers: Mapping[str, str]) -> Rates:
 
 def _per_minute(text: str | None) -> int | None:
     try:
-        return max(1, round(float(text or "") * 60))
-    except ValueError:
+        limit = count_of(round(float(text or "") * 60))
+    except (ValueError, OverflowError):
         return None
+    return None if limit is None else max(1, limit)
 
 
 provider: Vendor = LookalikeVendor(

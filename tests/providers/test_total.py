@@ -1,0 +1,296 @@
+"""Whatever a provider sends is a value or a ProviderError: never another exception, at any depth, size or number."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from multidict import CIMultiDict
+
+from overnight.core.errors import ProviderError
+from overnight.core.result import Line, Usage
+from overnight.providers import (
+    _anthropic_batches,
+    _anthropic_live,
+    _anthropic_rows,
+    _complaint,
+    _gemini_batches,
+    _google_live,
+    _google_refusals,
+    _google_rows,
+    _ollama_rows,
+    _openai_batches,
+    _openai_live,
+    _openai_rows,
+    _vertex_jobs,
+    together,
+)
+from overnight.providers._contract import Reply as LiveReply
+from overnight.providers._figures import LONGEST_WAIT, MOST
+from overnight.providers._replies import Reply, epoch_of, retry_after_of
+
+BASE = "https://api.anthropic.com"
+ROWS: dict[str, Callable[[bytes], Line]] = {
+    "openai": _openai_rows.decode,
+    "anthropic": _anthropic_rows.decode,
+    "google": _google_rows.decode,
+    "ollama": _ollama_rows.decode,
+}
+LIVE_LINES: dict[str, Callable[[LiveReply], bytes]] = {
+    "openai": lambda reply: _openai_live.live_line("x", reply),
+    "anthropic": lambda reply: _anthropic_live.live_line("x", reply),
+    "google": lambda reply: _google_live.live_line("key", "x", reply),
+    "ollama": lambda reply: _ollama_rows.live_line("x", reply),
+}
+
+
+def _refused(read: Callable[[Reply], Any]) -> Callable[[bytes], Any]:
+    return lambda body: [read(Reply(status=status, body=body)) for status in (400, 404, 413, 429, 529)]
+
+
+DECODERS: dict[str, Callable[[bytes], Any]] = {
+    **{f"{vendor} row": read for vendor, read in ROWS.items()},
+    "openai batch": _openai_batches.read_batch,
+    "openai listing": _openai_batches.read_page,
+    "openai file": _openai_batches.named,
+    "openai refusal": _refused(_openai_batches.create_refusal),
+    "anthropic batch": lambda body: _anthropic_batches.read_batch(body, BASE),
+    "anthropic listing": lambda body: _anthropic_batches.read_page(body, BASE),
+    "anthropic refusal": _refused(_anthropic_batches.create_refusal),
+    "gemini batch": _gemini_batches.read_batch,
+    "gemini listing": lambda body: _gemini_batches.read_page(body, None),
+    "gemini answers in place": lambda body: list(_gemini_batches.inlined_lines(body)),
+    "google refusal": _refused(_google_refusals.create_refusal),
+    "vertex job": _vertex_jobs.read_job,
+    "vertex listing": lambda body: _vertex_jobs.read_page(body, None),
+    "error body": lambda body: _complaint.complaint_of(body, "sk-secret"),
+}
+RATES: dict[str, Callable[[Mapping[str, str]], Any]] = {
+    "openai": _openai_live.rates_of,
+    "anthropic": _anthropic_live.rates_of,
+    "together": together.rates_of,
+}
+
+# One of each thing that a vendor sends; what is sent wrongly is made from these.
+_CHAT = {
+    "choices": [{"message": {"content": "A plum."}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}},
+}
+_CLAUDE = {
+    "content": [{"type": "text", "text": "A plum."}],
+    "stop_reason": "end_turn",
+    "usage": {"input_tokens": 10, "cache_read_input_tokens": 3, "output_tokens": 5},
+}
+_GEMINI = {
+    "candidates": [{"content": {"parts": [{"text": "A plum."}]}, "finishReason": "STOP"}],
+    "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5, "thoughtsTokenCount": 2},
+}
+_BATCH = {
+    "id": "batch_1",
+    "status": "failed",
+    "created_at": 1_700_000_000,
+    "expires_at": 1_700_086_400,
+    "metadata": {"overnight": "token"},
+    "output_file_id": "file-1",
+    "request_counts": {"total": 3, "completed": 2, "failed": 1},
+    "errors": {"data": [{"code": "token_limit_exceeded", "message": "limit: 200,000 enqueued", "line": 3}]},
+}
+_MESSAGES = {
+    "id": "msgbatch_1",
+    "processing_status": "ended",
+    "request_counts": {"processing": 0, "succeeded": 2, "errored": 1, "canceled": 0, "expired": 0},
+    "created_at": "2026-11-01T00:00:00Z",
+    "expires_at": "2026-11-02T00:00:00Z",
+    "results_url": "https://elsewhere/results",
+}
+_OPERATION = {
+    "name": "batches/1",
+    "metadata": {
+        "state": "BATCH_STATE_FAILED",
+        "createTime": "2026-11-01T00:00:00Z",
+        "batchStats": {"requestCount": "3", "successfulRequestCount": "2"},
+        "output": {"inlinedResponses": {"inlinedResponses": [{"key": "x", "response": _GEMINI}]}},
+    },
+    "error": {"code": 8, "message": "enqueued tokens, limit: 100"},
+}
+_JOB = {
+    "name": "projects/p/locations/l/batchPredictionJobs/1",
+    "state": "JOB_STATE_FAILED",
+    "createTime": "2026-11-01T00:00:00Z",
+    "completionStats": {"successfulCount": "2", "failedCount": "1", "incompleteCount": "0"},
+    "error": {"code": 7, "message": "no access"},
+    "inputConfig": {"gcsSource": {"uris": ["gs://a/b"]}},
+    "outputConfig": {"gcsDestination": {"outputUriPrefix": "gs://a/c"}},
+    "labels": {"overnight": "token"},
+}
+_ERROR = {
+    "error": {
+        "message": "enqueued token limit, limit: 900,000",
+        "code": "token_limit_exceeded",
+        "status": "RESOURCE_EXHAUSTED",
+        "details": [{"reason": "x", "retryDelay": "3s"}],
+    }
+}
+SAMPLES: list[Any] = [
+    {"custom_id": "x", "response": {"status_code": 200, "body": _CHAT}, "error": None},
+    {"custom_id": "x", "response": {"status_code": 429, "body": _ERROR}, "error": None},
+    {"custom_id": "x", "result": {"type": "succeeded", "message": _CLAUDE}},
+    {"custom_id": "x", "result": {"type": "errored", "error": _ERROR}},
+    {"key": "x", "response": _GEMINI},
+    {"key": "x", "error": _ERROR["error"]},
+    {"custom_id": 12, "status": 'Bad Request: {"error": {"code": 400}}'},
+    {"custom_id": "x", "status": 200, "body": {"message": {"content": "A plum."}, "done": True, "eval_count": 3}},
+    *(_BATCH, {"data": [_BATCH], "has_more": True}),
+    *(_MESSAGES, {"data": [_MESSAGES], "has_more": False, "last_id": "msgbatch_1"}),
+    *(_OPERATION, {"operations": [_OPERATION], "nextPageToken": "t"}),
+    *(_JOB, {"batchPredictionJobs": [_JOB]}),
+    *(_ERROR, [_ERROR], {"error": "no"}),
+]
+
+
+class Raw(str):
+    """JSON that Python would not write: put in as it is."""
+
+    __slots__ = ()
+
+
+DEEP = [Raw("[" * 3_000 + "]" * 3_000), Raw('{"a":' * 900 + "1" + "}" * 900)]
+ODD_NUMBERS = [
+    *(2**53 + 1, 2**62, 2**63, 2**64, 2**70, 10**400, -1, -(2**70), 1.5, 1e300, -0.0),
+    *(Raw("1" * 5_000), Raw("1e400"), Raw("NaN"), Raw("-Infinity"), "1" * 5_000, "9" * 30),
+]
+ODD_THINGS = [
+    *(None, True, "", [], {}, [[]], {"a": {}}, "\ud800", "sk-" * 50, "0001-01-01T00:00:00", "9999-12-31T23:59:59Z"),
+    *("http://[", "//", "gs://", "limit: " + "9" * 5_000, "9" * 400 + "s", Raw('"\\ud800"'), "x" * 1_000),
+]
+ODD: list[Any] = [*DEEP, *ODD_NUMBERS, *ODD_THINGS]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in a document, itself included."""
+    yield path
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        yield from places(part, (*path, key))
+
+
+def with_odd(value: Any, path: tuple[Any, ...], odd: Any) -> Any:
+    if not path:
+        return odd
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = with_odd(value[path[0]], path[1:], odd)
+    return copy
+
+
+def written(value: Any) -> bytes:
+    """As JSON, with raw parts as they are."""
+    if isinstance(value, Raw):
+        return value.encode("utf-8", "surrogatepass")
+    if isinstance(value, dict):
+        return b"{%b}" % b",".join(b"%b:%b" % (json.dumps(key).encode(), written(part)) for key, part in value.items())
+    if isinstance(value, list):
+        return b"[%b]" % b",".join(written(part) for part in value)
+    return json.dumps(value).encode()
+
+
+@cache
+def bodies() -> tuple[bytes, ...]:
+    """Every odd thing at every place of every sample."""
+    return tuple(written(with_odd(one, path, odd)) for one in SAMPLES for path in places(one) for odd in ODD)
+
+
+def check(read: Callable[[bytes], Any], body: bytes) -> None:
+    try:
+        found = read(body)
+    except ProviderError:
+        return
+    if isinstance(found, Line) and found.result is not None:
+        usage = found.result.usage
+        counts = [getattr(usage, name) for name in Usage.__struct_fields__]
+        assert all(count is None or 0 <= count <= MOST for count in counts)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_odd_things_at_every_place(name: str) -> None:
+    for body in bodies():
+        check(DECODERS[name], body)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def test_any_bytes(name: str, data: st.DataObject) -> None:
+    json_values = st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    )
+    body = data.draw(st.binary(max_size=60) | json_values.map(lambda value: json.dumps(value).encode()))
+    check(DECODERS[name], body)
+    whole = written(data.draw(st.sampled_from(SAMPLES)))
+    cut, put = data.draw(st.integers(0, len(whole))), data.draw(st.binary(max_size=4))
+    check(DECODERS[name], whole[:cut] + put + whole[cut + data.draw(st.integers(0, 3)) :])
+
+
+@pytest.mark.parametrize("vendor", LIVE_LINES)
+def test_live_replies_become_lines_that_can_be_read(vendor: str) -> None:
+    for body in bodies()[::3]:
+        for status in (200, 429):
+            line = LIVE_LINES[vendor](LiveReply(sent=True, status=status, body=body))
+            assert b"\n" not in line
+            check(ROWS[vendor], line)
+
+
+HEADERS = [
+    *("x-ratelimit-limit-requests", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-requests"),
+    *("anthropic-ratelimit-requests-limit", "anthropic-ratelimit-requests-reset", "x-ratelimit-limit"),
+    *("x-tokenlimit-limit", "retry-after", "retry-after-ms", "date"),
+]
+ODD_HEADERS = [
+    *("9" * 5_000, "-1", "nan", "inf", "-inf", "1e999", "1e308", "٣", "²", "", " ", "0x10", "1_000", "9" * 400 + "s"),
+    *(
+        "0001-01-01T00:00:00",
+        "9999-12-31T23:59:59-23:59",
+        "Mon, 01 Jan 0001 00:00:00 GMT",
+        "Mon, 99 Xyz 99999 99:99:99",
+    ),
+    *("Tue, 19 Jan 9999 03:14:07 +9999", "1h" * 400, "120ms", "6m0s"),
+]
+
+
+@example({"retry-after": "1e308", "retry-after-ms": "nan"})
+@given(st.dictionaries(st.sampled_from(HEADERS), st.sampled_from(ODD_HEADERS) | st.text(max_size=30)))
+def test_headers(headers: dict[str, str]) -> None:
+    told = CIMultiDict({"x-ratelimit-limit-requests": "10", "anthropic-ratelimit-tokens-limit": "10", **headers})
+    for read in RATES.values():
+        rates = read(told)
+        for field in rates.__struct_fields__:
+            value = getattr(rates, field)
+            most = LONGEST_WAIT if field.endswith("reset") else MOST
+            assert value is None or 0 <= value <= most
+    wait = retry_after_of(told)
+    assert wait is None or 0 <= wait <= LONGEST_WAIT
+    epoch_of(told.get("date"))
+
+
+@pytest.mark.parametrize(
+    ("vendor", "sample", "path", "field"),
+    [
+        ("openai", 0, ("response", "body", "usage", "prompt_tokens"), "input"),
+        ("anthropic", 2, ("result", "message", "usage", "input_tokens"), "input"),
+        ("google", 4, ("response", "usageMetadata", "candidatesTokenCount"), "output"),
+        ("ollama", 7, ("body", "eval_count"), "output"),
+    ],
+)
+@pytest.mark.parametrize("odd", [2**53 + 1, 2**62, 2**70, -1, 1.5, Raw("1" * 5_000), Raw("1e400")])
+def test_a_count_beyond_belief_is_unknown_and_costs_no_answer(
+    vendor: str, sample: int, path: tuple[Any, ...], field: str, odd: Any
+) -> None:
+    found = ROWS[vendor](written(with_odd(SAMPLES[sample], path, odd)))
+    assert found.result is not None
+    assert (found.result.outcome, found.result.answer) == ("answered", "A plum.")
+    assert getattr(found.result.usage, field) is None
