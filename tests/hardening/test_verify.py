@@ -56,19 +56,19 @@ def first(run: Path, kind: str) -> Path:
     return min((run / kind).glob("*.jsonl"))
 
 
-def swapped(run: Path) -> None:
+def swapped(run: Path, columns: str = "offset, length") -> None:
     """Two rows of one file point to each other's lines: every size fits, the joins do not."""
     db = sqlite3.connect(run / "ledger.db")
     attempt, one, other = db.execute(
         "SELECT a.attempt, a.line, b.line FROM result AS a JOIN result AS b ON a.attempt=b.attempt AND a.file=b.file "
         "AND a.line<b.line LIMIT 1"
     ).fetchone()
-    place = "SELECT offset, length FROM result WHERE attempt=? AND line=?"
+    place = f"SELECT {columns} FROM result WHERE attempt=? AND line=?"
     first_place, second_place = (db.execute(place, (attempt, line)).fetchone() for line in (one, other))
     with db:
-        for line, (offset, length) in ((one, second_place), (other, first_place)):
-            change = "UPDATE result SET offset=?, length=? WHERE attempt=? AND line=?"
-            db.execute(change, (offset, length, attempt, line))
+        for line, there in ((one, second_place), (other, first_place)):
+            change = f"UPDATE result SET ({columns})=({','.join('?' * len(there))}) WHERE attempt=? AND line=?"
+            db.execute(change, (*there, attempt, line))
     db.close()
 
 
@@ -77,6 +77,11 @@ def flipped(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
+
+
+def a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
 
 
 DAMAGES: list[tuple[str, Callable[[Path], object], str, str, str]] = [
@@ -130,7 +135,36 @@ DAMAGES: list[tuple[str, Callable[[Path], object], str, str, str]] = [
         "today's reader",
         "overnight rebuild fruit",
     ),
-    ("lines are swapped", swapped, "answer", "names another row", "copy of the run"),
+    ("lines are swapped", swapped, "answer", "the bytes are not those on record", "copy of the run"),
+    (
+        "lines are swapped with their digests",
+        lambda r: swapped(r, "offset, length, digest"),
+        "answer",
+        "names another row",
+        "copy of the run",
+    ),
+    (
+        "a question's bytes are another's",
+        lambda r: execute(r, "UPDATE ask SET offset=offset+1 WHERE id=1"),
+        "file",
+        "1 question: the bytes are not those on record",
+        "--as NAME",
+    ),
+    (
+        "an item's bytes are another's",
+        lambda r: execute(r, "UPDATE item SET length=length-1 WHERE item_id='3'"),
+        "file",
+        "1 item: the bytes are not those on record",
+        "--as NAME",
+    ),
+    (
+        "an answer is in a file that nobody knows",
+        lambda r: execute(r, "UPDATE result SET file=99 WHERE attempt=1 AND line=0"),
+        "answer",
+        "file 99: 1 row: the bytes are not those on record",
+        "copy of the run",
+    ),
+    ("a raw file is a folder", lambda r: a_folder(first(r, "raw")), "file", "is not a file", "copy of the run"),
     ("a table is gone", lambda r: (r / "tables/results.parquet").unlink(), "table", "not there", "overnight rebuild"),
     ("a table is another", lambda r: flipped(r / "tables/results.parquet"), "table", "results", "overnight rebuild"),
     (

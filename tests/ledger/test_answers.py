@@ -26,7 +26,9 @@ def test_threads_come_out_whole_however_many_are_read_at_once(db: sqlite3.Connec
     db.execute("INSERT INTO arm VALUES(1, 1, 'arm', '{}')")
     for item, turns in reversed(TURNS.items()):
         for turn in range(turns):
-            ask = db.execute("INSERT INTO ask VALUES(NULL, 1, ?, 1, 0, 1) RETURNING id", (item.encode(),)).fetchone()[0]
+            ask = db.execute(
+                "INSERT INTO ask VALUES(NULL, 1, ?, 1, 0, 1, x'00') RETURNING id", (item.encode(),)
+            ).fetchone()[0]
             db.execute("INSERT INTO slot(arm, item, replicate, turn, ask) VALUES(1, ?, 0, ?, ?)", (item, turn, ask))
     chunks = list(addresses(db, at_once))
     assert all(chunk.turn[0] == 0 for chunk in chunks)
@@ -39,7 +41,10 @@ def test_what_was_not_counted_is_empty_and_nothing_is_nothing(db: sqlite3.Connec
     rows = [ShardRow(ask=line + 1, tries=0, length=1) for line in range(250)]
     counted = Result(outcome="answered", answer="yes", usage=Usage(input=7, cached=0, output=1))
     told = [counted if line % 3 else failed("server_error") for line in range(250)]
-    landed = [(Landed(line, told[line], 1, line, 1, 5 if line % 3 else None), FINAL) for line in reversed(range(250))]
+    landed = [
+        (Landed(line, told[line], 1, line, 1, b"digest", 5 if line % 3 else None), FINAL)
+        for line in reversed(range(250))
+    ]
     take_in(db, 1, rows, landed, at=1.0)
     found = db.execute("SELECT input, cached, cache_write, output, cost, cause FROM result ORDER BY line").fetchall()
     good, bad = (7, 0, None, 1, 5, None), (None, None, None, None, None, "server_error")

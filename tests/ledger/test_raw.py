@@ -1,15 +1,16 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overnight.core.errors import FileDamaged
+from overnight.core.result import Line, Result
 from overnight.ledger.folder import RunFolder
-from overnight.ledger.raw import BLOCK, RawFiles, ReadAhead
-
-if TYPE_CHECKING:
-    import pytest
+from overnight.ledger.raw import BLOCK, RawFiles, ReadAhead, digest_of, file_problem
 
 
 @given(wanted=st.lists(st.tuples(st.integers(1, 2), st.integers(0, 3 * BLOCK), st.integers(0, 2 * BLOCK))))
@@ -24,4 +25,69 @@ def test_reading_ahead_gives_what_reading_gives(
             (folder / name).write_bytes(bytes(n * step % 251 for n in range(3 * BLOCK + 7)))
     with RawFiles(RunFolder(folder), {1: "1", 2: "2"}) as files:
         ahead = ReadAhead(files)
-        assert all(ahead.read(*place) == files.read(*place) for place in wanted)
+        for place in wanted:
+            here = files.bytes_at(*place)
+            assert len(here) == place[2] or here == b"" or place[1] + place[2] > 3 * BLOCK + 7
+            assert ahead.read(*place, digest_of(here)) == files.read(*place, digest_of(here)) == here
+            with pytest.raises(FileDamaged, match=rf"read-ahead/{place[0]}: the file is damaged"):
+                ahead.read(*place, digest_of(here + b"x"))
+
+
+CONTENT = b"".join(b'{"n":%d,"text":"a line"}\n' % n for n in range(100, 130))
+PLACES = [(1, n * 25, 25, digest_of(CONTENT[n * 25 : n * 25 + 25])) for n in range(30)]
+
+
+def edited(draw: st.DrawFn) -> bytes:
+    """The file after something has happened to it."""
+    at, to = sorted(draw(st.tuples(st.integers(0, len(CONTENT)), st.integers(0, len(CONTENT)))))
+    put = draw(st.one_of(st.binary(max_size=60), st.just(bytes(to - at)), st.just(CONTENT[: to - at])))
+    return CONTENT[:at] + put + CONTENT[to:]
+
+
+@given(now=st.composite(edited)())
+def test_a_line_is_read_back_as_it_was_or_not_at_all(tmp_path_factory: pytest.TempPathFactory, now: bytes) -> None:
+    folder = tmp_path_factory.getbasetemp() / "edited"
+    (folder / "raw").mkdir(parents=True, exist_ok=True)
+    (folder / "raw" / "x.jsonl").write_bytes(now)
+    with RawFiles(RunFolder(folder), {1: "raw/x.jsonl"}) as files:
+        ahead = ReadAhead(files)
+        for place in PLACES:
+            _, offset, length, _ = place
+            whole = now[offset : offset + length] == CONTENT[offset : offset + length]
+            for read in (files.read, ahead.read):
+                if whole:
+                    assert read(*place) == CONTENT[offset : offset + length]
+                else:
+                    with pytest.raises(FileDamaged, match=r"raw/x\.jsonl: the file is damaged.*copy of the run"):
+                        read(*place)
+
+
+@pytest.mark.parametrize("place", [(2, 0, 25), (1, 0, 2**70), (1, -5, 25), (1, 2**62, 25), (1, 0, 2**55)])
+def test_places_that_cannot_be_are_damage_too(tmp_path: Path, place: tuple[int, int, int]) -> None:
+    (tmp_path / "x.jsonl").write_bytes(CONTENT)
+    with RawFiles(RunFolder(tmp_path), {1: "x.jsonl"}) as files:
+        for read in (files.read, ReadAhead(files).read):
+            with pytest.raises(FileDamaged):
+                read(*place, b"")
+
+
+@pytest.mark.parametrize("make", [lambda _: None, Path.mkdir, lambda path: path.symlink_to("nowhere")])
+def test_what_is_no_file_is_named(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    (tmp_path / "raw").mkdir()
+    make(tmp_path / "raw" / "x.jsonl")
+    with (
+        RawFiles(RunFolder(tmp_path), {1: "raw/x.jsonl"}) as files,
+        pytest.raises(FileDamaged, match=r"raw/x\.jsonl: cannot read: .*copy of the run"),
+    ):
+        files.read(*PLACES[0])
+    assert file_problem(tmp_path / "raw" / "x.jsonl", 1, "") in ("is missing", "is not a file")
+
+
+def test_an_answer_that_the_reader_no_longer_understands_is_not_made_up(tmp_path: Path) -> None:
+    """A failure may be told from the ledger: there is nothing to be read in it."""
+    (tmp_path / "x.jsonl").write_bytes(CONTENT)
+    with RawFiles(RunFolder(tmp_path), {1: "x.jsonl"}) as files:
+        failure = Result(outcome="failed", cause="unreadable")
+        assert files.result(lambda _: Line(None, None, "no"), failure, *PLACES[0]) == failure
+        with pytest.raises(FileDamaged, match="hold an answer that this version"):
+            files.result(lambda _: Line(None, None, "no"), Result(outcome="answered"), *PLACES[0])

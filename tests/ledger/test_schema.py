@@ -1,5 +1,6 @@
 """Ledgers of older versions are brought up to date with all that is in them."""
 
+import hashlib
 import sqlite3
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from overnight.core.errors import StudyChanged
 from overnight.ledger.database import connect
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.questions import Intake
+from overnight.ledger.raw import digest_of
 from overnight.ledger.schema import MIGRATIONS, migrate
 
 
@@ -36,6 +38,27 @@ def test_the_first_versions_items_are_known_by_their_text(first: tuple[sqlite3.C
     same, other = Item("one", {"text": "a word"}), Item("two", {"text": "more"})
     assert list(intake.items([same, other])) == [same, other]
     assert [row[0] for row in db.execute("SELECT item_id FROM item")] == ["one", "two"]
+
+
+def test_older_lines_get_their_digests_unless_their_file_has_changed(
+    first: tuple[sqlite3.Connection, RunFolder],
+) -> None:
+    db, folder = first
+    for number, text in ((2, b"as it was\n"), (3, b"as it is not\n")):
+        (folder.path / "raw" / f"{number}.jsonl").write_bytes(text)
+        db.execute(
+            "INSERT INTO file VALUES(?,?,?,?)",
+            (number, f"raw/{number}.jsonl", len(text), hashlib.sha256(b"as it was\n").hexdigest()),
+        )
+        row = (number, 0, 1, "answered", number, 0, len(text), 0.0)
+        db.execute(
+            "INSERT INTO result(attempt, line, ask, outcome, file, offset, length, received_at) VALUES(?,?,?,?,?,?,?,?)",
+            row,
+        )
+    migrate(db, "here")
+    assert [row[0] for row in db.execute("SELECT digest FROM result")] == [digest_of(b"as it was\n"), None]
+    for table in ("item", "ask"):
+        assert db.execute(f"SELECT digest FROM {table}").fetchone()[0] == digest_of(b'{"text":"a word"}')
 
 
 def test_a_changed_item_is_still_noticed(first: tuple[sqlite3.Connection, RunFolder]) -> None:

@@ -1,6 +1,5 @@
 """A copy of a run (`--as`) takes over every answer whose question is still the same."""
 
-import os
 import sqlite3
 from collections.abc import Iterator
 
@@ -9,6 +8,7 @@ from overnight.ledger.answers import paths
 from overnight.ledger.copying import Reusable, reusable, take_over
 from overnight.ledger.database import connect
 from overnight.ledger.folder import DurableFile, RunFolder
+from overnight.ledger.raw import RawFiles
 
 
 def reuse_answers(session: Session, source: RunFolder) -> int:
@@ -38,14 +38,8 @@ def _copied(
     found: Iterator[Reusable], source: RunFolder, names: dict[int, str], file: DurableFile
 ) -> Iterator[tuple[Reusable, int]]:
     """Each answer with its offset in the new file."""
-    handles: dict[int, int] = {}
-    try:
+    with RawFiles(source, names) as raw:
         for one in found:
-            if one.file not in handles:
-                handles[one.file] = os.open(source.file(names[one.file]), os.O_RDONLY)
             offset = file.bytes
-            file.write(os.pread(handles[one.file], one.length, one.offset))
+            file.write(raw.read(one.file, one.offset, one.length, one.digest))
             yield one, offset
-    finally:
-        for handle in handles.values():
-            os.close(handle)

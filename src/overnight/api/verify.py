@@ -1,6 +1,5 @@
 """`verify`: a run's ledger, files and tables held against one another. Nothing is changed."""
 
-import hashlib
 import sqlite3
 import tempfile
 from collections import Counter
@@ -17,27 +16,21 @@ from overnight.api.tabling import decoders, write_tables
 from overnight.api.work import undecided_text
 from overnight.core.arguments import checked
 from overnight.core.attempt import Attempt
-from overnight.core.errors import LedgerError
+from overnight.core.errors import FileDamaged, LedgerError
 from overnight.core.result import Line
 from overnight.core.shard import line_of
 from overnight.ledger.answers import RawResult, paths, raw_results
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
-from overnight.ledger.raw import RawFiles
+from overnight.ledger.raw import RawFiles, ReadAhead, file_hash, file_problem, way_out
 from overnight.ledger.shards import attempts, foreign_lines
 from overnight.settings import settings
 
 Kind = Literal["ledger", "file", "place", "answer", "table", "leftover", "unfinished"]
 
-_READ_AT_ONCE = 1 << 20
 # As many examples of one fault as a reader can use.
 _EXAMPLES = 5
 _COPY = "start a copy that keeps every answer that still fits: overnight run STUDY --as NAME"
-_LOST = {
-    "raw": "bring it back from a copy of the run; its answers are only in the tables now",
-    "requests": f"bring it back from a copy of the run, or {_COPY}",
-    "items": "bring it back from a copy of the run; what is sent already is not affected",
-}
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +50,15 @@ def verify(run: str | Path, *, emulate: bool | None = None, runs: str | Path | N
         broken = [*checks.ledger()]
         if broken:
             return broken
-        every = (checks.files, checks.places, checks.settlements, checks.answers, checks.tables, checks.leftovers)
+        every = (
+            checks.files,
+            checks.places,
+            checks.settlements,
+            checks.answers,
+            checks.questions,
+            checks.tables,
+            checks.leftovers,
+        )
         return [*(finding for check in every for finding in check()), *checks.unfinished()]
 
 
@@ -69,6 +70,7 @@ class _Checks:
         self._resume = f"overnight resume {folder.name}"
         self._attempts: dict[int, Attempt] = {}
         self._damaged: set[int] = set()
+        self._unreadable = False
 
     def ledger(self) -> Iterator[Finding]:
         """Whether the database can be trusted at all: its pages, and the order of its events."""
@@ -90,10 +92,10 @@ class _Checks:
         for number, path, size, sha256 in self._db.execute("SELECT id, path, bytes, sha256 FROM file ORDER BY path"):
             if number in growing and self._folder.file(path).is_file():
                 continue  # the answers of calls under way: what is on record of it is known when they are over
-            problem = _file_problem(self._folder.file(path), size, sha256)
+            problem = file_problem(self._folder.file(path), size, sha256)
             if problem is not None:
                 self._damaged.add(number)
-                mend = _LOST.get(Path(path).parts[0], _LOST["raw"])
+                mend = way_out(path)
                 yield Finding(kind="file", message=f"{path} {problem}", mend=mend)
 
     def places(self) -> Iterator[Finding]:
@@ -133,22 +135,45 @@ class _Checks:
                 yield Finding(kind="place", message=f"{_questions(asks)}: {what}", mend=_COPY)
 
     def answers(self) -> Iterator[Finding]:
-        """Every raw line on record decodes, names its row, and says what the ledger says."""
+        """Every raw line on record is what it was, decodes, names its row, and says what the ledger says."""
         known = arms(self._db)
         decode = decoders(list(known.values()))
         names = paths(self._db)
-        wrong: Counter[tuple[int, str]] = Counter()
+        wrong: Counter[tuple[str, str]] = Counter()
         with RawFiles(self._folder, names) as raw:
             for row in raw_results(self._db):
-                if row.file in self._damaged or row.file not in names:
+                if row.file in self._damaged:
                     continue
-                decoded = decode[known[row.arm].model.provider](raw.read(row.file, row.offset, row.length).strip())
-                problem = _answer_problem(decoded, self._named(row.attempt), row)
+                try:
+                    line = raw.read(row.file, row.offset, row.length, row.digest).strip()
+                except FileDamaged:
+                    problem: str | None = _CHANGED
+                else:
+                    decoded = decode[known[row.arm].model.provider](line)
+                    problem = _answer_problem(decoded, self._named(row.attempt), row)
                 if problem is not None:
-                    wrong[row.file, problem] += 1
-        for (file, problem), count in sorted(wrong.items()):
-            mend = self._rebuild if problem == _OTHERWISE else _LOST["raw"]
-            yield Finding(kind="answer", message=f"{names[file]}: {_count(count, 'row')}: {problem}", mend=mend)
+                    wrong[names.get(row.file, f"file {row.file}"), problem] += 1
+        self._unreadable = self._unreadable or any(problem == _CHANGED for _, problem in wrong)
+        for (name, problem), count in sorted(wrong.items()):
+            mend = self._rebuild if problem == _OTHERWISE else way_out(name)
+            yield Finding(kind="answer", message=f"{name}: {_count(count, 'row')}: {problem}", mend=mend)
+
+    def questions(self) -> Iterator[Finding]:
+        """Every body and every item is what it was when it was put on record."""
+        names = paths(self._db)
+        wrong: Counter[tuple[str, str]] = Counter()
+        with RawFiles(self._folder, names) as kept:
+            for noun, query in _PLACES.items():
+                read = ReadAhead(kept).read
+                for place in self._db.execute(query):
+                    try:
+                        if place[0] not in self._damaged:
+                            read(*place)
+                    except FileDamaged:
+                        wrong[names.get(place[0], f"file {place[0]}"), noun] += 1
+        self._unreadable = self._unreadable or bool(wrong)
+        for (name, noun), count in sorted(wrong.items()):
+            yield Finding(kind="file", message=f"{name}: {_count(count, noun)}: {_CHANGED}", mend=way_out(name))
 
     @cache  # noqa: B019 - lives as long as one verification
     def _named(self, number: int) -> Callable[[str], int | None]:
@@ -160,7 +185,7 @@ class _Checks:
 
     def tables(self) -> Iterator[Finding]:
         """The tables are what a rebuild would give, byte for byte."""
-        if self._damaged:
+        if self._damaged or self._unreadable:
             return  # they may be all that is left of what the files held
         with tempfile.TemporaryDirectory(prefix="verify-") as scratch:
             write_tables(self._db, _TablesElsewhere(self._folder.path, Path(scratch)))
@@ -168,7 +193,7 @@ class _Checks:
                 kept = self._folder.tables / made.name
                 if not kept.exists():
                     yield Finding(kind="table", message=f"tables/{made.name} is not there", mend=self._rebuild)
-                elif _digest(kept) != _digest(made):
+                elif file_hash(kept) != file_hash(made):
                     message = f"tables/{made.name} is not what ledger and raw files say"
                     yield Finding(kind="table", message=message, mend=self._rebuild)
 
@@ -215,6 +240,11 @@ class _TablesElsewhere(RunFolder):
         return self._tables
 
 
+_PLACES = {
+    "question": "SELECT file, offset, length, digest FROM ask ORDER BY file, offset",
+    "item": "SELECT file, offset, length, digest FROM item ORDER BY file, offset",
+}
+_CHANGED = "the bytes are not those on record"
 _OTHERWISE = "today's reader says something else than the ledger"
 
 
@@ -224,23 +254,6 @@ def _answer_problem(line: Line, named: Callable[[str], int | None], row: RawResu
     if named(line.custom_id) != row.line:
         return "the line's custom id names another row"
     return None if (line.result.outcome, line.result.cause) == (row.outcome, row.cause) else _OTHERWISE
-
-
-def _file_problem(path: Path, size: int, sha256: str) -> str | None:
-    if not path.is_file():
-        return "is missing"
-    found = path.stat().st_size
-    if found != size:
-        return f"has {found:,} bytes, {size:,} are on record"
-    return None if _digest(path) == sha256 else "has other bytes than those on record"
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as handle:
-        while chunk := handle.read(_READ_AT_ONCE):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _questions(asks: list[int]) -> str:

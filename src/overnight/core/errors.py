@@ -21,6 +21,7 @@ OvernightError
     LedgerTooNew        written by a newer version
     RunBusy             another process holds the run
     FolderUnfit         cannot be locked or written safely
+    FileDamaged         a file of the run is not what the ledger says of it
 """
 
 import difflib
@@ -130,6 +131,10 @@ class RunBusy(LedgerError):
 
 class FolderUnfit(LedgerError):
     """The folder cannot be locked or written safely."""
+
+
+class FileDamaged(LedgerError):
+    """A file of the run is not what the ledger says of it: nothing is made of it, and nothing in it is sent."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from overnight.core.attempt import Attempt, Closed, Ended, Fetched
-from overnight.core.errors import Gone, Unavailable
+from overnight.core.errors import FileDamaged, Gone, Unavailable
 from overnight.core.result import Cause, Line, failed
 from overnight.core.shard import line_of
 from overnight.engine.decisions import Download, backoff, complete
@@ -21,6 +21,8 @@ from overnight.engine.outbox import line_overhead
 from overnight.engine.scene import Scene
 from overnight.ledger.answers import paths, read_offset, set_read_offset, unanswered_lines
 from overnight.ledger.folder import DurableFile
+from overnight.ledger.questions import files_on_record
+from overnight.ledger.raw import digest_of, file_problem, way_out
 from overnight.ledger.shards import finish_shard, foreign_lines, record
 from overnight.providers._contract import Counts
 
@@ -84,6 +86,8 @@ class Arrivals:
             self._foreign = await asyncio.to_thread(lambda: foreign_lines(db.reader(), shard))
         if self._attempt.state == "ended":
             await self._download(1)
+        else:
+            await asyncio.to_thread(self._check_files)
         await self._read_files()
         lines = await self._unanswered()
         if lines and self._attempt.downloads < 2 and self._phase != "gone":
@@ -172,6 +176,15 @@ class Arrivals:
 
     # --- into the ledger
 
+    def _check_files(self) -> None:
+        """What an earlier process downloaded: a row that a damaged file no longer holds would be asked again."""
+        folder = self._scene.folder
+        for path, size, sha256 in files_on_record(self._scene.db.reader(), self._attempt.files):
+            problem = file_problem(folder.file(path), size, sha256)
+            if problem is not None:
+                message = f"{folder.file(path)} {problem}; {way_out(path)}"
+                raise FileDamaged(message)
+
     async def _read_files(self) -> None:
         names = await asyncio.to_thread(lambda: paths(self._scene.db.reader()))
         for number in self._attempt.files:
@@ -196,12 +209,12 @@ class Arrivals:
                 landed = []
                 for line in lines:
                     text = line.strip()
-                    if text and (one := self._joined(number, offset, len(line), decode(text))) is not None:
+                    if text and (one := self._joined(number, offset, line, decode(text))) is not None:
                         landed.append(one)
                     offset += len(line)
                 yield offset, landed
 
-    def _joined(self, number: int, offset: int, length: int, decoded: Line) -> Settling | None:
+    def _joined(self, number: int, offset: int, line: bytes, decoded: Line) -> Settling | None:
         """The row a line belongs to, by its custom id and nothing else."""
         if decoded.custom_id is None or decoded.result is None:
             self._strange["unreadable lines"] += 1
@@ -213,7 +226,7 @@ class Arrivals:
         if row is None or row >= len(self._landing.rows):
             self._strange["lines with a foreign custom id"] += 1
             return None
-        return self._landing.row(row, decoded.result, (number, offset, length))
+        return self._landing.row(row, decoded.result, (number, offset, len(line), digest_of(line)))
 
     async def _take_in(self, file: int, end: int, landed: list[Settling]) -> None:
         scene, attempt, at = self._scene, self._attempt, self._scene.now()

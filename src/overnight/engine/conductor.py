@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from overnight.core.attempt import Attempt, Intended
-from overnight.core.errors import OvernightError, ProviderError
+from overnight.core.errors import FileDamaged, OvernightError, ProviderError
 from overnight.core.shard import Shard
 from overnight.engine.courier import Courier
 from overnight.engine.decisions import Waiting, group
@@ -60,6 +60,7 @@ class Conductor:
         self._deadline = deadline
         self._tasks: dict[asyncio.Task[Attempt], Attempt] = {}
         self._failure: OvernightError | None = None
+        self._damage: FileDamaged | None = None
         self._queued_since: dict[int, float] = {}
         self._pack_at = 0.0
         self._held = Held()
@@ -77,7 +78,7 @@ class Conductor:
     async def conduct(self) -> None:
         """Until nothing is left that this pass can do. The first trouble that stops an account is raised at the end."""
         carried = [attempt for attempt in attempts(self._scene.db.reader()) if attempt.state != "closed"]
-        sweep(self._scene.folder, {attempt.token for attempt in carried})
+        await asyncio.to_thread(sweep, self._scene.folder, carried)
         for attempt in carried:
             self._scene.keep(attempt)
             if not self._is_called_off(attempt) or await self._call_off(attempt):
@@ -146,7 +147,11 @@ class Conductor:
         if not self._flow.needed or not self._may_send():
             return
         now = self._scene.now()
-        grown = await self._scene.db.commit("flow", lambda db: self._flow.advance(db, attempt, now))
+        try:
+            grown = await self._scene.db.commit("flow", lambda db: self._flow.advance(db, attempt, now))
+        except FileDamaged as error:
+            self._send_no_more(error)
+            return
         if grown.addresses:
             self._scene.tally.grew(grown.addresses, grown.settled)
         if grown.settled:
@@ -208,7 +213,11 @@ class Conductor:
             desk = self._scene.desk_of(shard.arm)
             due = self._scene.not_before.get(shard.id, 0.0) <= self._scene.now()
             if due and self._open(shard.arm) and self._admitted(desk, shard):
-                self._start(await (self._intend_live if shard.live else self._intend)(desk, shard))
+                try:
+                    self._start(await (self._intend_live if shard.live else self._intend)(desk, shard))
+                except FileDamaged as error:
+                    self._send_no_more(error)
+                    return
 
     def _admitted(self, desk: Desk, shard: Shard) -> bool:
         if shard.live:
@@ -253,7 +262,13 @@ class Conductor:
 
     def _may_send(self) -> bool:
         sends = self._work.send and self._work.can_ask_again
-        return sends and not self._scene.patience.stopped and not self._scene.cancelled()
+        return sends and self._damage is None and not self._scene.patience.stopped and not self._scene.cancelled()
+
+    def _send_no_more(self, error: FileDamaged) -> None:
+        """What cannot be read back is not sent, and nothing follows from it. Batches under way are still collected."""
+        self._scene.say(f"{error}; nothing more is sent")
+        self._damage = error
+        self._failure = self._failure or error
 
     # --- attempts under way
 
@@ -319,6 +334,8 @@ class Conductor:
                 continue
             if isinstance(error, ProviderError):
                 self._halt(self._scene.desk_of(attempt.arm), error)
+            elif isinstance(error, FileDamaged):
+                self._send_no_more(error)
             else:
                 self._failure = error if isinstance(error, OvernightError) else None
                 raise error

@@ -21,6 +21,7 @@ from overnight.ledger.raw import RawFiles
 from overnight.ledger.shards import note
 from overnight.ledger.threads import (
     LandedSlot,
+    Settled,
     close_round,
     landed_slots,
     last_round,
@@ -294,9 +295,6 @@ def round_seed(seed: int, stage: str, n: int) -> int:
     return int.from_bytes(digest) >> 1
 
 
-def _result(settled: Any, raw: RawFiles, decode: Decode) -> Result:
-    if settled.file is not None:
-        result = decode(raw.read(settled.file, settled.offset, settled.length).strip()).result
-        if result is not None:
-            return result
-    return Result(outcome=settled.outcome, cause=settled.cause)
+def _result(settled: Settled, raw: RawFiles, decode: Decode) -> Result:
+    told = Result(outcome=settled.outcome, cause=settled.cause)
+    return told if settled.place is None else raw.result(decode, told, *settled.place)

@@ -15,6 +15,9 @@ from overnight.ledger.money import Charge, book, density_of
 from overnight.prices import Processing
 
 Settling = tuple[Landed, Fate]
+# Of a raw line: its file, offset, length and digest.
+Place = tuple[int, int, int, bytes]
+_NOWHERE = (None, None, None, None)
 
 
 class Fresh(NamedTuple):
@@ -49,10 +52,10 @@ class Landing:
         density = await asyncio.to_thread(lambda: density_of(scene.db.reader(), shard))
         return cls(scene, attempt, rows, density, overhead)
 
-    def row(self, line: int, result: Result, place: tuple[int, int, int] | None = None) -> Settling:
-        """A result for one line; `place` is the file, offset and length of its bytes."""
-        file, offset, length = place or (None, None, None)
-        return Landed(line, result, file, offset, length, self._cost(result.usage)), self.fate(result, line)
+    def row(self, line: int, result: Result, place: Place | None = None) -> Settling:
+        """A result for one line; `place` is where its bytes are."""
+        file, offset, length, digest = place or _NOWHERE
+        return Landed(line, result, file, offset, length, digest, self._cost(result.usage)), self.fate(result, line)
 
     def fate(self, result: Result, line: int) -> Fate:
         tries = self.rows[line].tries

@@ -5,7 +5,6 @@ bill and the lines that may be asked next. So after a crash it is known what was
 """
 
 import asyncio
-import os
 import sqlite3
 from contextlib import ExitStack
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from overnight.core.attempt import Attempt, Ending
-from overnight.core.errors import LedgerError
+from overnight.core.errors import FileDamaged
 from overnight.core.result import Result, failed
 from overnight.core.shard import custom_id, line_of
 from overnight.engine.landing import Fresh, Landing, Settling
@@ -21,6 +20,7 @@ from overnight.engine.lane import Lane
 from overnight.engine.scene import Scene
 from overnight.ledger.answers import Fate, paths, set_read_offset, unanswered_lines
 from overnight.ledger.calls import announce, announced_lines, begin_calls, close_calls, segment_end
+from overnight.ledger.raw import RawFiles, digest_of, way_out
 from overnight.ledger.segment import Segment, mend
 from overnight.ledger.shards import Body, bodies
 
@@ -45,7 +45,7 @@ class LiveSlice:
         self._landing: Landing
         self._segment: Segment
         self._bodies: list[Body] = []
-        self._handles: dict[int, int] = {}
+        self._kept: RawFiles
         self._stack = ExitStack()
         self._news = asyncio.Event()
         self._unsaved: list[_Answer] = []
@@ -106,8 +106,7 @@ class LiveSlice:
         return None
 
     def body(self, line: int) -> bytes:
-        place = self._bodies[line]
-        return os.pread(self._handles[place.file], place.length, place.offset)
+        return self._kept.read(*self._bodies[line][2:])
 
     def size(self, line: int) -> int:
         return self._bodies[line].length
@@ -133,16 +132,19 @@ class LiveSlice:
         scene, attempt, at = self._scene, self._attempt, self._scene.now()
         self._bodies = await asyncio.to_thread(lambda: list(bodies(scene.db.reader(), attempt.shard)))
         names = await asyncio.to_thread(lambda: paths(scene.db.reader()))
-        for file in {body.file for body in self._bodies}:
-            handle = os.open(scene.folder.file(names[file]), os.O_RDONLY)
-            self._stack.callback(os.close, handle)
-            self._handles[file] = handle
+        self._kept = self._stack.enter_context(RawFiles(scene.folder, names))
+        await asyncio.to_thread(self._check_bodies)
         self._segment = await asyncio.to_thread(Segment, scene.folder.file(self._path))
         self._stack.callback(self._segment.close)
         first = self._ahead()
         self._attempt = await scene.db.commit("calling", lambda db: begin_calls(db, attempt, self._path, first, at))
         self._announced = first
         scene.keep(self._attempt)
+
+    def _check_bodies(self) -> None:
+        """None is called if one cannot be: what is damaged shows before anything is asked."""
+        for body in self._bodies:
+            self._kept.read(*body[2:])
 
     def _ahead(self) -> int:
         """How many lines are announced: enough that no call waits for a commit, and not many more."""
@@ -182,9 +184,12 @@ class LiveSlice:
             self._segment.append(raw)
         landed = []
         for line, text, result in answers:
-            length = 0 if text is None else len(text) + 1
-            landed.append(self._landing.row(line, result, None if text is None else (file, begin, length)))
-            begin += length
+            if text is None:
+                landed.append(self._landing.row(line, result))
+                continue
+            whole = text + b"\n"
+            landed.append(self._landing.row(line, result, (file, begin, len(whole), digest_of(whole))))
+            begin += len(whole)
         return landed
 
     def _tell(self, fresh: Fresh) -> None:
@@ -236,8 +241,8 @@ class LiveSlice:
         try:
             segment = mend(path, end)
         except OSError as error:
-            message = f"{path}: cannot read: {error.strerror}; the run's raw answers are incomplete"
-            raise LedgerError(message) from error
+            message = f"{path}: cannot read: {error.strerror}; {way_out(self._path)}"
+            raise FileDamaged(message) from error
         file, found = self._attempt.files[0], []
         decode = self._scene.desk_of(self._attempt.arm).provider.decode
         with path.open("rb") as tail:
@@ -246,7 +251,7 @@ class LiveSlice:
                 decoded = decode(raw.strip())
                 line = line_of(self._attempt.token, decoded.custom_id or "")
                 if line is not None and decoded.result is not None:
-                    found.append(self._landing.row(line, decoded.result, (file, end, len(raw))))
+                    found.append(self._landing.row(line, decoded.result, (file, end, len(raw), digest_of(raw))))
                 end += len(raw)
         return found, segment
 

@@ -1,31 +1,48 @@
 """A shard's input file: the bodies on record, each in its envelope, written whole before anything is sent."""
 
-from collections.abc import Container
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from overnight.core.ask import Model
+from overnight.core.attempt import Attempt
+from overnight.core.errors import FileDamaged
 from overnight.core.shard import LONGEST_CUSTOM_ID, custom_id
 from overnight.ledger.answers import paths
 from overnight.ledger.database import Database
 from overnight.ledger.folder import DurableFile, RunFolder
-from overnight.ledger.raw import RawFiles, ReadAhead
+from overnight.ledger.raw import RawFiles, ReadAhead, file_hash
 from overnight.ledger.shards import bodies
 from overnight.providers._contract import BatchProvider
 
 # Pieces of lines that are handed to the file at once.
 _TOGETHER = 500
+# States of an attempt whose input file is still to be sent.
+_UNSENT = ("intended", "uploaded")
 
 
 def input_path(folder: RunFolder, token: str) -> Path:
     return folder.file(f"outbox/{token}.jsonl")
 
 
-def sweep(folder: RunFolder, carried: Container[str]) -> None:
-    """Remove what a killed process left: halves, and the files of attempts that are over."""
+def sweep(folder: RunFolder, carried: Iterable[Attempt]) -> None:
+    """Remove what a killed process left: halves, and the files of attempts that are over.
+
+    So is a file that is to be sent and is not the one on record: it is made anew.
+    """
+    hashes = {attempt.token: attempt.sha256 if attempt.state in _UNSENT else "" for attempt in carried}
     for path in folder.file("outbox").iterdir():
-        if path.suffix == ".part" or path.stem not in carried:
-            path.unlink()
+        expected = hashes.get(path.stem) if path.suffix == ".jsonl" else None
+        if expected is None or (expected and not (path.is_file() and file_hash(path) == expected)):
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink()
+    except OSError as error:
+        message = f"{path}: cannot be removed, and does not belong there: {error.strerror}; move it elsewhere"
+        raise FileDamaged(message) from error
 
 
 def line_overhead(provider: BatchProvider, model: Model) -> int:
@@ -63,7 +80,7 @@ def write_input(
     with RawFiles(folder, paths(reader)) as kept, DurableFile(input_path(folder, token)) as file:
         body = ReadAhead(kept).read
         for row in bodies(reader, shard):
-            pieces += (before, b"%d" % row.line, between, body(row.file, row.offset, row.length), after)
+            pieces += (before, b"%d" % row.line, between, body(row.file, row.offset, row.length, row.digest), after)
             if len(pieces) >= _TOGETHER:
                 file.write(b"".join(pieces))
                 pieces.clear()

@@ -19,6 +19,7 @@ class Landed(msgspec.Struct, frozen=True, gc=False):
     file: int | None = None
     offset: int | None = None
     length: int | None = None
+    digest: bytes | None = None
     # What the row cost, in nano-dollars; None where nobody can say.
     cost: int | None = None
 
@@ -51,13 +52,14 @@ class Addresses(NamedTuple):
     file: Sequence[int | None]
     offset: Sequence[int | None]
     length: Sequence[int | None]
+    digest: Sequence[bytes | None]
     cost: Sequence[int | None]
 
 
-_WHERE_AND_USED = "file, offset, length, input, cached, cache_write, output, reasoning, cost"
+_WHERE_AND_USED = "file, offset, length, digest, input, cached, cache_write, output, reasoning, cost"
 _RESULT = (
     f"INSERT INTO result(attempt, line, ask, received_at, outcome, {_WHERE_AND_USED}, cause, detail) "
-    "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
 _PLAIN_RESULT = f"result(attempt, line, ask, received_at, outcome, {_WHERE_AND_USED})"
 
@@ -143,11 +145,13 @@ def _keep_results(
     db: sqlite3.Connection, attempt: int, rows: Sequence[ShardRow], fresh: Iterable[tuple[Landed, Fate]], at: float
 ) -> None:
     """Nearly all rows are in a file and have neither cause nor detail: these go in by the cheapest way there is."""
-    plain = Bulk(db, _PLAIN_RESULT, 14, counts=6)
+    plain = Bulk(db, _PLAIN_RESULT, 15, counts=6)
     others: list[tuple[object, ...]] = []
     for one, _ in fresh:
         result = one.result
-        head = (attempt, one.line, rows[one.line].ask, at, result.outcome, one.file, one.offset, one.length)
+        # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
+        digest = None if one.digest is None else bytearray(one.digest)
+        head = (attempt, one.line, rows[one.line].ask, at, result.outcome, one.file, one.offset, one.length, digest)
         counts = (*_counted(result.usage), one.cost)
         if result.cause is None and result.detail is None and one.file is not None:
             plain.add((*head, *[NO_COUNT if count is None else count for count in counts]))
@@ -240,7 +244,7 @@ def addresses(db: sqlite3.Connection, at_once: int) -> Iterator[Addresses]:
     """Every address in the order of the tables, never the order of arrival: so many at once, and whole threads."""
     rows = db.execute(
         "SELECT slot.arm, slot.item, slot.replicate, slot.turn, ask.key, result.outcome, result.cause, "
-        "result.file, result.offset, result.length, result.cost "
+        "result.file, result.offset, result.length, result.digest, result.cost "
         "FROM slot JOIN arm ON arm.id=slot.arm JOIN ask ON ask.id=slot.ask "
         "LEFT JOIN settled ON settled.ask=slot.ask "
         "LEFT JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
@@ -292,18 +296,20 @@ def paths(db: sqlite3.Connection) -> dict[int, str]:
 
 
 def item_fields(
-    db: sqlite3.Connection, read: Callable[[int, int, int], bytes], stage: int, item: str
+    db: sqlite3.Connection, read: Callable[[int, int, int, bytes], bytes], stage: int, item: str
 ) -> dict[str, Any]:
     """An item's fields as they were when the run began; nothing for an address that is not an item."""
-    row = db.execute("SELECT file, offset, length FROM item WHERE stage=? AND item_id=?", (stage, item)).fetchone()
+    query = "SELECT file, offset, length, digest FROM item WHERE stage=? AND item_id=?"
+    row = db.execute(query, (stage, item)).fetchone()
     return {} if row is None else msgspec.json.decode(read(*row))
 
 
 def stage_items(
-    db: sqlite3.Connection, read: Callable[[int, int, int], bytes], stage: int
+    db: sqlite3.Connection, read: Callable[[int, int, int, bytes], bytes], stage: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """A stage's items, id and fields, in the order in which they came."""
-    rows = db.execute("SELECT item_id, file, offset, length FROM item WHERE stage=? ORDER BY file, offset", (stage,))
+    query = "SELECT item_id, file, offset, length, digest FROM item WHERE stage=? ORDER BY file, offset"
+    rows = db.execute(query, (stage,))
     for name, *where in rows:
         yield name, msgspec.json.decode(read(*where))
 
@@ -336,6 +342,7 @@ class RawResult(msgspec.Struct, frozen=True, kw_only=True):
     file: int
     offset: int
     length: int
+    digest: bytes
     live: bool
 
 
@@ -351,7 +358,7 @@ class Correction(NamedTuple):
 def raw_results(db: sqlite3.Connection) -> Iterator[RawResult]:
     rows = db.execute(
         "SELECT result.attempt, result.line, ask.arm, outcome, cause, cost, result.file, result.offset, "
-        "result.length, shard.live FROM result JOIN ask ON ask.id=result.ask "
+        "result.length, result.digest, shard.live FROM result JOIN ask ON ask.id=result.ask "
         "JOIN attempt ON attempt.id=result.attempt JOIN shard ON shard.id=attempt.shard "
         "WHERE result.file IS NOT NULL ORDER BY result.attempt, result.line"
     )

@@ -21,6 +21,7 @@ class Reusable(msgspec.Struct, frozen=True, kw_only=True):
     file: int
     offset: int
     length: int
+    digest: bytes
     usage: tuple[int | None, ...]
 
 
@@ -29,18 +30,18 @@ def reusable(here: sqlite3.Connection, there: sqlite3.Connection) -> Iterator[Re
     waiting = here.execute("SELECT ask.id, ask.arm, ask.key FROM queue JOIN ask ON ask.id=queue.ask ORDER BY ask.id")
     for ask, arm, key in waiting:
         row = there.execute(
-            "SELECT result.outcome, result.cause, result.file, result.offset, result.length, result.input, "
-            "result.cached, result.cache_write, result.output, result.reasoning FROM ask "
+            "SELECT result.outcome, result.cause, result.file, result.offset, result.length, result.digest, "
+            "result.input, result.cached, result.cache_write, result.output, result.reasoning FROM ask "
             "JOIN settled ON settled.ask=ask.id "
             "JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
             "WHERE ask.key=? AND result.outcome != 'failed' AND result.file IS NOT NULL",
             (key,),
         ).fetchone()
         if row is not None:
-            outcome, cause, file, offset, length, *usage = row
+            outcome, cause, file, offset, length, digest, *usage = row
             yield Reusable(
                 ask=ask, arm=arm, outcome=outcome, cause=cause, file=file, offset=offset, length=length,
-                usage=tuple(usage),
+                digest=digest, usage=tuple(usage),
             )  # fmt: skip
 
 
@@ -61,9 +62,9 @@ def take_over(
     for arm, answers in by_arm.items():
         shard, attempt = adopted_attempt(db, arm, [one.ask for one, _ in answers], f"reused-{source}-{arm}", at)
         db.executemany(
-            "INSERT INTO result VALUES(?,?,?,?,?,NULL,?,?,?,?,?,?,?,?,0,?)",
+            "INSERT INTO result VALUES(?,?,?,?,?,NULL,?,?,?,?,?,?,?,?,0,?,?)",
             (
-                (attempt, line, one.ask, one.outcome, one.cause, number, offset, one.length, *one.usage, at)
+                (attempt, line, one.ask, one.outcome, one.cause, number, offset, one.length, *one.usage, at, one.digest)
                 for line, (one, offset) in enumerate(answers)
             ),
         )

@@ -8,11 +8,10 @@ import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.errors import StudyChanged
-from overnight.ledger.answers import paths
 from overnight.ledger.bulk import Bulk
 from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.identity import arm_id, get_fact, set_fact, stage_id
-from overnight.ledger.raw import RawFiles
+from overnight.ledger.raw import digest_of
 
 # Items or questions that are worked on at once: few enough that long texts take little memory.
 _AT_ONCE = 50
@@ -55,41 +54,43 @@ class Intake:
             int(db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]) for table in ("ask", "slot")
         )
         self._last_ask = self._floor
-        self._new_items = Bulk(db, "item", 5)
-        self._new_asks = Bulk(db, "ask", 6)
+        self._new_items = Bulk(db, "item", 6)
+        self._new_asks = Bulk(db, "ask", 7)
         self._new_slots = Bulk(db, "slot(arm, item, replicate, turn, ask, round)", 6)
 
     def items(self, source: Iterable[Item]) -> Iterator[Item]:
         """Pass the items through, keeping a copy of each new one."""
-        with next_segment(self._db, self._folder, "items") as segment, RawFiles(self._folder, paths(self._db)) as kept:
+        with next_segment(self._db, self._folder, "items") as segment:
             number = register_pending(self._db, segment, self._folder)
             coming = iter(source)
             while some := list(islice(coming, _AT_ONCE)):
-                self._keep_items(some, kept, segment, number)
+                self._keep_items(some, segment, number)
                 yield from some
         self._new_items.flush()
         settle_pending(self._db, number, segment)
 
-    def _keep_items(self, items: Sequence[Item], kept: RawFiles, segment: DurableFile, number: int) -> None:
+    def _keep_items(self, items: Sequence[Item], segment: DurableFile, number: int) -> None:
         stage, fresh, offset = self.stage, self._fresh, segment.bytes
         texts: list[bytes] = []
         values: list[object] = []
         for item in items:
             text = _canonical.encode(item.fields)
-            if fresh or not self._known_item(kept, item, text):
+            digest = digest_of(text)
+            if fresh or not self._known_item(item, digest):
                 length = len(text)
-                values += (stage, item.id, number, offset, length)
+                # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
+                values += (stage, item.id, number, offset, length, bytearray(digest))
                 offset += length + 1
                 texts.append(text)
         segment.write_lines(texts)
         self._new_items.add(values)
 
-    def _known_item(self, kept: RawFiles, item: Item, text: bytes) -> bool:
-        where = "SELECT file, offset, length FROM item WHERE stage=? AND item_id=?"
-        row = self._db.execute(where, (self.stage, item.id)).fetchone()
+    def _known_item(self, item: Item, digest: bytes) -> bool:
+        query = "SELECT digest FROM item WHERE stage=? AND item_id=?"
+        row = self._db.execute(query, (self.stage, item.id)).fetchone()
         if row is None:
             return False
-        if kept.read(*row) != text:
+        if row[0] != digest:
             message = (
                 f"items: '{item.id}' is not what it was when the run began; put it back, give it a new id, "
                 "or start a copy with --as NAME"
@@ -162,8 +163,7 @@ class Intake:
             body = encode(ask)
             ask_id += 1
             length = len(body)
-            # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
-            new_asks += (ask_id, arm, bytearray(key), number, offset, length)
+            new_asks += (ask_id, arm, bytearray(key), number, offset, length, bytearray(digest_of(body)))
             new_slots += (arm, ask.item, ask.replicate, ask.turn, ask_id, round_n)
             offset += length + 1
             bodies.append(body)
@@ -217,6 +217,12 @@ def settle_pending(db: sqlite3.Connection, number: int, file: DurableFile) -> No
     else:
         file.path.unlink()
         db.execute("DELETE FROM file WHERE id=?", (number,))
+
+
+def files_on_record(db: sqlite3.Connection, numbers: Sequence[int]) -> list[tuple[str, int, str]]:
+    """(path, bytes, sha256) of these files."""
+    query = "SELECT path, bytes, sha256 FROM file WHERE id=?"
+    return [row for number in numbers for row in db.execute(query, (number,))]
 
 
 def removed_items(db: sqlite3.Connection, stage: str, present: int) -> int:

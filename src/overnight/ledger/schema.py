@@ -7,8 +7,12 @@ many lines of a live slice may have been asked), and the running sums of money i
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
-from overnight.core.errors import LedgerTooNew
+from overnight.core.errors import FileDamaged, LedgerTooNew
+from overnight.ledger.folder import RunFolder
+from overnight.ledger.raw import RawFiles, digest_of, file_problem
 
 _FIRST = """
 CREATE TABLE fact(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -101,11 +105,37 @@ def _add_live(db: sqlite3.Connection) -> None:
     db.execute("DROP TABLE batch_price")
 
 
+def _add_digests(db: sqlite3.Connection) -> None:
+    """What every body, item and raw line is known by, so that none is used that is not what it was."""
+    for table in ("ask", "item", "result"):
+        db.execute(f"ALTER TABLE {table} ADD COLUMN digest BLOB")
+    folder = RunFolder(Path(db.execute("PRAGMA database_list").fetchone()[2]).parent)
+    files = db.execute("SELECT id, path, bytes, sha256 FROM file").fetchall()
+    # A file that has changed since it was put on record proves nothing: its lines get no digest, and are not used.
+    sound = {
+        number: path
+        for number, path, size, sha256 in files
+        if not sha256 or file_problem(folder.file(path), size, sha256) is None
+    }
+    with RawFiles(folder, sound) as kept:
+
+        def digest(file: int, offset: int, length: int) -> bytes | None:
+            with suppress(FileDamaged):
+                return digest_of(kept.bytes_at(file, offset, length))
+            return None
+
+        db.create_function("digest_of_line", 3, digest)
+        for table in ("ask", "item", "result"):
+            db.execute(f"UPDATE {table} SET digest=digest_of_line(file, offset, length) WHERE file IS NOT NULL")
+        db.create_function("digest_of_line", 3, None)
+
+
 # One function for each version, in order. A released one is never edited.
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create,
     _compare_items_themselves,
     _add_live,
+    _add_digests,
 )
 
 

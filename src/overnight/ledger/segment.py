@@ -5,7 +5,9 @@ import os
 from pathlib import Path
 
 from overnight.core.checkpoint import checkpoint
+from overnight.core.errors import FileDamaged
 from overnight.ledger.folder import disk_trouble, sync_directory
+from overnight.ledger.raw import way_out
 
 _READ_AT_ONCE = 1 << 20
 
@@ -50,6 +52,9 @@ class Segment:
 def mend(path: Path, end: int) -> tuple[int, str]:
     """Drop the torn last line that a killed process may have left past `end`; the whole file's length and hash."""
     with path.open("r+b") as file:
+        if os.fstat(file.fileno()).st_size < end:
+            message = f"{path}: the file is damaged: {end:,} bytes are on record, and it is shorter; {way_out('raw')}"
+            raise FileDamaged(message)
         file.seek(end)
         while line := file.readline():
             if not line.endswith(b"\n"):

@@ -25,6 +25,7 @@ class Body(NamedTuple):
     file: int
     offset: int
     length: int
+    digest: bytes
 
 
 class ArmPacking(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,7 +139,7 @@ def waiting_shards(db: sqlite3.Connection, carried: Container[int]) -> list[Shar
 def bodies(db: sqlite3.Connection, shard_number: int) -> Iterator[Body]:
     """In the order of their lines."""
     rows = db.execute(
-        "SELECT shard_row.line, ask.id, ask.file, ask.offset, ask.length FROM shard_row "
+        "SELECT shard_row.line, ask.id, ask.file, ask.offset, ask.length, ask.digest FROM shard_row "
         "JOIN ask ON ask.id=shard_row.ask WHERE shard_row.shard=? ORDER BY shard_row.line",
         (shard_number,),
     )

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from overnight.core.result import Cause, Outcome
+
 
 class LandedSlot(msgspec.Struct, frozen=True):
     """An address whose question is settled."""
@@ -20,11 +22,10 @@ class LandedSlot(msgspec.Struct, frozen=True):
 class Settled(msgspec.Struct, frozen=True):
     """Where a settled answer is, and the ledger's word for it."""
 
-    outcome: str
-    cause: str | None
-    file: int | None
-    offset: int | None
-    length: int | None
+    outcome: Outcome
+    cause: Cause | None
+    # The file, offset, length and digest of its raw line; None where no file holds one.
+    place: tuple[int, int, int, bytes] | None
 
 
 _LANDED = (
@@ -56,13 +57,13 @@ def landed_slots(
 def settled_turns(db: sqlite3.Connection, slot: LandedSlot) -> list[Settled]:
     """A thread's settled turns up to this one, in order."""
     rows = db.execute(
-        "SELECT result.outcome, result.cause, result.file, result.offset, result.length FROM slot "
+        "SELECT result.outcome, result.cause, result.file, result.offset, result.length, result.digest FROM slot "
         "JOIN settled ON settled.ask=slot.ask "
         "JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
         "WHERE slot.item=? AND slot.arm=? AND slot.replicate=? AND slot.turn<=? ORDER BY slot.turn",
         (slot.item, slot.arm, slot.replicate, slot.turn),
     )
-    return [Settled(*row) for row in rows]
+    return [Settled(outcome, cause, None if place[0] is None else place) for outcome, cause, *place in rows]
 
 
 def pass_on(db: sqlite3.Connection, consumer: int, slots: Iterable[tuple[int, int]]) -> None:

@@ -38,9 +38,7 @@ def export_inputs(run: RunFolder, segments: Sequence[Segment]) -> None:
                 model = known[attempt.arm].model
                 provider = batches_of(reader_of(model))
                 lines = (
-                    provider.line(
-                        model, custom_id(attempt.token, body.line), files.read(body.file, body.offset, body.length)
-                    )
+                    provider.line(model, custom_id(attempt.token, body.line), files.read(*body[2:]))
                     for body in bodies(db, attempt.shard)
                 )
                 replace_file(job.batch_input_path, b"".join(line + b"\n" for line in lines))

@@ -9,6 +9,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from overnight.core.checkpoint import checkpoint
+from overnight.core.errors import LedgerError
 from overnight.ledger.folder import sync_directory
 
 # So many rows are turned into columns at once.
@@ -24,31 +25,44 @@ Schema = Mapping[str, "pl.DataType | type[pl.DataType]"]
 def write_parquet(path: Path, schema: Schema, frames: Callable[[], Iterable[pl.DataFrame]]) -> int:
     """Stream `frames` into `path`; returns how many rows there were."""
     counted = 0
+    trouble: list[LedgerError] = []
 
     def source(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
         nonlocal counted
         del with_columns, predicate, n_rows, batch_size  # everything is wanted, in our own chunks
-        for frame in frames():
-            counted += frame.height
-            yield frame
+        try:
+            for frame in frames():
+                counted += frame.height
+                yield frame
+        except LedgerError as error:
+            trouble.append(error)
+            raise
 
-    keep_parquet(register_io_source(source, schema=pl.Schema(schema), is_pure=True), path)
+    try:
+        keep_parquet(register_io_source(source, schema=pl.Schema(schema), is_pure=True), path)
+    except pl.exceptions.PolarsError as error:
+        # Polars knows the trouble of a source by its words only.
+        raise (trouble[0] if trouble else error) from None
     return counted
 
 
 def keep_parquet(frame: pl.LazyFrame, path: Path) -> None:
     """Write a frame as it streams by; `path` is there when it is whole."""
     part = path.with_name(path.name + ".part")
-    frame.sink_parquet(
-        part,
-        compression="zstd",
-        compression_level=_LEVEL,
-        row_group_size=_ROW_GROUP,
-        maintain_order=True,
-        statistics=True,
-    )
+    try:
+        frame.sink_parquet(
+            part,
+            compression="zstd",
+            compression_level=_LEVEL,
+            row_group_size=_ROW_GROUP,
+            maintain_order=True,
+            statistics=True,
+        )
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
     _keep(part, path)
 
 

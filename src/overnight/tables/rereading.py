@@ -1,8 +1,7 @@
 """Raw answers read again with today's parsers: what they say replaces what was noted when they came."""
 
 import sqlite3
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 import msgspec
@@ -23,17 +22,37 @@ _CHUNK = 5_000
 def reread(
     db: Database, folder: RunFolder, decoders: Mapping[str, Decode], prices: Mapping[tuple[int, str], Price]
 ) -> int:
-    """Decode and price every raw line on record; returns how many results now say something else."""
+    """Decode and price every raw line on record; returns how many results now say something else.
+
+    All of it or nothing: where a line is not what it was, the ledger stays as it is.
+    """
     reader = db.reader()
+
+    def fact(con: sqlite3.Connection) -> int:
+        changed = 0
+        for corrections in _corrections(reader, folder, decoders, prices):
+            correct_results(con, corrections)
+            changed += len(corrections)
+        _reprice(con, prices)
+        return changed
+
+    return db.write("reread", fact).result()
+
+
+def _corrections(
+    reader: sqlite3.Connection,
+    folder: RunFolder,
+    decoders: Mapping[str, Decode],
+    prices: Mapping[tuple[int, str], Price],
+) -> Iterator[list[Correction]]:
     known = arms(reader)
-    changed = 0
     with RawFiles(folder, paths(reader)) as raw:
         rows = raw_results(reader)
         while chunk := list(islice(rows, _CHUNK)):
             corrections: list[Correction] = []
             for row in chunk:
                 decode = decoders[known[row.arm].model.provider]
-                result = decode(raw.read(row.file, row.offset, row.length).strip()).result
+                result = decode(raw.read(row.file, row.offset, row.length, row.digest).strip()).result
                 if result is None:
                     continue
                 today = prices.get((row.arm, processing_of(live=row.live)))
@@ -41,11 +60,7 @@ def reread(
                 price = cost(today, result.usage) if today is not None and row.cost != 0 else row.cost
                 if (result.outcome, result.cause, price) != (row.outcome, row.cause, row.cost):
                     corrections.append(Correction(row.attempt, row.line, result, price))
-            changed += len(corrections)
-            if corrections:
-                db.write("reread", lambda con, fixes=corrections: correct_results(con, fixes)).result()  # type: ignore[misc]
-    db.write("repriced", partial(_reprice, prices=prices)).result()
-    return changed
+            yield corrections
 
 
 def _reprice(db: sqlite3.Connection, prices: Mapping[tuple[int, str], Price]) -> None:

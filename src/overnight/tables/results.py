@@ -116,13 +116,11 @@ class ResultsTable:
     def _results(self, rows: Addresses, raw: RawFiles) -> list[Result | None]:
         """What the raw lines say to today's reader; the ledger's word for rows that no file holds."""
         found: list[Result | None] = []
-        places = zip(rows.arm, rows.outcome, rows.cause, rows.file, rows.offset, rows.length, strict=True)
-        for arm, outcome, cause, file, offset, length in places:
-            result = None
-            if file is not None and offset is not None and length is not None:
-                result = self._views[arm].decode(raw.read(file, offset, length).strip()).result
-            if result is None and outcome is not None:
-                result = Result(outcome=outcome, cause=cause)
+        places = zip(rows.arm, rows.outcome, rows.cause, rows.file, rows.offset, rows.length, rows.digest, strict=True)
+        for arm, outcome, cause, file, offset, length, digest in places:
+            result = None if outcome is None else Result(outcome=outcome, cause=cause)
+            if result is not None and file is not None:
+                result = raw.result(self._views[arm].decode, result, file, offset, length, digest)
             found.append(result)
         return found
 
