@@ -20,6 +20,7 @@ from overnight.core.errors import FileDamaged, LedgerError
 from overnight.core.result import Line
 from overnight.core.shard import line_of
 from overnight.ledger.answers import RawResult, paths, raw_results
+from overnight.ledger.copying import REUSED
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
 from overnight.ledger.raw import RawFiles, ReadAhead, file_hash, file_problem, way_out
@@ -176,9 +177,11 @@ class _Checks:
             yield Finding(kind="file", message=f"{name}: {_count(count, noun)}: {_CHANGED}", mend=way_out(name))
 
     @cache  # noqa: B019 - lives as long as one verification
-    def _named(self, number: int) -> Callable[[str], int | None]:
-        """Which line of an attempt a custom id names."""
+    def _named(self, number: int) -> Callable[[str], int | None] | None:
+        """Which line of an attempt a custom id names; None where the ids are those of another run."""
         attempt = self._attempts[number]
+        if attempt.token.startswith(REUSED):
+            return None
         if attempt.adopted:
             return foreign_lines(self._db, attempt.shard).get
         return lambda custom_id: line_of(attempt.token, custom_id)
@@ -248,10 +251,10 @@ _CHANGED = "the bytes are not those on record"
 _OTHERWISE = "today's reader says something else than the ledger"
 
 
-def _answer_problem(line: Line, named: Callable[[str], int | None], row: RawResult) -> str | None:
+def _answer_problem(line: Line, named: Callable[[str], int | None] | None, row: RawResult) -> str | None:
     if line.custom_id is None or line.result is None:
         return f"the line cannot be read ({line.problem})"
-    if named(line.custom_id) != row.line:
+    if named is not None and named(line.custom_id) != row.line:
         return "the line's custom id names another row"
     return None if (line.result.outcome, line.result.cause) == (row.outcome, row.cause) else _OTHERWISE
 

@@ -1,7 +1,8 @@
 """The seam at which tests kill the process: every fsync, commit and send passes through here.
 
-`OVERNIGHT_KILL_AT=17` ends the process with SIGKILL at the 17th checkpoint; `OVERNIGHT_CHECKPOINTS=FILE`
-writes down each one's name. Unset, a checkpoint is one comparison.
+`OVERNIGHT_KILL_AT=17` ends the process with SIGKILL at the 17th checkpoint, `OVERNIGHT_KILL_AT="committed intake"` at
+the first with that in its name; `OVERNIGHT_CHECKPOINTS=FILE` writes down each one's name. Unset, a checkpoint is one
+comparison.
 """
 
 import os
@@ -15,18 +16,20 @@ class _Seam:
         self.read(environ)
 
     def read(self, environ: Mapping[str, str]) -> None:
-        self._kill_at = int(environ.get("OVERNIGHT_KILL_AT", "0"))
+        where = environ.get("OVERNIGHT_KILL_AT", "0")
+        self._kill_at = int(where) if where.isdigit() else 0
+        self._kill_in = "" if where.isdigit() else where
         log = environ.get("OVERNIGHT_CHECKPOINTS")
         self._log = Path(log) if log else None
         self._passed = 0
-        self.armed = bool(self._kill_at or self._log)
+        self.armed = bool(self._kill_at or self._kill_in or self._log)
 
     def passed(self, name: str) -> None:
         self._passed += 1
         if self._log:
             with self._log.open("a") as log:
                 log.write(name + "\n")
-        if self._passed == self._kill_at:
+        if self._passed == self._kill_at or (self._kill_in and self._kill_in in name):
             os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -10,6 +10,9 @@ from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.questions import register_pending, settle_pending
 from overnight.ledger.shards import adopted_attempt, attempts, finish_shard, note, record
 
+# An attempt whose answers came from another run, and bear the custom ids that they had there.
+REUSED = "reused-"
+
 
 class Reusable(msgspec.Struct, frozen=True, kw_only=True):
     """A question that waits here and was answered there."""
@@ -60,7 +63,8 @@ def take_over(
     for one, offset in copied:
         by_arm.setdefault(one.arm, []).append((one, offset))
     for arm, answers in by_arm.items():
-        shard, attempt = adopted_attempt(db, arm, [one.ask for one, _ in answers], f"reused-{source}-{arm}", at)
+        token = f"{REUSED}{source}-{arm}"
+        shard, attempt = adopted_attempt(db, arm, [one.ask for one, _ in answers], token, at)
         db.executemany(
             "INSERT INTO result VALUES(?,?,?,?,?,NULL,?,?,?,?,?,?,?,?,0,?,?)",
             (
@@ -72,7 +76,6 @@ def take_over(
             "INSERT INTO settled VALUES(?,?,?)", ((one.ask, attempt, line) for line, (one, _) in enumerate(answers))
         )
         db.executemany("DELETE FROM queue WHERE ask=?", ((one.ask,) for one, _ in answers))
-        token = f"reused-{source}-{arm}"
         record(db, attempts(db, token)[0], Closed("ingested", f"answers of run '{source}'"), at)
         finish_shard(db, shard, at)
     note(db, at, "reused", msgspec.json.encode({"from": source, "answers": len(copied)}).decode())

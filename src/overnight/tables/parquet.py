@@ -36,34 +36,38 @@ def write_parquet(path: Path, schema: Schema, frames: Callable[[], Iterable[pl.D
             for frame in frames():
                 counted += frame.height
                 yield frame
-        except LedgerError as error:
+        except LedgerError as error:  # Polars would keep its words only, and go on writing for a moment
             trouble.append(error)
-            raise
 
-    try:
-        keep_parquet(register_io_source(source, schema=pl.Schema(schema), is_pure=True), path)
-    except pl.exceptions.PolarsError as error:
-        # Polars knows the trouble of a source by its words only.
-        raise (trouble[0] if trouble else error) from None
+    part = _part(path)
+    _sink(register_io_source(source, schema=pl.Schema(schema), is_pure=True), part)
+    if trouble:
+        part.unlink()
+        raise trouble[0]
+    _keep(part, path)
     return counted
 
 
 def keep_parquet(frame: pl.LazyFrame, path: Path) -> None:
     """Write a frame as it streams by; `path` is there when it is whole."""
-    part = path.with_name(path.name + ".part")
-    try:
-        frame.sink_parquet(
-            part,
-            compression="zstd",
-            compression_level=_LEVEL,
-            row_group_size=_ROW_GROUP,
-            maintain_order=True,
-            statistics=True,
-        )
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    part = _part(path)
+    _sink(frame, part)
     _keep(part, path)
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(path.name + ".part")
+
+
+def _sink(frame: pl.LazyFrame, part: Path) -> None:
+    frame.sink_parquet(
+        part,
+        compression="zstd",
+        compression_level=_LEVEL,
+        row_group_size=_ROW_GROUP,
+        maintain_order=True,
+        statistics=True,
+    )
 
 
 def frame_of(schema: Schema, columns: Mapping[str, Sequence[Any]]) -> pl.DataFrame:

@@ -1,0 +1,230 @@
+"""Files of a run that are no longer what they were: nothing is made of them, nothing of them is sent."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from overnight import api
+from overnight.core.errors import FileDamaged
+from overnight.engine.outbox import sweep
+from overnight.ledger.folder import RunFolder
+from overnight.ledger.shards import attempts
+from run_process import WarmProcess
+from scenarios.conftest import Night
+from scenarios.damages import DAMAGES, Damage, cut, largest
+from scenarios.test_adopt import lines, made_elsewhere
+from scenarios.test_flow import talk
+
+ROWS = 12
+ECHO = {"answer_with": {r"Describe (.*) in a sentence\.": r"It is \1.", r"Say (.*)": r"It is thing \1"}}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory, warm: WarmProcess) -> Iterator[Night]:
+    """One night with runs of every kind, all of them over."""
+    one = Night(tmp_path_factory.mktemp("done"), warm, ECHO)
+    for name, fields in (("batch", {"batch": {"max_requests": 500}}), ("live", {"mode": "live"})):
+        assert one.run(one.study(ROWS, name=name, **fields)).state == "done"
+    (one.folder / "ready.jsonl").write_bytes(lines(6))
+    assert one.call("submit", "ready.jsonl", provider="openai").state == "submitted"
+    assert one.call("resume", "ready").state == "done"
+    assert one.call("adopt", "openai", made_elsewhere(one), as_name="adopted").state == "done"
+    output = largest(one.folder / "runs" / "adopted" / "raw")
+    assert one.call("adopt", "openai", output_file=str(output), as_name="file").state == "done"
+    assert one.run(str(one.folder / "batch.yaml"), as_name="copied").state == "done"
+    yield one
+    one.close()
+
+
+KINDS = ["batch", "live", "ready", "adopted", "file", "copied"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def damaged_copy(done: Night, kind: str, tmp_path: Path, damage: Damage, part: str = "raw") -> tuple[Path, Path]:
+    """(the runs' folder, the damaged file)."""
+    shutil.copytree(done.folder / "runs", tmp_path / "runs", ignore=lambda _, names: set(names) & {*KINDS} - {kind})
+    file = largest(tmp_path / "runs" / kind / part)
+    damage(file)
+    return tmp_path / "runs", file
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_tables_are_never_made_of_damaged_answers(
+    done: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, damage: Damage
+) -> None:
+    runs, file = damaged_copy(done, kind, tmp_path, damage)
+    tables = contents(runs / kind / "tables")
+    for name, value in {**done.environ, **done.addresses}.items():
+        monkeypatch.setenv(name, value)
+    sent = done.log()["rows_run"]
+    verbs: list[Callable[[], Any]] = [
+        lambda: api.rebuild(kind, runs=runs),
+        lambda: api.resume(kind, runs=runs),
+    ]
+    if kind in ("batch", "live"):
+        study = done.folder / f"{kind}.yaml"
+        verbs.append(lambda: api.run(study, runs=runs))
+        verbs.append(lambda: api.run(study, runs=runs, as_name="other"))
+    for verb in verbs:
+        with pytest.raises(FileDamaged, match=file.name) as refused:
+            verb()
+        assert "copy of the run" in str(refused.value)
+        assert contents(runs / kind / "tables") == tables
+    assert not (runs / "other").exists()
+    assert done.log()["rows_run"] == sent
+    findings = api.verify(kind, runs=runs)
+    assert [finding.message for finding in findings if f"raw/{file.name}" in finding.message], findings
+
+
+def test_what_is_added_to_a_raw_file_harms_nobody_and_is_found(done: Night, tmp_path: Path) -> None:
+    runs, file = damaged_copy(
+        done, "batch", tmp_path, lambda path: path.write_bytes(path.read_bytes() + b'{"x":1}\n\0')
+    )
+    tables = contents(runs / "batch" / "tables")
+    assert api.rebuild("batch", runs=runs) == ROWS
+    assert contents(runs / "batch" / "tables") == tables
+    assert [finding.message for finding in api.verify("batch", runs=runs) if file.name in finding.message]
+
+
+def test_a_copy_that_is_whole_has_no_findings(done: Night) -> None:
+    for kind in KINDS:
+        assert done.findings(kind) == [], kind
+
+
+# --- runs that are not over
+
+
+def half_done(one: Night, name: str) -> tuple[str, str]:
+    """(the study, the checkpoint at which its process dies)."""
+    large = {"batch": {"max_requests": 500}}
+    return {
+        "batch questions": lambda: (one.study(6, **large), "committed intake"),
+        "live questions": lambda: (one.study(6, mode="live"), "committed intake"),
+        "intended": lambda: (one.study(6, **large), "committed intended"),
+        "fetched": lambda: (one.study(6, **large), "committed fetched"),
+        "landed": lambda: (talk(one, **large), "committed closed"),
+        "calling": lambda: (one.study(6, mode="live"), "commit closed"),
+    }[name]()
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory, warm: WarmProcess) -> Iterator[Callable[[str, Path], Night]]:
+    """Copies of runs whose process died at a certain moment. Their emulator is the same, so it is not to be gone on with."""
+    made: dict[str, Night] = {}
+
+    def copy_of(name: str, folder: Path) -> Night:
+        if name not in made:
+            one = made[name] = Night(tmp_path_factory.mktemp("stopped"), warm, ECHO)
+            study, moment = half_done(one, name)
+            assert one.run(study, environ={"OVERNIGHT_KILL_AT": moment}).signal is not None
+        other = copy.copy(made[name])
+        other.folder = folder / "copy"
+        shutil.copytree(made[name].folder, other.folder)
+        return other
+
+    yield copy_of
+    for one in made.values():
+        one.close()
+
+
+Stopped = Callable[[str, Path], Night]
+
+
+@pytest.mark.parametrize("mode", ["batch", "live"])
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_no_damaged_question_is_sent(stopped: Stopped, tmp_path: Path, mode: str, damage: Damage) -> None:
+    one = stopped(f"{mode} questions", tmp_path)
+    file = largest(one.folder / "runs" / "night" / "requests")
+    damage(file)
+    ending = one.run("night.yaml")
+    assert ending.error == "FileDamaged", ending
+    assert file.name in ending.message
+    assert "--as NAME" in ending.message
+    assert (one.batches(), one.log()["rows_run"]) == ([], 0)
+    assert any(file.name in message for message in one.findings())
+
+
+def test_a_copy_writes_damaged_questions_anew(stopped: Stopped, tmp_path: Path) -> None:
+    one = stopped("intended", tmp_path)
+    cut(largest(one.folder / "runs" / "night" / "requests"))
+    assert one.run("night.yaml", as_name="copy").state == "done"
+    answers = one.table("copy")["answer"].to_list()
+    assert answers == [f"It is thing number {n}." for n in range(6)]
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_input_file_is_made_anew(stopped: Stopped, tmp_path: Path, damage: Damage) -> None:
+    one = stopped("intended", tmp_path)
+    run = RunFolder(one.folder / "runs" / "night")
+    file = largest(run.path / "outbox")
+    whole = file.read_bytes()
+    with closing(sqlite3.connect(run.ledger)) as db:
+        carried = attempts(db)
+    sweep(run, carried)
+    assert file.read_bytes() == whole
+    damage(file)
+    if damage is DAMAGES["a folder"]:
+        with pytest.raises(FileDamaged, match="does not belong there"):
+            sweep(run, carried)
+    else:
+        sweep(run, carried)
+        assert list(file.parent.iterdir()) == []
+
+
+def test_what_is_sent_is_what_was_recorded(night: Callable[..., Night]) -> None:
+    one = night(ECHO)
+    study, moment = half_done(one, "intended")
+    assert one.run(study, environ={"OVERNIGHT_KILL_AT": moment}).signal is not None
+    cut(largest(one.folder / "runs" / "night" / "outbox"))
+    assert one.run(study).state == "done"
+    assert one.table()["answer"].to_list() == [f"It is thing number {n}." for n in range(6)]
+    one.assert_paid_once()
+
+
+@pytest.mark.parametrize("part", ["raw", "items"])
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_nothing_follows_from_a_damaged_answer(stopped: Stopped, tmp_path: Path, part: str, damage: Damage) -> None:
+    """Its process died after the first answers had landed, and before anything followed from them."""
+    one = stopped("landed", tmp_path)
+    file = largest(one.folder / "runs" / "night" / part)
+    damage(file)
+    ending = one.run("night.yaml")
+    assert ending.error == "FileDamaged", ending
+    assert file.name in ending.message
+    assert one.log()["rows_run"] == 4
+    assert any("nothing more is sent" in text for text in ending.said)
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_download_that_was_damaged_before_it_was_read_asks_nothing_again(
+    stopped: Stopped, tmp_path: Path, damage: Damage
+) -> None:
+    one = stopped("fetched", tmp_path)
+    damage(largest(one.folder / "runs" / "night" / "raw"))
+    ending = one.run("night.yaml")
+    assert ending.error == "FileDamaged", ending
+    assert one.log()["rows_run"] == 6
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_segment_that_lost_answers_is_not_filled_up(stopped: Stopped, tmp_path: Path, damage: Damage) -> None:
+    """The slice is open, and its answers are on record."""
+    one = stopped("calling", tmp_path)
+    segment = largest(one.folder / "runs" / "night" / "raw")
+    damage(segment)
+    ending = one.run("night.yaml")
+    assert ending.error == "FileDamaged", ending
+    assert segment.name in ending.message
+    assert one.log()["rows_run"] == 6
