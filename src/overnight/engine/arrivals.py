@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from overnight.core.attempt import Attempt, Closed, Ended, Fetched
-from overnight.core.errors import FileDamaged, Gone, Unavailable
+from overnight.core.errors import Gone, Unavailable
 from overnight.core.result import Cause, Line, failed
 from overnight.core.shard import line_of
 from overnight.engine.decisions import Download, backoff, complete
@@ -22,7 +22,7 @@ from overnight.engine.scene import Scene
 from overnight.ledger.answers import paths, read_offset, set_read_offset, unanswered_lines
 from overnight.ledger.folder import DurableFile
 from overnight.ledger.questions import files_on_record
-from overnight.ledger.raw import digest_of, file_problem, way_out
+from overnight.ledger.raw import check_file, digest_of
 from overnight.ledger.shards import finish_shard, foreign_lines, record
 from overnight.providers._contract import Counts
 
@@ -178,12 +178,8 @@ class Arrivals:
 
     def _check_files(self) -> None:
         """What an earlier process downloaded: a row that a damaged file no longer holds would be asked again."""
-        folder = self._scene.folder
-        for path, size, sha256 in files_on_record(self._scene.db.reader(), self._attempt.files):
-            problem = file_problem(folder.file(path), size, sha256)
-            if problem is not None:
-                message = f"{folder.file(path)} {problem}; {way_out(path)}"
-                raise FileDamaged(message)
+        for file in files_on_record(self._scene.db.reader(), self._attempt.files):
+            check_file(self._scene.folder, *file)
 
     async def _read_files(self) -> None:
         names = await asyncio.to_thread(lambda: paths(self._scene.db.reader()))

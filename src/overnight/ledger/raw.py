@@ -1,6 +1,7 @@
 """Lines found again by file, offset and length, and held against what was recorded of them before anybody uses them."""
 
 import os
+import sqlite3
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -46,12 +47,28 @@ def file_problem(path: Path, size: int, sha256_text: str) -> str | None:
         return f"cannot be read: {error.strerror}"
 
 
+def check_file(folder: RunFolder, relative: str, size: int, sha256_text: str) -> None:
+    """FileDamaged where a whole file is not the one on record."""
+    problem = file_problem(folder.file(relative), size, sha256_text)
+    if problem is not None:
+        message = f"{folder.file(relative)} {problem}; {way_out(relative)}"
+        raise FileDamaged(message)
+
+
 def file_hash(path: Path) -> str:
     whole = sha256()
     with path.open("rb") as handle:
         while chunk := handle.read(BLOCK):
             whole.update(chunk)
     return whole.hexdigest()
+
+
+def places_of(db: sqlite3.Connection) -> dict[tuple[str, int], tuple[int, int, int, bytes]]:
+    """Where every raw line on record is, by its file's path and its offset, as tables name it."""
+    rows = db.execute(
+        "SELECT path, file, offset, length, digest FROM result JOIN file ON file.id=result.file ORDER BY file, offset"
+    )
+    return {(path, offset): (file, offset, length, digest) for path, file, offset, length, digest in rows}
 
 
 class RawFiles:

@@ -5,6 +5,7 @@ They are copies. Deleting one loses nothing: the run keeps its own.
 
 import shutil
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -15,7 +16,8 @@ from overnight.ledger.answers import paths
 from overnight.ledger.database import connect
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
-from overnight.ledger.raw import RawFiles
+from overnight.ledger.questions import files_on_record
+from overnight.ledger.raw import RawFiles, check_file
 from overnight.ledger.shards import bodies
 from overnight.pairwise._rows import RESULTS
 from overnight.pairwise.registry import Job, Segment, replace_file
@@ -48,20 +50,19 @@ def export_inputs(run: RunFolder, segments: Sequence[Segment]) -> None:
 
 def export_outputs(run: RunFolder, segments: Sequence[Segment]) -> None:
     """What came back, output and error files together."""
-    db = connect(run.ledger, read_only=True)
-    try:
-        names = paths(db)
-    finally:
-        db.close()
-    for segment in segments:
-        target = segment.job.batch_output_path
-        if segment.job.done and not target.exists():
-            part = target.with_name(f"{target.name}.part")
-            with part.open("wb") as whole:
-                for number in segment.attempt.files:
-                    with run.file(names[number]).open("rb") as source:
-                        shutil.copyfileobj(source, whole)
-            part.replace(target)
+    with closing(connect(run.ledger, read_only=True)) as db:
+        for segment in segments:
+            target = segment.job.batch_output_path
+            if segment.job.done and not target.exists():
+                files = files_on_record(db, segment.attempt.files)
+                for file in files:
+                    check_file(run, *file)
+                part = target.with_name(f"{target.name}.part")
+                with part.open("wb") as whole:
+                    for path, _, _ in files:
+                        with run.file(path).open("rb") as source:
+                            shutil.copyfileobj(source, whole)
+                part.replace(target)
 
 
 def remove_jsonl(jobs: Sequence[Job]) -> None:

@@ -1,12 +1,18 @@
 """Judged pairs as notebooks know them: who was shown where, what came back, who won, and what failed and why."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
 
+from overnight.core.errors import FileDamaged
+from overnight.ledger.answers import paths
+from overnight.ledger.database import connect
+from overnight.ledger.folder import RunFolder
+from overnight.ledger.raw import RawFiles, places_of
 from overnight.pairwise._judge import Judge
 from overnight.tasks._answer_form import AnswerForm
 
@@ -179,16 +185,15 @@ def failed_rows(judged: pl.DataFrame) -> pl.DataFrame:
 
 def raw_lines(frame: pl.DataFrame, run: Path) -> Iterator[bytes | None]:
     """The provider's own line of each row, where one came."""
-    handles: dict[str, Any] = {}
-    try:
+    folder = RunFolder(run)
+    with closing(connect(folder.ledger, read_only=True)) as db:
+        places, names = places_of(db), paths(db)
+    with RawFiles(folder, names) as raw:
         for name, offset in frame.select("raw_file", "raw_offset").iter_rows():
             if name is None or offset is None:
                 yield None
                 continue
-            if name not in handles:
-                handles[name] = (run / name).open("rb")
-            handles[name].seek(offset)
-            yield handles[name].readline()
-    finally:
-        for handle in handles.values():
-            handle.close()
+            if (name, offset) not in places:
+                message = f"{folder.tables}: a row is said to be in {name}, where none is on record; rebuild the tables"
+                raise FileDamaged(message)
+            yield raw.read(*places[name, offset])
