@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openai import OpenAI
 
 from overnight import api
 from overnight.core.errors import FileDamaged
@@ -18,8 +19,8 @@ from overnight.engine.outbox import sweep
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.shards import attempts
 from run_process import WarmProcess
-from scenarios.conftest import Night
-from scenarios.damages import DAMAGES, Damage, cut, largest
+from scenarios.conftest import KEY, Night
+from scenarios.damages import DAMAGES, Damage, cut, largest, swapped
 from scenarios.test_adopt import lines, made_elsewhere
 from scenarios.test_flow import talk
 
@@ -44,6 +45,7 @@ def done(tmp_path_factory: pytest.TempPathFactory, warm: WarmProcess) -> Iterato
     one.close()
 
 
+DOWNLOADED = ["batch", "ready", "adopted"]
 KINDS = ["batch", "live", "ready", "adopted", "file", "copied"]
 
 
@@ -69,14 +71,13 @@ def test_tables_are_never_made_of_damaged_answers(
     for name, value in {**done.environ, **done.addresses}.items():
         monkeypatch.setenv(name, value)
     sent = done.log()["rows_run"]
-    verbs: list[Callable[[], Any]] = [
-        lambda: api.rebuild(kind, runs=runs),
-        lambda: api.resume(kind, runs=runs),
-    ]
+    verbs: list[Callable[[], Any]] = [lambda: api.rebuild(kind, runs=runs)]
     if kind in ("batch", "live"):
-        study = done.folder / f"{kind}.yaml"
-        verbs.append(lambda: api.run(study, runs=runs))
-        verbs.append(lambda: api.run(study, runs=runs, as_name="other"))
+        verbs.append(lambda: api.run(done.folder / f"{kind}.yaml", runs=runs, as_name="other"))
+    if kind not in DOWNLOADED:
+        verbs.append(lambda: api.resume(kind, runs=runs))
+    if kind == "live":
+        verbs.append(lambda: api.run(done.folder / "live.yaml", runs=runs))
     for verb in verbs:
         with pytest.raises(FileDamaged, match=file.name) as refused:
             verb()
@@ -86,6 +87,46 @@ def test_tables_are_never_made_of_damaged_answers(
     assert done.log()["rows_run"] == sent
     findings = api.verify(kind, runs=runs)
     assert [finding.message for finding in findings if f"raw/{file.name}" in finding.message], findings
+
+
+@pytest.mark.parametrize("kind", DOWNLOADED)
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_what_the_provider_still_keeps_is_downloaded_again(
+    done: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, damage: Damage
+) -> None:
+    runs, file = damaged_copy(done, kind, tmp_path, damage)
+    tables = contents(runs / kind / "tables")
+    for name, value in {**done.environ, **done.addresses}.items():
+        monkeypatch.setenv(name, value)
+    said: list[str] = []
+    if damage is DAMAGES["a folder"]:
+        with pytest.raises(FileDamaged, match="move it away"):
+            api.resume(kind, runs=runs)
+        return
+    (run,) = api.resume(kind, runs=runs, say=said.append)
+    assert run.state == "done"
+    assert f"raw/{file.name} was damaged, and is downloaded again" in said
+    assert contents(runs / kind / "tables") == tables
+    assert file.read_bytes() == (done.folder / "runs" / kind / "raw" / file.name).read_bytes()
+    assert [finding for finding in api.verify(kind, runs=runs) if finding.kind != "leftover"] == []
+
+
+@pytest.mark.parametrize("as_name", [None, "copy"])
+def test_the_user_may_ask_again_for_what_was_lost(night: Callable[..., Night], as_name: str | None) -> None:
+    one = night(ECHO)
+    study = one.study(6, mode="live")
+    assert one.run(study).state == "done"
+    before, segment = one.table(), largest(one.folder / "runs" / "night" / "raw")
+    swapped(segment)
+    assert one.run(study, as_name=as_name).error == "FileDamaged"
+    assert one.run(study, reask="damaged", as_name=as_name).state == "done"
+    name = as_name or "night"
+    assert one.table(name).drop("cost").equals(before.drop("cost"))
+    assert one.log()["rows_run"] == 8
+    spent = api.costs(name, runs=one.folder / "runs")["settled"].sum()
+    each = before["cost"].sum() / 6
+    assert spent == pytest.approx(each * (2 if as_name else 8))  # the old answers' cost stays where they were paid
+    assert api.rebuild(name, runs=one.folder / "runs") == 6
 
 
 def test_what_is_added_to_a_raw_file_harms_nobody_and_is_found(done: Night, tmp_path: Path) -> None:
@@ -119,6 +160,14 @@ def half_done(one: Night, name: str) -> tuple[str, str]:
     }[name]()
 
 
+def forget_outputs(one: Night) -> None:
+    """The provider keeps nothing that could be downloaded again."""
+    with OpenAI(api_key=KEY, base_url=one.emulator.openai_url) as client:
+        for file in client.files.list():
+            if file.purpose == "batch_output":
+                client.files.delete(file.id)
+
+
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory, warm: WarmProcess) -> Iterator[Callable[[str, Path], Night]]:
     """Copies of runs whose process died at a certain moment. Their emulator is the same, so it is not to be gone on with."""
@@ -129,6 +178,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory, warm: WarmProcess) -> Iter
             one = made[name] = Night(tmp_path_factory.mktemp("stopped"), warm, ECHO)
             study, moment = half_done(one, name)
             assert one.run(study, environ={"OVERNIGHT_KILL_AT": moment}).signal is not None
+            forget_outputs(one)
         other = copy.copy(made[name])
         other.folder = folder / "copy"
         shutil.copytree(made[name].folder, other.folder)
@@ -216,6 +266,16 @@ def test_a_download_that_was_damaged_before_it_was_read_asks_nothing_again(
     ending = one.run("night.yaml")
     assert ending.error == "FileDamaged", ending
     assert one.log()["rows_run"] == 6
+
+
+def test_it_is_downloaded_again_before_it_is_read(night: Callable[..., Night]) -> None:
+    one = night(ECHO)
+    study, moment = half_done(one, "fetched")
+    assert one.run(study, environ={"OVERNIGHT_KILL_AT": moment}).signal is not None
+    cut(largest(one.folder / "runs" / "night" / "raw"))
+    assert one.run(study).state == "done"
+    assert one.table()["answer"].to_list() == [f"It is thing number {n}." for n in range(6)]
+    one.assert_paid_once()
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)

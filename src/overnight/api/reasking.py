@@ -8,10 +8,11 @@ from overnight.core.ask import KEY_PREFIX
 from overnight.core.errors import StudyError, nearest
 from overnight.engine.session import Session
 from overnight.ledger.answers import asks_by_key, settle_again, unsettle
+from overnight.ledger.damage import damaged_asks, handed_on_asks
 from overnight.ledger.threads import handed_on
 
-Reask = Literal["failed", "unparsed", "refused", "truncated"]
-KINDS: tuple[Reask, ...] = ("failed", "unparsed", "refused", "truncated")
+Reask = Literal["failed", "unparsed", "refused", "truncated", "damaged"]
+KINDS: tuple[Reask, ...] = ("failed", "unparsed", "refused", "truncated", "damaged")
 
 
 def reask_rows(session: Session, kind: str) -> int:
@@ -19,6 +20,8 @@ def reask_rows(session: Session, kind: str) -> int:
     if kind not in KINDS:
         message = f"--reask: '{kind}' is not one of {', '.join(KINDS)}{nearest(kind, KINDS)}"
         raise StudyError(message)
+    if kind == "damaged":
+        return _reask_damaged(session)
     if kind != "unparsed":
         _refuse_handed_on(session, kind)
         return session.db.write("reask", lambda db: unsettle(db, (kind,))).result()
@@ -31,6 +34,20 @@ def reask_rows(session: Session, kind: str) -> int:
     keys = frame.filter(pl.col("parsed").not_()).select("request_key").unique().collect()["request_key"].to_list()
     raw = [bytes.fromhex(key.removeprefix(KEY_PREFIX)) for key in keys]
     return session.db.write("reask", lambda db: settle_again(db, asks_by_key(db, raw))).result()
+
+
+def _reask_damaged(session: Session) -> int:
+    """Answers that can no longer be read: what they cost stays on the bill."""
+    reader = session.db.reader()
+    asks = damaged_asks(reader, session.folder)
+    given = handed_on_asks(reader, asks)
+    if given:
+        message = (
+            f"--reask damaged: {given:,} of these answers have gone into later questions; start a copy: "
+            "--as NAME --reask damaged"
+        )
+        raise StudyError(message)
+    return session.db.write("reask", lambda db: settle_again(db, asks)).result()
 
 
 def _refuse_handed_on(session: Session, kind: str) -> None:

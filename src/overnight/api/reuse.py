@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 
+from overnight.core.errors import FileDamaged
 from overnight.engine.session import Session
 from overnight.ledger.answers import paths
 from overnight.ledger.copying import Reusable, reusable, take_over
@@ -11,15 +12,18 @@ from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.raw import RawFiles
 
 
-def reuse_answers(session: Session, source: RunFolder) -> int:
-    """Copy the raw lines, then point to them: returns how many questions need not be asked."""
+def reuse_answers(session: Session, source: RunFolder, *, leave_damaged: bool = False) -> int:
+    """Copy the raw lines, then point to them: returns how many questions need not be asked.
+
+    A line that is not the one on record is refused; with `leave_damaged`, its question is asked again.
+    """
     origin = connect(source.ledger, read_only=True)
     try:
         names = paths(origin)
         found = reusable(session.db.reader(), origin)
         file = DurableFile(session.folder.file(f"raw/reused-{source.name}.jsonl"))
         with file:
-            copied = list(_copied(found, source, names, file))
+            copied = list(_copied(found, source, names, file, leave_damaged=leave_damaged))
     finally:
         origin.close()
     if not copied:
@@ -35,11 +39,16 @@ def reuse_answers(session: Session, source: RunFolder) -> int:
 
 
 def _copied(
-    found: Iterator[Reusable], source: RunFolder, names: dict[int, str], file: DurableFile
+    found: Iterator[Reusable], source: RunFolder, names: dict[int, str], file: DurableFile, *, leave_damaged: bool
 ) -> Iterator[tuple[Reusable, int]]:
     """Each answer with its offset in the new file."""
     with RawFiles(source, names) as raw:
         for one in found:
             offset = file.bytes
-            file.write(raw.read(one.file, one.offset, one.length, one.digest))
+            try:
+                file.write(raw.read(one.file, one.offset, one.length, one.digest))
+            except FileDamaged:
+                if leave_damaged:
+                    continue
+                raise
             yield one, offset

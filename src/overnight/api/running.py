@@ -245,7 +245,7 @@ def _prepare(
     timed = session.db.write("intake", fact).result()
     session.folder.cancel_mark.unlink(missing_ok=True)
     if copy_of is not None and RunFolder(copy_of).exists():
-        reused = reuse_answers(session, RunFolder(copy_of))
+        reused = reuse_answers(session, RunFolder(copy_of), leave_damaged="damaged" in reask)
         fits = "still fits and is" if reused == 1 else "still fit and are"
         say(f"{number_of(reused, 'answer')} of '{copy_of.name}' {fits} reused")
     for kind in reask:

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -13,7 +14,7 @@ from overnight.api.foreground import run_engine
 from overnight.api.tabling import write_tables
 from overnight.core.ask import Model
 from overnight.core.clock import WallClock
-from overnight.core.errors import ProviderError
+from overnight.core.errors import FileDamaged, ProviderError
 from overnight.core.wording import number_of
 from overnight.emulation import emulator, endpoint_of, state_of
 from overnight.engine.progress import Snapshot
@@ -113,7 +114,12 @@ def work_on(
                 if prepare is not None:
                     work = prepare(session, connect) or work
                 fresh = False
-                worked = _engine(session, work, connect, say, tell)
+                try:
+                    worked = _engine(session, work, connect, say, tell)
+                except FileDamaged:
+                    if offline or not run_engine(partial(session.restore, work, connect, say), session.stop, say):
+                        raise
+                    worked = _engine(session, work, connect, say, tell)
     finally:
         if fresh:
             _leave_nothing(new, new_above)

@@ -72,9 +72,11 @@ class SendFlags(PaceFlags):
     ] = None
     as_name: AsName = None
     reask: Annotated[
-        list[Literal["failed", "unparsed", "refused", "truncated"]] | None,
+        list[Literal["failed", "unparsed", "refused", "truncated", "damaged"]] | None,
         Parameter(
-            help="Ask rows again that ended as failed, unparsed, refused or truncated. Repeatable.", metavar="KIND"
+            help="Ask rows again that ended as failed, unparsed, refused or truncated, or whose answers are damaged "
+            "on disk. Repeatable.",
+            metavar="KIND",
         ),
     ] = None
     accept_account: AcceptAccount = False

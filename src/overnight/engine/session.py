@@ -21,6 +21,7 @@ from overnight.engine.memory import Memory
 from overnight.engine.patience import Patience
 from overnight.engine.pricing import Pricing
 from overnight.engine.progress import Snapshot, Tally, how_priced
+from overnight.engine.restoring import restore_downloads
 from overnight.engine.scene import Scene
 from overnight.engine.work import Work
 from overnight.ledger.answers import outcome_counts, token_sums
@@ -99,6 +100,18 @@ class Session:
                 halted=tuple(scene.halted_arms.values()),
                 held=conductor.held,
             )
+        finally:
+            patience.stop()
+            for provider in providers.values():
+                await provider.close()
+
+    async def restore(self, work: Work, connect: Connect, say: Callable[[str], None]) -> int:
+        """Download again what is damaged on disk, where the provider still keeps it; how many files are back."""
+        patience = self._patience = Patience(self.clock, once=True)
+        known = await asyncio.to_thread(lambda: arms(self.db.reader()))
+        providers: dict[tuple[str, str | None, str | None], Provider] = {}
+        try:
+            return await restore_downloads(await self._scene(work, connect, known, providers, say))
         finally:
             patience.stop()
             for provider in providers.values():

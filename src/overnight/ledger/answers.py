@@ -344,6 +344,8 @@ class RawResult(msgspec.Struct, frozen=True, kw_only=True):
     length: int
     digest: bytes
     live: bool
+    # Whether it is what its question was settled by.
+    used: bool
 
 
 class Correction(NamedTuple):
@@ -358,12 +360,14 @@ class Correction(NamedTuple):
 def raw_results(db: sqlite3.Connection) -> Iterator[RawResult]:
     rows = db.execute(
         "SELECT result.attempt, result.line, ask.arm, outcome, cause, cost, result.file, result.offset, "
-        "result.length, result.digest, shard.live FROM result JOIN ask ON ask.id=result.ask "
+        "result.length, result.digest, shard.live, settled.ask IS NOT NULL FROM result JOIN ask ON ask.id=result.ask "
+        "LEFT JOIN settled ON settled.ask=result.ask AND settled.attempt=result.attempt AND settled.line=result.line "
         "JOIN attempt ON attempt.id=result.attempt JOIN shard ON shard.id=attempt.shard "
         "WHERE result.file IS NOT NULL ORDER BY result.attempt, result.line"
     )
-    for *row, live in rows:
-        yield RawResult(**dict(zip(RawResult.__struct_fields__, row, strict=False)), live=bool(live))
+    for *row, live, used in rows:
+        known = dict(zip(RawResult.__struct_fields__, row, strict=False))
+        yield RawResult(**known, live=bool(live), used=bool(used))
 
 
 def correct_results(db: sqlite3.Connection, corrections: Sequence[Correction]) -> None:

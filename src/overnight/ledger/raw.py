@@ -18,7 +18,8 @@ BLOCK = 256 * 1024
 _DIGEST_BYTES = 16
 _COPY = "or start a copy that keeps every answer that still fits: overnight run STUDY --as NAME"
 _WAYS_OUT = {
-    "raw": "bring it back from a copy of the run",
+    "raw": "bring it back from a copy of the run; `overnight resume RUN` downloads it again where a provider still "
+    "keeps it; `overnight run STUDY --reask damaged` asks again for what it held",
     "requests": f"bring it back from a copy of the run, {_COPY}",
     "items": f"bring it back from a copy of the run, {_COPY}",
 }

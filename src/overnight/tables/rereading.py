@@ -6,6 +6,7 @@ from itertools import islice
 
 import msgspec
 
+from overnight.core.errors import FileDamaged
 from overnight.ledger.answers import Correction, correct_results, paths, raw_results
 from overnight.ledger.database import Database
 from overnight.ledger.folder import RunFolder
@@ -52,7 +53,12 @@ def _corrections(
             corrections: list[Correction] = []
             for row in chunk:
                 decode = decoders[known[row.arm].model.provider]
-                result = decode(raw.read(row.file, row.offset, row.length, row.digest).strip()).result
+                try:
+                    result = decode(raw.read(row.file, row.offset, row.length, row.digest).strip()).result
+                except FileDamaged:
+                    if row.used:
+                        raise
+                    continue  # asked again since: what was noted of it stays
                 if result is None:
                     continue
                 today = prices.get((row.arm, processing_of(live=row.live)))

@@ -1,0 +1,65 @@
+"""Downloads that were damaged on disk, brought again from providers that still keep them."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from overnight.core.attempt import Attempt
+from overnight.core.errors import FileDamaged, ProviderError
+from overnight.engine.scene import Scene
+from overnight.ledger.folder import DurableFile
+from overnight.ledger.questions import files_on_record
+from overnight.ledger.raw import file_problem
+from overnight.ledger.shards import attempts
+
+
+class _Lost(NamedTuple):
+    """A raw file that is not the one on record, and where it came from."""
+
+    attempt: Attempt
+    path: str
+    size: int
+    sha256: str
+    refs: tuple[str, ...]
+
+
+async def restore_downloads(scene: Scene) -> int:
+    """How many are back. A file counts when it is the one on record, byte for byte."""
+    restored = 0
+    for lost in list(_lost(scene)):
+        if await _brought(scene, lost):
+            scene.say(f"{lost.path} was damaged, and is downloaded again")
+            await scene.note("restored", lost.path, lost.attempt)
+            restored += 1
+    return restored
+
+
+def _lost(scene: Scene) -> Iterator[_Lost]:
+    reader = scene.db.reader()
+    for attempt in attempts(reader):
+        parts = attempt.ended.parts if attempt.ended is not None else ()
+        for path, size, sha256 in files_on_record(reader, attempt.files if parts else ()):
+            if file_problem(scene.folder.file(path), size, sha256) is not None:
+                start = f"raw/{attempt.token}-"
+                refs = tuple(ref for kind, ref in parts if path.startswith(start + kind))
+                yield _Lost(attempt, path, size, sha256, refs)
+
+
+async def _brought(scene: Scene, lost: _Lost) -> bool:
+    for ref in lost.refs:
+        file = DurableFile(scene.folder.file(lost.path))
+        try:
+            await scene.desk_of(lost.attempt.arm).batches.fetch(ref, file.write)
+        except ProviderError as error:
+            scene.say(f"{lost.path} is damaged, and cannot be downloaded again: {error}")
+            file.drop()
+            continue
+        if (file.bytes, file.sha256) == (lost.size, lost.sha256):
+            if file.path.is_dir():
+                file.drop()
+                message = f"{file.path} is a folder where a file was; move it away"
+                raise FileDamaged(message)
+            file.keep()
+            return True
+        scene.say(f"{lost.path} is damaged, and the provider now gives another file")
+        file.drop()
+    return False
