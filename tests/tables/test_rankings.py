@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -59,14 +60,14 @@ def test_columns_are_those_promised(tables: Path) -> None:
     assert said.columns == list(verdicts.COLUMNS)
     assert ranked.columns == list(rankings.COLUMNS)
     assert ranked["ID"].to_list() == ["c", "b", "a"]
-    assert ranked["judge"].unique().to_list() == ["all"]
+    assert ranked["scope"].unique().to_list() == ["all"]
 
 
 def test_several_judges_are_ranked_together_and_apart(tables: Path) -> None:
     _, ranked = written(results({"fair": False, "biased": True}), tables)
-    assert ranked["judge"].unique().sort().to_list() == ["all", "openai/biased", "openai/fair"]
-    place = dict(ranked.group_by("judge").agg(pl.col("position").first()).iter_rows())
-    assert place["openai/biased"] > place["openai/fair"]
+    assert ranked["scope"].unique().sort().to_list() == ["all", "model=openai/biased", "model=openai/fair"]
+    place = dict(ranked.group_by("scope").agg(pl.col("position").first()).iter_rows())
+    assert place["model=openai/biased"] > place["model=openai/fair"]
 
 
 def test_open_rows_and_unreadable_ones_are_left_out(tables: Path) -> None:
@@ -81,7 +82,74 @@ def test_somebody_unbeaten_has_a_finite_ability_and_a_note(tables: Path) -> None
     _, ranked = written(results({"fair": False}, noise=False), tables)
     assert ranked["theta"].is_finite().all()
     assert "Without the penalty" in ranked["note"][0]
-    assert ranked["engine"][0].endswith("+eb")
+    assert "+eb" in ranked["engine"][0]
+
+
+def judged(rng: np.random.Generator, *, copies: int = 1, items: int = 12) -> pl.DataFrame:
+    """Random pairs in random order, judged once; the verdicts stand under as many templates as there are copies."""
+    ability = np.linspace(1.0, -1.0, items)
+    first = rng.integers(0, items, 300)
+    second = (first + rng.integers(1, items, 300)) % items
+    wins = rng.random(300) < 1 / (1 + np.exp(ability[second] - ability[first]))
+    frame = pl.DataFrame(
+        {"model": "judge", "first_id": first, "second_id": second, "direction": "forward"}
+    ).with_columns(
+        pl.col("first_id", "second_id").cast(pl.String), verdict=pl.Series(np.where(wins, "first", "second"))
+    )
+    frame = frame.with_columns(winner_id=pl.when(pl.col("verdict") == "first").then("first_id").otherwise("second_id"))
+    whole = pl.concat([frame.with_columns(template=pl.lit(f"t{copy}")) for copy in range(copies)])
+    return whole.with_columns(
+        pl.lit("compare").alias("stage"), pl.lit("arm").alias("arm"), pl.lit("openai").alias("provider"),
+        pl.lit("x").alias("item_id"), pl.lit(None, pl.Float64).alias("confidence"),
+        pl.lit(None, pl.String).alias("explanation"), pl.lit("default").alias("thinking"),
+        pl.lit(0, pl.Int32).alias("replicate"),
+    )  # fmt: skip
+
+
+def test_the_same_evidence_five_times_is_no_more_evidence(tables: Path) -> None:
+    rng = np.random.default_rng(5)
+    once = written(judged(rng), tables)[1]
+    rng = np.random.default_rng(5)
+    five = written(judged(rng, copies=5), tables)[1]
+    assert five["scope"].unique().sort().to_list() == [
+        "all",
+        "template=t0",
+        "template=t1",
+        "template=t2",
+        "template=t3",
+        "template=t4",
+    ]
+    together = five.filter(pl.col("scope") == "all").sort("ID")
+    apart = once.sort("ID")
+    np.testing.assert_allclose(together["theta"], apart["theta"], atol=1e-6)
+    assert (together["se"] / apart["se"]).median() == pytest.approx(1.0, abs=0.15)
+    assert together["comparisons"][0] == 5 * apart["comparisons"][0]
+    assert together["pairs"][0] == apart["pairs"][0]
+    assert together["reliability"][0] == pytest.approx(apart["reliability"][0], abs=0.1)
+
+
+def test_position_is_fitted_where_random_order_tells_it(tables: Path) -> None:
+    frame = judged(np.random.default_rng(6))
+    ranked = written(frame, tables)[1]
+    assert ranked["position"].is_finite().all()
+    # Always the same of two first: being first cannot be told from being better.
+    turned = frame.filter(pl.col("first_id").cast(pl.Int64) < pl.col("second_id").cast(pl.Int64))
+    assert written(turned, tables)[1]["position"].null_count() == 12
+
+
+def test_pairs_that_verdicts_chose_are_ranked_with_a_prior(tables: Path) -> None:
+    """A coin, and pairs chosen to be close by what it said: likelihood alone claims to know ranks."""
+    rng = np.random.default_rng(7)
+    frame = judged(rng).with_columns(verdict=pl.Series(np.where(rng.random(300) < 0.5, "first", "second")))
+    frame.write_parquet(tables / "results.parquet")
+    assert write_verdicts(tables / "results.parquet", tables / "verdicts.parquet")
+    assert write_rankings(tables / "verdicts.parquet", tables / "rankings.parquet", adaptive={"compare"})
+    ranked = pl.read_parquet(tables / "rankings.parquet")
+    assert "+eb" in ranked["engine"][0]
+    assert (ranked["rank_lwr"] == 1).all()
+    assert (ranked["rank_upr"] == 12).all()
+    assert ranked["reliability"][0] < 0.3
+    assert (ranked["theta_lwr"] < ranked["theta"]).all()
 
 
 def test_no_file_where_there_is_nothing_to_rank(tables: Path) -> None:

@@ -37,7 +37,8 @@ def write_tables(db: sqlite3.Connection, folder: RunFolder, tasks: Mapping[str, 
     results, verdicts = folder.tables / "results.parquet", folder.tables / "verdicts.parquet"
     rows = ResultsTable(db, folder, opened, decoders(known)).write(results)
     if write_verdicts(results, verdicts):
-        write_rankings(verdicts, folder.tables / "rankings.parquet")
+        adaptive = {name for name, task in opened.items() if isinstance(task, Rounds)}
+        write_rankings(verdicts, folder.tables / "rankings.parquet", adaptive)
     write_attempts(db, folder.tables / "attempts.parquet")
     write_costs(db, folder.tables / "costs.parquet")
     return rows

@@ -19,8 +19,8 @@ def item_table(table: pl.DataFrame) -> Table:
     )
     rows = table.to_dicts()
     finite = [row for row in rows if _is_finite(row["theta"]) and _is_finite(row["se"])]
-    low = min((row["theta"] - _REACH * row["se"] for row in finite), default=0.0)
-    high = max((row["theta"] + _REACH * row["se"] for row in finite), default=1.0)
+    low = min((_ends(row)[0] for row in finite), default=0.0)
+    high = max((_ends(row)[1] for row in finite), default=1.0)
     for row in rows:
         span = "" if row["rank_lwr"] is None else f"{row['rank_lwr']}-{row['rank_upr']}"
         rank = "?" if row["rank"] is None else str(row["rank"])
@@ -39,11 +39,18 @@ def whisker(row: dict[str, Any], low: float, high: float) -> str:
     line = [" "] * _PICTURE_WIDTH
     if low < 0 < high:
         line[_place(0.0, low, high)] = "|"
-    reach = _REACH * error if _is_finite(error) else 0.0
-    for at in range(_place(theta - reach, low, high), _place(theta + reach, low, high) + 1):
+    begin, end = _ends(row) if _is_finite(error) else (theta, theta)
+    for at in range(_place(begin, low, high), _place(end, low, high) + 1):
         line[at] = "-"
     line[_place(theta, low, high)] = "o"
     return "".join(line).rstrip()
+
+
+def _ends(row: dict[str, Any]) -> tuple[float, float]:
+    """The 95% interval that the table has, or the one that its error makes."""
+    if row.get("theta_lwr") is not None:
+        return row["theta_lwr"], row["theta_upr"]
+    return row["theta"] - _REACH * row["se"], row["theta"] + _REACH * row["se"]
 
 
 def _place(value: float, low: float, high: float) -> int:

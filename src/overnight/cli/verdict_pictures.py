@@ -16,7 +16,7 @@ from overnight.cli.status_pictures import columns
 
 FIRST_RANKS = 20
 _COUNTS = ("first", "second", "tie", "none", "unparsed")
-_EVERYONE = "all"
+_EVERYTHING = "all"
 
 
 def pictures(tables: Path, more: str) -> Iterator[RenderableType]:
@@ -51,7 +51,7 @@ def _told(row: dict[str, Any]) -> tuple[str, str]:
 
 
 def _rankings(rankings: pl.DataFrame, more: str) -> Iterator[RenderableType]:
-    together = rankings.filter(pl.col("judge") == _EVERYONE)
+    together = rankings.filter(pl.col("scope") == _EVERYTHING)
     for (stage,), ranking in together.group_by("stage", maintain_order=True):
         if together["stage"].n_unique() > 1:
             yield f"\n{stage}:"
@@ -59,5 +59,20 @@ def _rankings(rankings: pl.DataFrame, more: str) -> Iterator[RenderableType]:
         yield item_table(ranking.head(FIRST_RANKS))
         if ranking.height > FIRST_RANKS:
             yield f"... and {ranking.height - FIRST_RANKS:,} more: {more}"
+        yield _under(ranking.row(0, named=True))
         if ranking["note"][0]:
             yield Text(f"note: {one_line(ranking['note'][0])}", style="yellow")
+
+
+def _under(row: dict[str, Any]) -> str:
+    """What the ranking rests on."""
+    parts = [f"{row['comparisons']:,} comparisons of {row['pairs']:,} pairs"]
+    if row["reliability"] is not None and row["reliability"] == row["reliability"]:
+        parts.append(f"reliability {row['reliability']:.2f}")
+    if row["position"] is not None:
+        parts.append(f"advantage of being shown first {row['position']:+.2f} (se {row['position_se']:.2f})")
+    if row["comparisons"] > row["pairs"]:
+        parts.append("errors count votes on one pair as dependent")
+    if row["engine"].endswith("eb") or "+eb" in row["engine"]:
+        parts.append("abilities shrunk by a prior learnt from the verdicts")
+    return "; ".join(parts)

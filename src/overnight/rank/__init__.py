@@ -4,7 +4,7 @@ from overnight.rank.bradley_terry import PENALTIES, TIES, fit_bt_model
 from overnight.rank.elo import EloFit, fit_elo_model, rate_elo
 from overnight.rank.fit import BradleyTerryFit
 from overnight.rank.judges import JudgeFit, fit_judge_model
-from overnight.rank.rank_intervals import summarize_bt_fit
+from overnight.rank.rank_intervals import ability_intervals, summarize_bt_fit
 from overnight.rank.verdicts import BadVerdicts, build_bt_data, build_elo_data, require_columns, verdict_column
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "BradleyTerryFit",
     "EloFit",
     "JudgeFit",
+    "ability_intervals",
     "build_bt_data",
     "build_elo_data",
     "fit_bt_model",

@@ -14,13 +14,14 @@ from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Flags, Ints
 from overnight.rank.comparison_graph import ComparisonGraph, read_graph, within_groups
-from overnight.rank.empirical_bayes import choose_ridge
+from overnight.rank.empirical_bayes import averaged, choose_ridge
 from overnight.rank.firth import fisher_covariance, maximise_firth
 from overnight.rank.fit import BradleyTerryFit
 from overnight.rank.fit_report import Design, Estimate, report
 from overnight.rank.laplacian import EXACT_ERRORS_UP_TO, Covariance, Groups, SingularInformationError
 from overnight.rank.newton import Model, Optimum, maximise
 from overnight.rank.outcomes import Curvature, Davidson, Evaluation, Outcomes, RaoKupper, WinOrLose
+from overnight.rank.pair_votes import covariance_by_pair, degrees_of_freedom, has_one_vote_each, read_pair_votes
 from overnight.rank.sandwich import clustered_covariance
 from overnight.rank.tally import (
     Cells,
@@ -37,6 +38,9 @@ from overnight.rank.verdicts import wrong_choice
 TIES: Final = ("davidson", "rao-kupper", "half", "drop")
 PENALTIES: Final = ("firth", "eb")
 _UNIDENTIFIED: Final = 1e-9
+_FEW_PAIRS: Final = 30
+_MOST_TURNS: Final = 6
+_SETTLED_WORTH: Final = 0.01
 
 
 @checked
@@ -49,6 +53,7 @@ def fit_bt_model(
     *,
     covariates: Sequence[str] = (),
     small_sample: bool = False,
+    by_pair: bool = False,
 ) -> BradleyTerryFit:
     """Fit abilities to rows `object1, object2, result` (1, 0, 0.5 for a tie; `object1` was shown first).
 
@@ -56,15 +61,20 @@ def fit_bt_model(
     the data the tie parameter is left out. `penalty` is a ridge on the abilities (one over their prior variance),
     "firth" for Firth's bias reduction, or "eb" to learn the ridge from the data. `cluster` names a column, or gives
     one label per row, for errors that allow comparisons of one cluster to depend on each other; `small_sample`
-    multiplies that covariance by G / (G - 1). `covariates` names columns of differences (first minus second), such
-    as the difference in length; abilities are then those at equal covariates.
+    multiplies that covariance by G / (G - 1). `by_pair` allows votes on the same two items to depend on each other,
+    whoever gave them and in whatever order, with errors that hold for few votes too. `covariates` names columns of
+    differences (first minus second), such as the difference in length; abilities are then those at equal covariates.
     """
     _check_choices(ties, penalty, covariates)
+    if by_pair and cluster is not None:
+        raise ValueError("by_pair and cluster both say which comparisons depend on each other; give one of them")
     rows = read_rows(bt_data, covariates, cluster)
     if ties == "drop":
         rows = without_ties(rows)
     design = _design(rows, position=position, covariates=tuple(covariates), ties=ties, penalty=penalty)
     estimate = _estimate(design)
+    if by_pair and estimate.bread is not None and not has_one_vote_each(design.model.cells):
+        design, estimate = _by_pair(design, estimate)
     if cluster is not None and estimate.bread is not None:
         estimate = _clustered(design, estimate, small_sample=small_sample)
     return report(design, estimate)
@@ -144,7 +154,7 @@ def _estimate(design: Design) -> Estimate:
     if penalty == "firth":
         optimum = maximise_firth(model)
     elif penalty == "eb":
-        model, optimum = _empirical_bayes(model)
+        return _empirical_bayes(model)
     else:
         model = model.with_ridge(float(penalty))
         optimum = maximise(model)
@@ -152,14 +162,22 @@ def _estimate(design: Design) -> Estimate:
     return Estimate(model, optimum, bread, bread)
 
 
-def _empirical_bayes(model: Model) -> tuple[Model, Optimum[Evaluation]]:
-    """The fit with the ridge that the data choose; an optimum that is not converged where they cannot."""
+def _empirical_bayes(model: Model) -> Estimate:
+    """The fit with the ridges that the data choose; an optimum that is not converged where they cannot."""
     try:
         shrinkage = choose_ridge(model)
+        model, optimum = model.with_ridge(shrinkage.ridge), shrinkage.optimum
+        bread = _covariance(model, optimum, firth=False)
+        if bread is None or len(shrinkage.possible) == 1:
+            return Estimate(model, optimum, bread, bread)
+        mean = averaged(model, shrinkage)
     except SingularInformationError:
         model = model.with_ridge(1.0)
-        return model, maximise(model)
-    return model.with_ridge(shrinkage.ridge), shrinkage.optimum
+        optimum = maximise(model)
+        bread = _covariance(model, optimum, firth=False)
+        return Estimate(model, optimum, bread, bread)
+    optimum = replace(optimum, point=mean.point, evaluation=model.evaluate(mean.point))
+    return Estimate(model, optimum, bread, mean.spread, scale=mean.scale)
 
 
 def _nothing_fitted(model: Model) -> Optimum[Evaluation]:
@@ -199,6 +217,44 @@ def _clustered(design: Design, estimate: Estimate, *, small_sample: bool) -> Est
     if small_sample:
         spread = spread.scaled(n_clusters / (n_clusters - 1))
     return replace(estimate, spread=spread, n_clusters=n_clusters)
+
+
+def _by_pair(design: Design, estimate: Estimate) -> tuple[Design, Estimate]:
+    """Errors by pair; or, where the prior is learnt, a fit in which each vote counts as what it is worth."""
+    if design.penalty == "eb":
+        return _discounted(design, estimate)
+    assert estimate.bread is not None
+    votes = read_pair_votes(estimate.model, estimate.optimum.point, estimate.bread)
+    n_pairs = len(votes.low)
+    if n_pairs < 2:
+        return design, replace(estimate, spread=None, n_clusters=n_pairs)
+    # What is asked of the fit later, such as its reliability, must not count the same evidence twice either.
+    design = replace(design, worth=1 / votes.dispersion)
+    if n_pairs < _FEW_PAIRS:
+        # a sandwich of so few is mostly luck: all errors grow alike, by what votes on a pair have in common
+        spread = estimate.bread.scaled(votes.dispersion)
+        df = np.full(estimate.model.n_items, max(1.0, n_pairs - estimate.model.n_items + 1.0))
+    else:
+        spread = covariance_by_pair(votes, estimate.bread)
+        df = degrees_of_freedom(votes, estimate.model.n_items)
+    return design, replace(estimate, spread=spread, n_clusters=n_pairs, df=df)
+
+
+def _discounted(design: Design, estimate: Estimate) -> tuple[Design, Estimate]:
+    """What votes are worth depends on the fit, and the fit on what they are worth: a few turns settle it."""
+    whole, worth, n_pairs = design.model.cells, 1.0, 0
+    for _ in range(_MOST_TURNS):
+        if estimate.bread is None:
+            break
+        # in the units of whole votes: what they tell, and the errors that one of each would leave
+        model = replace(estimate.model, cells=whole)
+        votes = read_pair_votes(model, estimate.optimum.point, estimate.bread.scaled(worth))
+        before, worth, n_pairs = worth, 1 / votes.dispersion, len(votes.low)
+        design = replace(design, model=replace(design.model, cells=whole.counted_as(worth)), worth=worth)
+        estimate = _estimate(design)
+        if abs(worth - before) <= _SETTLED_WORTH * before:
+            break
+    return design, replace(estimate, n_clusters=n_pairs)
 
 
 __all__ = ["PENALTIES", "TIES", "fit_bt_model", "is_ridge"]

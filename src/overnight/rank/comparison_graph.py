@@ -56,15 +56,7 @@ def within_groups(cells: Cells, label: Ints) -> Cells:
     keep = label[cells.first] == label[cells.second]
     if keep.all():
         return cells
-    return Cells(
-        first=cells.first[keep],
-        second=cells.second[keep],
-        wins=cells.wins[keep],
-        ties=cells.ties[keep],
-        losses=cells.losses[keep],
-        features=cells.features[keep],
-        cluster=None if cells.cluster is None else cells.cluster[keep],
-    )
+    return cells.picked(keep)
 
 
 def _by_size(label: Ints) -> Ints:

@@ -3,8 +3,13 @@
 Abilities are taken as drawn from a normal distribution; its variance is the one that makes the comparisons most
 likely (Laplace's approximation of the marginal likelihood). A ridge of one over that variance then shrinks
 each ability by as much as its own evidence is thin.
+
+Few or cleverly chosen comparisons leave open how far apart the items are, and a single ridge would hide that: so the
+abilities are averaged over all ridges that the comparisons leave possible, each weighted by its evidence and a wide
+prior (half-Cauchy, of scale 1, on the standard deviation).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +18,7 @@ from scipy.optimize import brentq
 
 from overnight.rank.arrays import Floats
 from overnight.rank.firth import cell_variances, trace
-from overnight.rank.laplacian import Information
+from overnight.rank.laplacian import Covariance, Information
 from overnight.rank.newton import Model, Optimum, maximise
 from overnight.rank.outcomes import Curvature, Evaluation, curvature_slope
 
@@ -22,6 +27,13 @@ STRONGEST_RIDGE: Final = 1e5
 _STRIDE: Final = np.log(4.0)
 _PROBES: Final = 24
 _EXACT_TRACE_UP_TO: Final = 600
+# The gain in log evidence over coins that coins reach once in a thousand times, and once in a hundred.
+_BEYOND_CHANCE: Final = 4.775
+_NOT_REFUTED: Final = 2.706
+# Ridges are averaged over as far as the evidence for them falls by so much.
+_NEGLIGIBLE: Final = 7.0
+# Each ridge of the average costs an inverse of the information; many items settle the ridge well by themselves.
+_RIDGES: Final = ((150, 15), (600, 9), (1_500, 5))
 
 
 @dataclass(frozen=True)
@@ -30,7 +42,10 @@ class Shrinkage:
 
     ridge: float
     optimum: Optimum[Evaluation]
+    # The share of the spread among estimated abilities that is real, at the least.
     reliability: float
+    # Ridges that the comparisons leave possible, and how much each weighs; the weights add up to one.
+    possible: tuple[tuple[float, float], ...] = ()
 
 
 def choose_ridge(model: Model) -> Shrinkage:
@@ -59,6 +74,7 @@ class _Search:
         self._model = model
         self._start = model.start()
         self._slopes: dict[float, float] = {}
+        self._evidences: dict[float, float] = {}
 
     def slope(self, log_ridge: float) -> float:
         if log_ridge not in self._slopes:
@@ -66,17 +82,57 @@ class _Search:
         return self._slopes[log_ridge]
 
     def at(self, log_ridge: float) -> Shrinkage:
-        model = self._model.with_ridge(float(np.exp(log_ridge)))
-        optimum = maximise(model, self._start)
-        information = model.information(optimum.evaluation)
+        model, optimum = self._fit(log_ridge)
+        return Shrinkage(model.ridge, optimum, self._reliability(log_ridge), tuple(self._possible(log_ridge)))
+
+    def _reliability(self, log_ridge: float) -> float:
+        """With few items, coins look as if some of them were better: then the least spread not refuted is told."""
+        strongest = float(np.log(STRONGEST_RIDGE))
+        gain = self._evidence(log_ridge) - self._evidence(strongest)
+        if gain <= _NOT_REFUTED:
+            return 0.0
+        if gain < _BEYOND_CHANCE:
+            enough = self._evidence(log_ridge) - _NOT_REFUTED
+            log_ridge = float(brentq(lambda one: self._evidence(one) - enough, log_ridge, strongest, xtol=1e-3))
+        model, optimum = self._fit(log_ridge)
         abilities = optimum.point[: model.n_items]
         spread = float(abilities @ abilities)
-        return Shrinkage(model.ridge, optimum, spread / (spread + _ability_variance(model, information)))
+        return spread / (spread + _ability_variance(model, model.information(optimum.evaluation)))
 
-    def _fresh_slope(self, log_ridge: float) -> float:
+    def _possible(self, log_ridge: float) -> Iterator[tuple[float, float]]:
+        """Evenly spaced in the logarithm, between the ends where the evidence has become negligible."""
+        count = next((count for most, count in _RIDGES if self._model.n_items <= most), 1)
+        if count == 1:
+            yield float(np.exp(log_ridge)), 1.0
+            return
+        grid = np.linspace(self._end(log_ridge, -_STRIDE), self._end(log_ridge, _STRIDE), count)
+        logs = np.array([self._evidence(float(at)) + _log_prior(float(at)) for at in grid])
+        weights = np.exp(logs - logs.max())
+        for at, weight in zip(grid, weights / weights.sum(), strict=True):
+            yield float(np.exp(at)), float(weight)
+
+    def _end(self, log_ridge: float, step: float) -> float:
+        weakest, strongest = float(np.log(WEAKEST_RIDGE)), float(np.log(STRONGEST_RIDGE))
+        best, at = self._evidence(log_ridge) + _log_prior(log_ridge), log_ridge
+        while weakest < at < strongest or at == log_ridge:
+            at = min(max(at + step / 4, weakest), strongest)
+            if self._evidence(at) + _log_prior(at) < best - _NEGLIGIBLE or at in (weakest, strongest):
+                break
+        return at
+
+    def _fit(self, log_ridge: float) -> tuple[Model, Optimum[Evaluation]]:
         model = self._model.with_ridge(float(np.exp(log_ridge)))
         optimum = maximise(model, self._start)
         self._start = optimum.point
+        return model, optimum
+
+    def _evidence(self, log_ridge: float) -> float:
+        if log_ridge not in self._evidences:
+            self._evidences[log_ridge] = _log_evidence(*self._fit(log_ridge))
+        return self._evidences[log_ridge]
+
+    def _fresh_slope(self, log_ridge: float) -> float:
+        model, optimum = self._fit(log_ridge)
         abilities = optimum.point[: model.n_items]
         information = model.information(optimum.evaluation)
         pull = np.zeros_like(optimum.point)
@@ -90,6 +146,46 @@ class _Search:
             bent, spread = _probed_traces(model, information, bend)
         fitted = model.ridge * float(abilities @ abilities)
         return (model.n_items - 1 - fitted - model.ridge * spread - bent) / 2
+
+
+def _log_evidence(model: Model, optimum: Optimum[Evaluation]) -> float:
+    """The log of the marginal likelihood by Laplace's approximation, up to a constant that all ridges share."""
+    information = model.information(optimum.evaluation)
+    prior = (model.n_items - 1) * float(np.log(model.ridge))
+    return model.objective(optimum.point, optimum.evaluation) + (prior - information.log_determinant()) / 2
+
+
+def _log_prior(log_ridge: float) -> float:
+    """Of the logarithm of the ridge, when the standard deviation is half-Cauchy of scale 1."""
+    deviation = np.exp(-log_ridge / 2)
+    return float(np.log(deviation) - np.log1p(deviation**2))
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """Abilities and other parameters over the possible ridges.
+
+    `spread` is the covariance that any one ridge leaves, on average. `scale` is what the choice of the ridge adds to
+    each ability's variance: it stretches all of them together, so that their order is as certain as before.
+    """
+
+    point: Floats
+    spread: Covariance
+    scale: Floats
+
+
+def averaged(model: Model, shrinkage: Shrinkage) -> Averaged:
+    points, spreads, weights = [], [], []
+    for ridge, weight in shrinkage.possible:
+        ridged = model.with_ridge(ridge)
+        optimum = maximise(ridged, shrinkage.optimum.point)
+        points.append(optimum.point)
+        spreads.append(ridged.information(optimum.evaluation).covariance().full() * weight)
+        weights.append(weight)
+    n = model.n_items
+    mean, spread = np.average(points, axis=0, weights=weights), np.sum(spreads, axis=0)
+    scale = np.average((np.array(points) - mean)[:, :n] ** 2, axis=0, weights=weights)
+    return Averaged(mean, Covariance(spread[:n, :n], spread[:n, n:], spread[n:, n:]), scale)
 
 
 def _bend(model: Model, optimum: Optimum[Evaluation], direction: Floats) -> Curvature:
@@ -131,4 +227,4 @@ def _probed_traces(model: Model, information: Information, bend: Curvature) -> t
     return bent / _PROBES, spread / _PROBES
 
 
-__all__ = ["STRONGEST_RIDGE", "WEAKEST_RIDGE", "Shrinkage", "choose_ridge"]
+__all__ = ["STRONGEST_RIDGE", "WEAKEST_RIDGE", "Averaged", "Shrinkage", "averaged", "choose_ridge"]

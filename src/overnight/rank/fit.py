@@ -22,7 +22,8 @@ class BradleyTerryFit:
     `theta` and `se` stand in the order of `items`; abilities sum to zero (in each component, if there are
     several). A number that the comparisons cannot give is infinite or NaN, and a sentence in `problems` says why.
     `position` is the log-odds advantage of being shown first; `tie` is Davidson's log of the tie odds, or the
-    half-width of Rao and Kupper's tie zone; each is None when it is not part of the model.
+    half-width of Rao and Kupper's tie zone; each is None when it is not part of the model. `df` are the degrees of
+    freedom of the errors, where they rest on few votes; `worth` is how much of an independent vote each one counted.
     """
 
     items: list[Any]
@@ -47,6 +48,8 @@ class BradleyTerryFit:
     graph: ComparisonGraph
     model: Model
     abilities_covariance: Floats | None
+    df: Floats | None = None
+    worth: float = 1.0
 
     def covariance(self) -> Floats:
         """The covariance matrix of `theta`; rows of abilities that are not finite are NaN."""

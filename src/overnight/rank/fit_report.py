@@ -33,6 +33,8 @@ class Design:
     scales: Floats
     ties: str
     penalty: float | str
+    # Each comparison counts as so much of an independent one.
+    worth: float = 1.0
 
     @property
     def only_ties(self) -> bool:
@@ -55,6 +57,10 @@ class Estimate:
     bread: Covariance | None
     spread: Covariance | None
     n_clusters: int | None = None
+    # Degrees of freedom of each ability's error; None where the normal distribution will do.
+    df: Floats | None = None
+    # What stretches all abilities together, by ability: part of their errors, but not of those of differences.
+    scale: Floats | None = None
 
 
 def report(design: Design, estimate: Estimate) -> BradleyTerryFit:
@@ -68,7 +74,7 @@ def report(design: Design, estimate: Estimate) -> BradleyTerryFit:
     return BradleyTerryFit(
         items=design.rows.items.to_list(),
         theta=theta,
-        se=np.full(n, np.nan) if covariance is None else np.sqrt(np.maximum(covariance.diagonal(), 0.0)),
+        se=np.full(n, np.nan) if covariance is None else _errors(covariance, estimate.scale),
         position=position,
         position_se=position_se,
         tie=tie,
@@ -88,12 +94,18 @@ def report(design: Design, estimate: Estimate) -> BradleyTerryFit:
         graph=design.graph,
         model=_whole_model(design),
         abilities_covariance=covariance,
+        df=estimate.df,
+        worth=design.worth,
     )
+
+
+def _errors(covariance: Floats, scale: Floats | None) -> Floats:
+    return np.sqrt(np.maximum(covariance.diagonal() + (0.0 if scale is None else scale), 0.0))
 
 
 def _whole_model(design: Design) -> Model:
     """All comparisons and all items together, for questions that are asked of the fit later."""
-    cells = replace(design.cells, features=design.cells.features[:, design.identified])
+    cells = replace(design.cells.counted_as(design.worth), features=design.cells.features[:, design.identified])
     return Model(cells, design.model.outcomes, Groups(np.zeros_like(design.graph.component)))
 
 

@@ -151,8 +151,8 @@ def cluster_problems(n_clusters: int) -> list[str]:
 def learnt_ridge_problems(ridge: float, *, weakest: float, strongest: float) -> list[str]:
     if ridge >= strongest * (1 - _ROUNDING):
         sentence = (
-            "No differences in ability can be told from chance: the learnt penalty shrinks every ability to zero, and "
-            "its error with it."
+            "No differences in ability can be told from chance: the penalty that explains the comparisons best shrinks "
+            "every ability to zero."
         )
         return [sentence]
     if ridge <= weakest * (1 + _ROUNDING):

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
@@ -19,6 +19,8 @@ from overnight.rank.fit import BradleyTerryFit
 
 _GRID: Final = np.linspace(-9.0, 9.0, 3_601)
 _ROWS_AT_A_TIME: Final = 512
+# Student's quantiles are looked up: a million of them would take longer than the fit.
+_DEGREES: Final = np.concatenate([np.geomspace(1.0, 1_000.0, 400), [1e9]])
 _SAME: Final = 9  # decimals beyond which two abilities are told apart only by rounding
 
 
@@ -64,6 +66,20 @@ def rank_intervals(fit: BradleyTerryFit, level: float = 0.95) -> tuple[list[int 
     return best, worst
 
 
+def ability_intervals(fit: BradleyTerryFit, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Where each ability may lie, one by one: not finite where there is no telling."""
+    reach = _student(norm.ppf((1 + level) / 2), fit.df) * fit.se
+    with np.errstate(invalid="ignore"):
+        return fit.theta - reach, fit.theta + reach
+
+
+def _student(normal: float, df: Floats | None) -> float | Floats:
+    """As many standard errors as leave the same chance outside as `normal` does when errors are known exactly."""
+    if df is None:
+        return normal
+    return np.asarray(np.interp(df, _DEGREES, t.isf(norm.sf(normal), _DEGREES)))
+
+
 def critical_difference(n_items: int, level: float) -> float:
     """How many standard errors the largest difference among so many equal items stays below, at this confidence."""
     if n_items < 2:
@@ -85,11 +101,17 @@ def _clearly_apart(fit: BradleyTerryFit, known: Ints, critical: float) -> tuple[
     for start in range(0, len(known), _ROWS_AT_A_TIME):
         rows = slice(start, start + _ROWS_AT_A_TIME)
         variance = own[rows, None] + own - 2 * covariance[np.ix_(known[rows], known)]
-        margin = critical * np.sqrt(np.maximum(variance, 0.0))
+        df = None if fit.df is None else _joint_degrees(own[rows, None], own, fit.df[known][rows, None], fit.df[known])
+        margin = _student(critical, df) * np.sqrt(np.maximum(variance, 0.0))
         ahead = theta[rows, None] - theta
         above[rows] = (ahead < -margin).sum(axis=1)
         below[rows] = (ahead > margin).sum(axis=1)
     return above, below
+
+
+def _joint_degrees(variance: Floats, other: Floats, df: Floats, other_df: Floats) -> Floats:
+    """Welch and Satterthwaite's degrees of freedom for a difference."""
+    return np.asarray((variance + other) ** 2 / np.maximum(variance**2 / df + other**2 / other_df, 1e-300))
 
 
 def _ranks(fit: BradleyTerryFit) -> list[int | None]:
@@ -111,4 +133,4 @@ def _rounded(values: Floats) -> Floats:
     return np.round(values, _SAME) + 0.0  # plus zero: no negative zero
 
 
-__all__ = ["critical_difference", "rank_intervals", "summarize_bt_fit"]
+__all__ = ["ability_intervals", "critical_difference", "rank_intervals", "summarize_bt_fit"]

@@ -29,7 +29,7 @@ def clustered_covariance(
     n, n_clusters = model.n_items, 0
 
     def squared_scores(portion: Rows) -> tuple[csr_array, int]:
-        by_cluster = _scores(model, point, cells_of(portion))
+        by_cluster = cluster_scores(model, point, cells_of(portion))
         return by_cluster.T @ by_cluster, by_cluster.shape[0]
 
     # products of sparse matrices let other threads go on, and are added in the order of the portions
@@ -42,8 +42,8 @@ def clustered_covariance(
     return Covariance(spread[:n, :n], spread[:n, n:], spread[n:, n:]), n_clusters
 
 
-def _scores(model: Model, point: Floats, cells: Cells) -> csr_array:
-    """One row per cluster, one column per parameter."""
+def cluster_scores(model: Model, point: Floats, cells: Cells) -> csr_array:
+    """One row per cluster, one column per parameter; the cells stand cluster by cluster."""
     assert cells.cluster is not None
     evaluation = model.evaluate(point, cells)
     cluster = np.cumsum(np.diff(cells.cluster, prepend=cells.cluster[:1]) != 0)
@@ -59,4 +59,4 @@ def _scores(model: Model, point: Floats, cells: Cells) -> csr_array:
     return coo_array((np.concatenate(values), (rows, np.concatenate(columns))), shape=shape).tocsr()
 
 
-__all__ = ["clustered_covariance"]
+__all__ = ["cluster_scores", "clustered_covariance"]

@@ -55,17 +55,25 @@ class Cells:
 
     def portions(self) -> Iterator["Cells"]:
         """The same cells, a few at a time: large arrays are slow to go through again and again."""
-        for portion in _portions(len(self.first)):
-            yield replace(
-                self,
-                first=self.first[portion],
-                second=self.second[portion],
-                wins=self.wins[portion],
-                ties=self.ties[portion],
-                losses=self.losses[portion],
-                features=self.features[portion],
-                cluster=None if self.cluster is None else self.cluster[portion],
-            )
+        return map(self.picked, _portions(len(self.first)))
+
+    def picked(self, which: slice | Ints | Flags) -> "Cells":
+        return Cells(
+            first=self.first[which],
+            second=self.second[which],
+            wins=self.wins[which],
+            ties=self.ties[which],
+            losses=self.losses[which],
+            features=self.features[which],
+            cluster=None if self.cluster is None else self.cluster[which],
+        )
+
+    def clustered_by(self, cluster: Ints) -> "Cells":
+        return replace(self, cluster=cluster)
+
+    def counted_as(self, worth: float) -> "Cells":
+        """Each comparison as so much of one."""
+        return replace(self, wins=self.wins * worth, ties=self.ties * worth, losses=self.losses * worth)
 
 
 def read_rows(bt_data: Any, covariates: Sequence[str] = (), cluster: Any = None) -> Rows:

@@ -1,0 +1,89 @@
+"""Votes on one pair depend on each other: both orders, replicates and several judges ask about the same two things.
+
+Two ways to allow for that. Where abilities are fitted by likelihood, the estimates stay and the errors are a sandwich
+over unordered pairs, each pair's score divided by the root of what its own votes leave of it (Bell and McCaffrey's
+correction; every pair moves the fit towards itself, so that plain residuals are too small). Where the prior is learnt
+from the comparisons, each vote counts as so much of an independent one: else the prior would learn from the same
+evidence again and again.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from overnight.rank.arrays import Floats, Ints, summed
+from overnight.rank.laplacian import Covariance
+from overnight.rank.newton import Model
+from overnight.rank.sandwich import cluster_scores
+from overnight.rank.tally import Cells
+
+# A pair that decides an item's ability alone has no residual; its share is held below all.
+_MOST_LEVERAGE: Final = 0.95
+
+
+@dataclass(frozen=True)
+class PairVotes:
+    """By unordered pair: its items, what its votes say against the fit, and how much they tell at all."""
+
+    low: Ints
+    high: Ints
+    scores: csr_array
+    told: Floats
+    leverage: Floats
+
+    @property
+    def dispersion(self) -> float:
+        """How many votes on a pair are worth one that is independent of the others; never less than one."""
+        expected = float((self.told * (1 - self.leverage)).sum())
+        against = np.asarray(self.scores[np.arange(len(self.low)), self.low]).ravel()
+        return max(1.0, float(against @ against) / expected) if expected > 0 else 1.0
+
+
+def has_one_vote_each(cells: Cells) -> bool:
+    """No pair was asked about twice, so that there is nothing to depend on."""
+    n = int(max(cells.first.max(), cells.second.max())) + 1
+    return bool((np.bincount(np.unique(_pairs(cells, n), return_inverse=True)[1], cells.total) <= 1).all())
+
+
+def read_pair_votes(model: Model, point: Floats, bread: Covariance) -> PairVotes:
+    cells, n = model.cells, model.n_items
+    order = np.argsort(_pairs(cells, n), kind="stable")
+    ordered = cells.picked(order)
+    pair = _pairs(ordered, n)
+    starts = np.flatnonzero(np.diff(pair, prepend=-1))
+    scores = cluster_scores(model, point, ordered.clustered_by(pair))
+    told = np.add.reduceat(model.evaluate(point, ordered).curvature.lead, starts)
+    low, high = pair[starts] // n, pair[starts] % n
+    spread = bread.abilities
+    variance = spread[low, low] + spread[high, high] - 2 * spread[low, high]
+    return PairVotes(low, high, scores, told, np.clip(told * variance, 0.0, _MOST_LEVERAGE))
+
+
+def covariance_by_pair(votes: PairVotes, bread: Covariance) -> Covariance:
+    n = len(bread.abilities)
+    full = bread.full()
+    factor = 1 / np.sqrt(1 - votes.leverage)
+    scores = votes.scores.multiply(factor[:, None]).tocsr()
+    spread = full @ (scores.T @ scores).toarray() @ full
+    return Covariance(spread[:n, :n], spread[:n, n:], spread[n:, n:])
+
+
+def degrees_of_freedom(votes: PairVotes, n_items: int) -> Floats:
+    """For each item, how many equally telling pairs its error rests on."""
+
+    def by_item(values: Floats) -> Floats:
+        return summed(votes.low, values, n_items) + summed(votes.high, values, n_items)
+
+    squared = by_item(votes.told**2)
+    total = by_item(votes.told)
+    return np.maximum(np.divide(total**2, squared, out=np.ones_like(total), where=squared > 0), 1.0)
+
+
+def _pairs(cells: Cells, n_items: int) -> Ints:
+    low, high = np.minimum(cells.first, cells.second), np.maximum(cells.first, cells.second)
+    return low.astype(np.int64) * n_items + high
+
+
+__all__ = ["PairVotes", "covariance_by_pair", "degrees_of_freedom", "has_one_vote_each", "read_pair_votes"]
