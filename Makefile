@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 N      ?= 200
 
-.PHONY: demo test matrix lint format bench local soak fuzz clean
+.PHONY: demo test matrix lint format bench local soak hardening fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -46,6 +46,9 @@ local: $(STAMP)  ## a live study on a real llama.cpp server, built here (minutes
 
 soak: $(STAMP)  ## N seeded runs with random kills and faults (make soak N=1000)
 	$(BIN)/python bench/soak.py --runs $(N)
+
+hardening: $(STAMP)  ## malformed studies, files, flags, calls and requests by the thousand (make hardening N=2000)
+	$(BIN)/python bench/hardening.py --cases $(N)
 
 fuzz: $(STAMP)  ## a million mutated lines against each row decoder (atheris, in an environment of its own)
 	test -x .venv-fuzz/bin/python || $(PYTHON) -m venv .venv-fuzz

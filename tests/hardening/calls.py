@@ -126,6 +126,12 @@ def _call(public: Public, parameter: str, kind: str) -> Callable[[], Any]:
     return call
 
 
+def sends(name: str) -> bool:
+    """Calls that may reach for a provider when the odd value happens to be right."""
+    senders = ("run", "submit", "resume", "keys", "emulate")
+    return name.startswith(tuple(f"overnight.{sender}(" for sender in senders))
+
+
 def complaint_about(call: Callable[[], Any]) -> str | None:
     """What is wrong with how a call ended; None for an answer, or for one clear line of ours."""
     try:

@@ -8,7 +8,7 @@ import typing
 
 import pytest
 
-from hardening.calls import complaint_about, public_functions, spoiled_calls
+from hardening.calls import complaint_about, public_functions, sends, spoiled_calls
 from hardening.conftest import Desk
 
 SAMPLE = 700
@@ -18,17 +18,10 @@ SAMPLE = 700
 def test_no_wrong_kind_ends_in_a_bare_error(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample of some nine thousand; `make hardening` takes all."""
     monkeypatch.setenv("OVERNIGHT_EMULATE", "0")
-    calls = [case for case in spoiled_calls() if not _sends(case[0])]
+    calls = [case for case in spoiled_calls() if not sends(case[0])]
     drawn = random.Random(0).sample(calls, SAMPLE)
     found = {name: told for name, call in drawn if (told := complaint_about(call)) is not None}
     assert found == {}
-
-
-def _sends(name: str) -> bool:
-    """Calls that may reach for a provider when the odd value happens to be right."""
-    return name.startswith(
-        ("overnight.run(", "overnight.submit(", "overnight.resume(", "overnight.keys(", "overnight.emulate(")
-    )
 
 
 @pytest.mark.parametrize("public", public_functions(), ids=lambda public: public.name)

@@ -11,10 +11,9 @@ import numpy as np
 import polars as pl
 
 from overnight.analysis.samples import quantile
-from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints, check_draws, seeded
-from overnight.rank.columns import values_of
+from overnight.rank.columns import readable, values_of
 from overnight.rank.verdicts import as_frame, require_columns, wrong_choice
 
 WEIGHTS: Final = ("none", "linear", "quadratic")
@@ -36,7 +35,7 @@ class Agreement:
     n_ratings: int
 
 
-@checked
+@readable
 def ratings_table(data: Any, item: str = "item_id", judge: str = "judge", label: str = "label") -> pl.DataFrame:
     """One row per item and one column per judge from one row per rating; a judge's last word on an item counts."""
     frame = as_frame(data)
@@ -45,7 +44,7 @@ def ratings_table(data: Any, item: str = "item_id", judge: str = "judge", label:
     return wide.sort(item).drop(item)
 
 
-@checked
+@readable
 def cohen_kappa(a: Any, b: Any, weights: str = "none", level: float = 0.95) -> Agreement:
     """Cohen's kappa of two judges; `weights` lets near misses count for ordered labels.
 
@@ -73,7 +72,7 @@ def cohen_kappa(a: Any, b: Any, weights: str = "none", level: float = 0.95) -> A
     return _with_error(value, np.sqrt(max(spread, 0.0) / n) / (1 - expected), observed, expected, n, 2, 2 * n, level)
 
 
-@checked
+@readable
 def fleiss_kappa(ratings: Any, level: float = 0.95) -> Agreement:
     """Fleiss' kappa of several judges; items need not have the same number of ratings, but at least two.
 
@@ -89,7 +88,7 @@ def fleiss_kappa(ratings: Any, level: float = 0.95) -> Agreement:
     return _with_error(value, error, observed, expected, n, codes.shape[1], int(counts.sum()), level)
 
 
-@checked
+@readable
 def krippendorff_alpha(
     ratings: Any, scale: str = "nominal", level: float = 0.95, n_boot: int = 1000, seed: int = 0
 ) -> Agreement:

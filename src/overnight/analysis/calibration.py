@@ -9,9 +9,9 @@ from scipy.special import expit, logit
 
 from overnight.analysis.rates import wilson_interval
 from overnight.analysis.samples import numbers
-from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints, summed
+from overnight.rank.columns import readable
 
 _SURE: Final = 1e-12
 _MOST_STEPS: Final = 50
@@ -38,7 +38,7 @@ class Calibration:
     bins: pl.DataFrame
 
 
-@checked
+@readable
 def calibration(probabilities: Any, outcomes: Any, bins: int = 10) -> Calibration:
     """Compare probabilities with outcomes of 0 or 1; rows where either is missing are counted, and left out."""
     stated, came_true = numbers(probabilities, "probabilities"), numbers(outcomes, "outcomes")

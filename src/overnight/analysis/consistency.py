@@ -13,9 +13,9 @@ import polars as pl
 from scipy.stats import binomtest
 
 from overnight.analysis.samples import quantile
-from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import check_draws, seeded
+from overnight.rank.columns import readable
 from overnight.rank.verdicts import as_frame, require_columns
 
 _REQUIRED: Final = (
@@ -46,7 +46,7 @@ class PositionalBias:
     details: pl.DataFrame
 
 
-@checked
+@readable
 def compute_reverse_consistency(main_results: Any, reverse_results: Any) -> ReverseConsistency:
     """Compare verdicts `ID1, ID2, better_id` in one order with those in the other, pair by pair.
 
@@ -69,7 +69,7 @@ def compute_reverse_consistency(main_results: Any, reverse_results: Any) -> Reve
     return ReverseConsistency(summary, details)
 
 
-@checked
+@readable
 def check_positional_bias(
     consistency: Any, n_boot: int = 1000, conf_level: float = 0.95, seed: int | None = None
 ) -> PositionalBias:

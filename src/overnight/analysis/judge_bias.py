@@ -14,8 +14,8 @@ import polars as pl
 from scipy.stats import norm
 
 from overnight.analysis.samples import quantile
-from overnight.core.arguments import checked
 from overnight.rank.arrays import Floats, summed
+from overnight.rank.columns import readable
 from overnight.rank.verdicts import BadVerdicts, as_frame, numeric_column, require_columns
 
 
@@ -41,7 +41,7 @@ class JudgeBias:
         return self.table.pivot(on="model", index="judge", values=column)
 
 
-@checked
+@readable
 def judge_bias(
     data: Any,
     score: str = "score",

@@ -9,9 +9,9 @@ import polars as pl
 from scipy.stats import binom, binomtest, chi2, norm, t
 
 from overnight.analysis.samples import cluster_codes, mean_error, numbers, quantile
-from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats
+from overnight.rank.columns import readable
 from overnight.rank.verdicts import BadVerdicts, as_frame, numeric_column, require_columns
 
 
@@ -52,7 +52,7 @@ class McNemar:
     difference_upr: float
 
 
-@checked
+@readable
 def paired_difference(a: Any, b: Any, cluster: Any = None, level: float = 0.95) -> PairedDifference:
     """Compare two columns of scores row by row; rows where either is missing are counted, and left out."""
     one, other = numbers(a, "a"), numbers(b, "b")
@@ -86,7 +86,7 @@ def paired_difference(a: Any, b: Any, cluster: Any = None, level: float = 0.95) 
     )
 
 
-@checked
+@readable
 def mcnemar(a: Any, b: Any, level: float = 0.95) -> McNemar:
     """McNemar's test on two columns of yes and no; rows where either is missing are left out."""
     one, other = numbers(a, "a"), numbers(b, "b")
@@ -101,7 +101,7 @@ def mcnemar(a: Any, b: Any, level: float = 0.95) -> McNemar:
     return mcnemar_counts(both, only_a, only_b, len(one) - both - only_a - only_b, level)
 
 
-@checked
+@readable
 def mcnemar_counts(both: int, only_a: int, only_b: int, neither: int, level: float = 0.95) -> McNemar:
     """The same from the four counts."""
     if min(both, only_a, only_b, neither) < 0:
@@ -132,7 +132,7 @@ def mcnemar_counts(both: int, only_a: int, only_b: int, neither: int, level: flo
     )
 
 
-@checked
+@readable
 def compare_models(
     data: Any,
     score: str,
@@ -170,7 +170,7 @@ def compare_models(
     return table.insert_column(table.columns.index("p") + 1, adjusted)
 
 
-@checked
+@readable
 def holm(p: Any) -> Floats:
     """Holm's p-values for several tests at once; missing ones stay missing, and do not count."""
     p = numbers(p, "p")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from overnight.analysis.samples import numbers, quantile
-from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats
+from overnight.rank.columns import readable
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class RoganGladen:
     problems: list[str]
 
 
-@checked
+@readable
 def prediction_powered_mean(
     human: Any, judge: Any, judge_unlabelled: Any, level: float = 0.95, trust: float | None = None
 ) -> PredictionPowered:
@@ -82,7 +82,7 @@ def prediction_powered_mean(
     )
 
 
-@checked
+@readable
 def rogan_gladen(human: Any, judge: Any, judge_unlabelled: Any, level: float = 0.95) -> RoganGladen:
     """A rate of yes from a judge whose errors were measured on labelled items; all columns are 0 or 1."""
     y, f, rest = _labels(human, judge, judge_unlabelled)

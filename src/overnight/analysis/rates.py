@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from overnight.analysis.samples import cluster_codes, mean_error, numbers, quantile
-from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints
+from overnight.rank.columns import readable
 from overnight.rank.verdicts import as_frame, require_columns
 
 
@@ -28,7 +28,7 @@ class Rate:
     design_effect: float | None = None
 
 
-@checked
+@readable
 def wilson_interval(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
     """Wilson's score interval for a share; with no rows there is nothing to say but (0, 1)."""
     if n <= 0:
@@ -36,7 +36,7 @@ def wilson_interval(successes: float, n: float, level: float = 0.95) -> tuple[fl
     return _wilson(successes / n, n, quantile(level))
 
 
-@checked
+@readable
 def rate(outcomes: Any, cluster: Any = None, level: float = 0.95) -> Rate:
     """The share of ones (or trues) among outcomes; missing ones are counted, and left out.
 
@@ -51,7 +51,7 @@ def rate(outcomes: Any, cluster: Any = None, level: float = 0.95) -> Rate:
     return _rate(values[present], codes, int((~present).sum()), level)
 
 
-@checked
+@readable
 def rate_table(
     data: Any, outcome: str, by: str | Sequence[str] = (), cluster: str | None = None, level: float = 0.95
 ) -> pl.DataFrame:

@@ -180,7 +180,8 @@ def _first(stage: ResolvedStage, items: ItemSource, show: int, mode: Mode) -> It
             taken[ask.arm.name].append(ask)
         if all(len(asks) == wanted for asks in taken.values()):
             break
-    in_turn = [asks[number] for number in range(wanted) for asks in taken.values() if number < len(asks)]
+    longest = max(len(asks) for asks in taken.values())
+    in_turn = [asks[number] for number in range(longest) for asks in taken.values() if number < len(asks)]
     for ask in in_turn[:show]:
         provider = reader_of(ask.arm.model)
         body = provider.encode(ask)

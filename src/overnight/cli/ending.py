@@ -15,8 +15,11 @@ from contextlib import contextmanager, suppress
 from typing import IO
 
 from overnight.cli.flags import Voice
-from overnight.cli.plain_text import one_line
+from overnight.cli.plain_text import one_line, shortened
 from overnight.core.errors import OutOfCredit, OvernightError, Throttled, Unavailable
+
+# As much of what is wrong as anybody reads; whatever is quoted in it may be of any length.
+_LONGEST_LINE = 2_000
 
 DONE = 0
 FAULT = 1
@@ -41,10 +44,15 @@ def exit_code_of(command: Callable[[], int | None], voice: Voice) -> int:
         leave_pipe(sys.stdout)
         return DONE
     except OSError as error:
-        return _complain(error, str(error), voice, WRONG_USE)
+        return _complain(error, _system_words(error), voice, WRONG_USE)
     except Exception as error:  # noqa: BLE001 - the process's edge
         hint = "" if voice.verbose else "; -v shows where"
         return _complain(error, f"a fault of Overnight's own: {type(error).__name__}: {error}{hint}", voice, FAULT)
+
+
+def _system_words(error: OSError) -> str:
+    place = f"{error.filename}: " if error.filename is not None else ""
+    return f"{place}{error.strerror or error}"
 
 
 def complain(error: OvernightError, voice: Voice) -> int:
@@ -63,7 +71,7 @@ def _complain(error: BaseException, text: str, voice: Voice, code: int) -> int:
 
 
 def complain_line(text: str) -> None:
-    sys.stderr.write(f"overnight: {one_line(text)}\n")
+    sys.stderr.write(f"overnight: {shortened(one_line(text), _LONGEST_LINE)}\n")
     sys.stderr.flush()
 
 

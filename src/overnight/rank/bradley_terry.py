@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Flags, Ints
+from overnight.rank.columns import readable
 from overnight.rank.comparison_graph import ComparisonGraph, read_graph, within_groups
 from overnight.rank.empirical_bayes import averaged, choose_ridge
 from overnight.rank.firth import fisher_covariance, maximise_firth
@@ -43,7 +43,7 @@ _MOST_TURNS: Final = 6
 _SETTLED_WORTH: Final = 0.01
 
 
-@checked
+@readable
 def fit_bt_model(
     bt_data: Any,
     position: bool = False,

@@ -1,16 +1,36 @@
 """Columns at the edge: whatever holds one value for each row becomes a polars column, or one line that says why not."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, ParamSpec, TypeVar
 
 import polars as pl
 
+from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
 from overnight.core.wording import found_text
 
 # What polars says of data that is no table.
 UNREADABLE: Final = (TypeError, ValueError, OverflowError, AttributeError, pl.exceptions.PolarsError)
 _DEEPEST: Final = 20
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def readable(function: Callable[P, R]) -> Callable[P, R]:
+    """As `checked`; and what polars says of a column that cannot be read as it must be becomes one line of ours."""
+    fit = checked(function)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return fit(*args, **kwargs)
+        except pl.exceptions.PolarsError as error:
+            reason = str(error).partition("\n")[0]
+            raise WrongArgument(f"{function.__name__}: a column holds what cannot be used here: {reason}") from error
+
+    return call
 
 
 def column_of(values: Any, name: str) -> pl.Series:
@@ -45,4 +65,4 @@ def shallow(data: Any, depth: int = 0) -> Any:
     return data
 
 
-__all__ = ["UNREADABLE", "column_of", "shallow", "values_of"]
+__all__ = ["UNREADABLE", "column_of", "readable", "shallow", "values_of"]

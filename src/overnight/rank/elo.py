@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 from polars import selectors
 
-from overnight.core.arguments import checked
 from overnight.rank.arrays import Ints, check_draws, seeded
+from overnight.rank.columns import readable
 from overnight.rank.labels import label_codes
 from overnight.rank.tally import Rows, read_rows
 from overnight.rank.verdicts import BadVerdicts, as_frame, require_columns
@@ -50,7 +50,7 @@ class _Run:
         return 1 - self.upset_weight / self.weight if self.weight else np.nan
 
 
-@checked
+@readable
 def fit_elo_model(
     elo_data: Any, runs: int = 5, k: float = 100, start: float = 0, rounding: bool = True, seed: int = 0
 ) -> EloFit:
@@ -85,7 +85,7 @@ def fit_elo_model(
     )
 
 
-@checked
+@readable
 def rate_elo(bt_data: Any, k: float = 32, start: float = 1500) -> pl.DataFrame:
     """Plain Elo over rows `object1, object2, result` in their order, ties included: columns `ID, elo`, best first."""
     rows = read_rows(bt_data)

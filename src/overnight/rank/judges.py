@@ -16,10 +16,10 @@ import polars as pl
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import coo_array, csr_array
 
-from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints, summed
 from overnight.rank.bradley_terry import fit_bt_model, is_ridge
+from overnight.rank.columns import readable
 from overnight.rank.fit import BradleyTerryFit
 from overnight.rank.labels import complete, label_codes
 from overnight.rank.newton import maximise
@@ -52,7 +52,7 @@ class JudgeFit:
         return self.fit.problems
 
 
-@checked
+@readable
 def fit_judge_model(
     bt_data: Any,
     judge: str = "judge",

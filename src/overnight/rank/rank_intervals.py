@@ -12,9 +12,9 @@ import polars as pl
 from scipy.optimize import brentq
 from scipy.stats import norm, t
 
-from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints
+from overnight.rank.columns import readable
 from overnight.rank.fit import BradleyTerryFit
 
 _GRID: Final = np.linspace(-9.0, 9.0, 3_601)
@@ -24,7 +24,7 @@ _DEGREES: Final = np.concatenate([np.geomspace(1.0, 1_000.0, 400), [1e9]])
 _SAME: Final = 9  # decimals beyond which two abilities are told apart only by rounding
 
 
-@checked
+@readable
 def summarize_bt_fit(fit: BradleyTerryFit, level: float = 0.95) -> pl.DataFrame:
     """One row per item, best first: `ID, theta, se, rank, rank_lwr, rank_upr, engine, reliability`.
 

@@ -9,9 +9,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from overnight.core.arguments import checked
 from overnight.core.errors import StudyError, nearest
-from overnight.rank.columns import UNREADABLE, shallow
+from overnight.rank.columns import UNREADABLE, readable, shallow
 
 _PAIR_COLUMNS: Final = (
     ("ID1", "ID2"),
@@ -72,7 +71,7 @@ def _hint(word: str, known: Sequence[str]) -> str:
     return nearest(word, known) if not differs_in_case else f"; did you mean '{differs_in_case[0]}'?"
 
 
-@checked
+@readable
 def require_columns(frame: pl.DataFrame, names: Sequence[str]) -> None:
     for name in names:
         if name not in frame.columns:
@@ -93,7 +92,7 @@ def numeric_column(frame: pl.DataFrame, name: str) -> pl.Series:
     return floats
 
 
-@checked
+@readable
 def build_bt_data(results: Any, keep: Sequence[str] = ()) -> pl.DataFrame:
     """Rows `object1, object2, result` from judged pairs; rows without a readable verdict are left out.
 
@@ -110,7 +109,7 @@ def build_bt_data(results: Any, keep: Sequence[str] = ()) -> pl.DataFrame:
     return judged.hstack(frame.select(keep)).filter(pl.col("result").is_not_null())
 
 
-@checked
+@readable
 def build_elo_data(results: Any) -> pl.DataFrame:
     """Rows `winner, loser` from judged pairs, in the order of the rows; ties and unreadable verdicts are left out."""
     decided = build_bt_data(results).filter(pl.col("result") != _TIE)
@@ -121,7 +120,7 @@ def build_elo_data(results: Any) -> pl.DataFrame:
     )
 
 
-@checked
+@readable
 def verdict_column(frame: pl.DataFrame) -> str:
     """The column that says who won; where there is none, the one to ask for goes with the pair's."""
     first, _ = _pair_columns(frame)

@@ -67,6 +67,9 @@ def parse_document(text: str, name: str, folder: Path) -> Document:
         raise _unprintable(text, name, error.position) from None
     except RecursionError:
         raise StudyError(f"{name}: nested too deeply") from None
+    except (ValueError, OverflowError):
+        # The composer takes the number of an escape for a character without a look.
+        raise StudyError(f'{name}: not YAML: an escape such as "\\UFFFFFFFF" is no character') from None
     if value is None:
         raise StudyError(f"{name}: the study is empty")
     return Document(value, Origin(name, folder, reading.keys, reading.values, reading.numbers))

@@ -11,7 +11,7 @@ import msgspec
 
 from overnight.core.errors import StudyError
 from overnight.core.wording import found_text
-from overnight.study.utf8 import not_utf8, open_text, read_text, unreadable
+from overnight.study.utf8 import check_plain, not_utf8, open_text, read_text, unreadable
 
 # No prompt is that long; a quote that is never closed would otherwise swallow the file.
 _LONGEST_FIELD = 64 * 1024 * 1024
@@ -116,6 +116,7 @@ class JsonLines:
 
     def __iter__(self) -> Iterator[tuple[int, Row]]:
         try:
+            check_plain(self._path)
             with self._path.open("rb", buffering=_BUFFER) as file:
                 for number, line in enumerate(file, 1):
                     try:

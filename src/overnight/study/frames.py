@@ -16,7 +16,7 @@ from overnight.core.errors import StudyError
 from overnight.core.wording import found_text
 from overnight.study.files import Row, Rows
 from overnight.study.origin import Origin, Route
-from overnight.study.utf8 import unreadable
+from overnight.study.utf8 import check_plain, unreadable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,6 +34,7 @@ class ParquetRows:
         self.name = str(path)
         self._path = path
         with _as_study_errors(path):
+            check_plain(path)
             self.columns: tuple[str, ...] = tuple(self._scan().collect_schema())
 
     def place(self, number: int) -> str:

@@ -1,5 +1,6 @@
 """Where a study was written: the place that every complaint about it begins with."""
 
+import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -7,6 +8,8 @@ from overnight.core.errors import StudyError, nearest
 
 # The way to a value inside the study: ("models", 1, "temperature").
 Route = tuple[str | int, ...]
+# In bytes, on every file system there is.
+_LONGEST_NAME = 255
 # Line and column, both counted from 1.
 Mark = tuple[int, int]
 
@@ -60,7 +63,10 @@ class Origin:
 
     def path(self, written: str | Path) -> Path:
         """A file named in the study: relative to the study's own folder."""
-        return self.folder / written
+        path = self.folder / written
+        if len(os.fsencode(path.name)) > _LONGEST_NAME:
+            raise StudyError(f"{self.name}: '{path.name[:40]}...' is too long for the name of a file")
+        return path
 
     def number_text(self, route: Route) -> str | None:
         """A number with a point or an exponent, in the file's own digits."""

@@ -1,5 +1,6 @@
 """Text files: UTF-8, with or without a mark at the start, and precise about what is not."""
 
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from overnight.core.errors import StudyError
 def open_text(path: Path, newline: str | None = None) -> Iterator[TextIO]:
     """The file for reading; whatever keeps it from being read is said in words, also while reading on."""
     try:
+        check_plain(path)
         with path.open(encoding="utf-8-sig", newline=newline) as file:
             yield file
     except UnicodeDecodeError:
@@ -24,6 +26,14 @@ def read_text(path: Path) -> str:
     """The whole file, every kind of line end as `\\n`: a prompt is the same on every machine."""
     with open_text(path) as file:
         return file.read()
+
+
+def check_plain(path: Path) -> None:
+    """Only a file on a disk ends, and reads the same again: a pipe or a device may do neither."""
+    mode = path.stat().st_mode
+    kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+    if kind := kinds.get(stat.S_IFMT(mode)):
+        raise StudyError(f"{path}: this is {kind}, not a file; save what it says to a file first")
 
 
 def unreadable(path: Path, error: OSError) -> StudyError:

@@ -1,0 +1,17 @@
+"""The families of malformed input that are typed at the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from hardening.generated.cases import Case
+from hardening.generated.flags import flags
+from hardening.generated.studies import studies
+from hardening.generated.tables import items, verdicts
+
+FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
+    "studies": studies,
+    "items": items,
+    "verdicts": verdicts,
+    "flags": flags,
+}

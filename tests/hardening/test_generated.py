@@ -1,0 +1,39 @@
+"""A small sample of what `make hardening` types by the thousand, and what it found at first."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from hardening.generated.cases import Case, finding
+from hardening.generated.families import FAMILIES
+
+SAMPLE = 12
+FOUND = {
+    "studies": ("study generate prompt = beyond unicode", "study generate templates.0 = long name", "study generate task = long text"),
+    "items": ("items.csv is a FIFO", "items.jsonl is a FIFO", "items.parquet is a FIFO", "items.csv is zeros without end", "items.parquet of id long"),
+    "verdicts": ("verdicts of ID1 durations ", "verdicts of ID2 lists judge", "verdicts of better_id bytes ", "verdicts of other count structs "),
+    "flags": ("plan --show='99999999999'",),
+}  # fmt: skip
+
+
+def sample() -> list[Case]:
+    chosen: list[Case] = []
+    for family, made in FAMILIES.items():
+        every = list(made())
+        chosen += [case for case in every if case.name in FOUND[family]]
+        chosen += random.Random(1).sample(every, SAMPLE)
+    return chosen
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", sample(), ids=lambda case: case.name)
+def test_malformed_input_ends_in_one_clear_line(case: Case, tmp_path: Path) -> None:
+    assert finding(case, tmp_path) is None
+
+
+def test_what_was_found_is_still_generated() -> None:
+    for family, names in FOUND.items():
+        assert set(names) <= {case.name for case in FAMILIES[family]()}
