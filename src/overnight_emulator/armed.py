@@ -89,5 +89,9 @@ class ArmedFaults:
         attempt = ordinal if event.run_before is None else event.run_before
         if fault.odds < 1 and self._chance.share("fault", index, event.on, event.content, attempt) >= fault.odds:
             return False
+        now = self._clock.now()
+        if fault.lasts is not None and counter.began is not None and now >= counter.began + fault.lasts:
+            return False
+        counter.began = now if counter.began is None else counter.began
         counter.fired += 1
         return True

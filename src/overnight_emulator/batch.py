@@ -91,6 +91,17 @@ class Batch(msgspec.Struct, frozen=True):
         return self.created_at + self.window_seconds
 
 
+def output_of(batch: Batch, now: float) -> str | None:
+    """The output as it is shown: a fault may hide it for a while after the end."""
+    fault, course, tally = batch.fault, timeline(batch), batch.tally
+    if tally is None or course is None:
+        return None
+    late = fault is not None and fault.do == "empty_output" and fault.seconds is not None
+    if late and fault is not None and now < course.ends_at + (fault.seconds or 0):
+        return fault.as_
+    return tally.output_file_id
+
+
 def birth(fault: Fault | None, now: float) -> tuple[float, float]:
     """When a batch that is asked for now is made, and from when on it is listed."""
     wait = 0.0 if fault is None or fault.seconds is None else fault.seconds

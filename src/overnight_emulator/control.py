@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from aiohttp import web
@@ -14,6 +15,7 @@ from overnight_emulator.world import World
 PREFIX = "/_emulator/"
 # A year at once: dates end somewhere, and jumps add up.
 _LONGEST_JUMP = 366 * 86_400
+_BILLED = ("rows", "input_tokens", "cached_tokens", "output_tokens")
 
 
 def control_routes(world: World) -> list[web.RouteDef]:
@@ -40,6 +42,7 @@ class _Control:
             "batches": [_summary(batch, now) for batch in store.all_batches() if batch.created_at <= now],
             "rows_run": store.rows_run(),
             "rows_run_twice": store.rows_run_twice(),
+            "billed": {"batch": _bill(store.all_batches()), "live": _live_bill(store.live_bill())},
             "call_counts": store.call_counts(),
             "enqueued_peak": store.peaks(),
             "enqueued_now": world.works.enqueued(),
@@ -82,6 +85,23 @@ class _Control:
 
 def _wrong(text: str) -> web.HTTPBadRequest:
     return web.HTTPBadRequest(text=text)
+
+
+def _bill(batches: Iterable[Batch]) -> dict[str, dict[str, int]]:
+    """What has to be paid for, by model: every row that was run to an answer, whoever got it."""
+    bill: dict[str, dict[str, int]] = {}
+    for batch in batches:
+        if batch.check is None or batch.check.model is None or batch.tally is None or not batch.tally.executed:
+            continue
+        usage = batch.tally.usage
+        counts = (batch.tally.executed, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
+        sums = bill.setdefault(batch.check.model, dict.fromkeys(_BILLED, 0))
+        bill[batch.check.model] = {name: sums[name] + count for name, count in zip(_BILLED, counts, strict=True)}
+    return bill
+
+
+def _live_bill(found: Mapping[str, tuple[int, int, int, int]]) -> dict[str, dict[str, int]]:
+    return {model: dict(zip(_BILLED, counts, strict=True)) for model, counts in found.items()}
 
 
 def _summary(batch: Batch, now: float) -> dict[str, Any]:

@@ -90,7 +90,9 @@ class Execution:
         reply = self._reply(row, fault)
         row_id = self._row_id(row)
         rendered = self._rows.render(row, reply, row_id)
-        if reply.status == 200:
+        if fault is not None and fault.do == "omit":
+            pass  # never run, and counted as neither
+        elif reply.status == 200:
             output.writelines(self._faulty_lines(row, reply, row_id, rendered, fault))
             self._tally.completed += 1
         else:
@@ -105,8 +107,9 @@ class Execution:
             errors.write(self._rows.render_unfinished(row, self._course.end, self._row_id(row)))
 
     def _row_fault(self, row: Row, line: bytes) -> Fault | None:
-        if self._batch.fault is not None and self._batch.fault.do == "empty_output":
-            return Fault("row", "omit")
+        whole = self._batch.fault
+        if whole is not None and whole.do == "empty_output" and whole.seconds is None:
+            return Fault("row", "lose")
         if not self._faults.watches("row"):
             return None
         before = self._store.times_run(row.digest, besides=self._batch.id)
@@ -133,7 +136,7 @@ class Execution:
 
     def _faulty_lines(self, row: Row, reply: Reply, row_id: str, line: bytes, fault: Fault | None) -> list[bytes]:
         match fault.do if fault is not None else None:
-            case "omit":
+            case "lose":
                 return []
             case "duplicate":
                 return [line, line]
@@ -147,8 +150,7 @@ class Execution:
         return [line]
 
     def _record(self, row: Row, reply: Reply, fault: Fault | None) -> None:
-        unreadable = fault is not None and fault.do in {"omit", "malformed", "nameless", "empty_body"}
-        billed = reply.usage is not None and not unreadable
+        billed = reply.usage is not None and (fault is None or fault.do != "omit")
         if billed and reply.usage is not None:
             usage = self._tally.usage
             usage.input_tokens += reply.usage.input_tokens

@@ -23,7 +23,7 @@ _BODY = {"trickle": _SECONDS, "endless": _NONE, "bomb": frozenset({"megabytes"})
 _CALL = {"status": _REPLY, "drop_answer": _NONE, "slow": _SECONDS, **_BODY}
 _DEED = {"status": _DEED_AND_REPLY, "drop_answer": _NONE, "slow": _SECONDS}
 
-COMMON = frozenset({"on", "do", "times", "skip", "odds", "between", "model", "where"})
+COMMON = frozenset({"on", "do", "times", "lasts", "skip", "odds", "between", "model", "where"})
 
 # For each event: the misdeeds it knows, and the keys each of them takes.
 KINDS: dict[str, dict[str, frozenset[str]]] = {
@@ -43,7 +43,9 @@ KINDS: dict[str, dict[str, frozenset[str]]] = {
     "live": {**_CALL, "odd_headers": _NONE, "lose_request": _NONE, "cut": frozenset({"at", "quiet"})},
     "content": {
         **_CALL,
-        "cut": frozenset({"at", "quiet"}),
+        "cut": frozenset({"at", "quiet", "fitting"}),
+        "web_page": _NONE,
+        "empty": _NONE,
         "redirect": frozenset({"to"}),
         "garbage_tail": _NONE,
     },
@@ -52,13 +54,14 @@ KINDS: dict[str, dict[str, frozenset[str]]] = {
         "expire": frozenset({"share", "silent", "seconds"}),
         "stuck": frozenset({"status"}),
         "slow": _SECONDS,
-        "empty_output": frozenset({"as"}),
+        "empty_output": frozenset({"as", "seconds"}),
         "status_word": frozenset({"word"}),
         "cancel": _NONE,
     },
     "row": {
         "error": frozenset({"status", "code", "type", "message"}),
         "omit": _NONE,
+        "lose": _NONE,
         "duplicate": _NONE,
         "malformed": _NONE,
         "unknown_id": _NONE,
@@ -77,6 +80,7 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True, rename={"as_": "as"
     on: str
     do: str
     times: Count | None = None
+    lasts: Seconds | None = None
     skip: Count = 0
     odds: Share = 1.0
     between: tuple[Seconds, Seconds] | None = None
@@ -92,6 +96,7 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True, rename={"as_": "as"
     drop: bool = False
     at: Share = 0.6
     quiet: bool = False
+    fitting: bool = False
     to: str = ""
     share: Share = 0.5
     silent: bool = False
@@ -125,10 +130,11 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class Counter(msgspec.Struct):
-    """How many matching events a fault has met, and how many it struck."""
+    """How many matching events a fault has met, how many it struck, and when it first did."""
 
     seen: int = 0
     fired: int = 0
+    began: float | None = None
 
 
 def matches(fault: Fault, event: Event, now: float) -> bool:

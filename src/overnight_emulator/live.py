@@ -65,6 +65,8 @@ class LiveCalls:
         await asyncio.sleep(world.clock.real_seconds(self._delay(digest)))
         said = call.answer(digest, world.clock.now())
         world.store.add_runs(None, [Run(digest, None, said.usage is not None)])
+        if said.usage is not None:
+            world.store.bill_call(call.model, said.usage)
         used = 0 if said.usage is None else said.usage.input_tokens + said.usage.output_tokens
         world.rates.correct(call.model, used - call.tokens)
         return json_reply(said.body, said.status, self._manner.headers(verdict))

@@ -14,6 +14,11 @@ from overnight_emulator.faults import Fault
 from overnight_emulator.spoiled import SPOILING, spoil
 
 _CHUNK = 1 << 16
+# What a hotel's network answers to everything until somebody has signed in.
+_WEB_PAGE = b"""<!DOCTYPE html>
+<html><head><title>Welcome</title></head>
+<body><h1>Welcome</h1><form action="/sign-in"><input name="room"></form></body></html>
+"""
 _GARBAGE = b'\x00\xff<html>Bad Gateway</html>{"custom_id": "'
 
 
@@ -76,6 +81,10 @@ async def send_file(
             return await _send_with_tail(request, path)
         case misdeed if misdeed in SPOILING:
             return web.Response(body=await asyncio.to_thread(path.read_bytes), headers={"Content-Type": content_type})
+        case "web_page":
+            return web.Response(body=_WEB_PAGE, content_type="text/html")
+        case "empty":
+            return web.Response(body=b"", content_type=content_type)
     return web.FileResponse(path, headers={"Content-Type": content_type})
 
 
@@ -86,16 +95,17 @@ def _target(to: str, request: web.Request) -> str:
 
 
 async def _send_cut(request: web.Request, path: Path, fault: Fault) -> web.StreamResponse:
-    """Quietly (no length, a clean end) or audibly (a length is promised and not kept)."""
+    """Quietly (no length, a clean end), with the length of what is sent, or audibly (a promised length is not kept)."""
     size = _size(path)
+    sent = int(size * fault.at)
     response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
     if fault.quiet:
         response.enable_chunked_encoding()
     else:
-        response.content_length = size
+        response.content_length = sent if fault.fitting else size
     await response.prepare(request)
-    await _pour(response, path, int(size * fault.at))
-    if not fault.quiet:
+    await _pour(response, path, sent)
+    if not fault.quiet and not fault.fitting:
         raise ConnectionDropped
     await response.write_eof()
     return response

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.batch import Batch
+from overnight_emulator.batch import Batch, Usage
 from overnight_emulator.faults import Counter, Fault
 
 _SCHEMA = """
@@ -30,6 +30,8 @@ create index if not exists run_by_body on run (body);
 create index if not exists run_by_batch on run (batch);
 create table if not exists call (
   seq integer primary key, at real, method text, path text, route text, status integer, key text);
+create table if not exists live_bill (
+  model text primary key, rows integer, input integer, cached integer, output integer) without rowid;
 create table if not exists peak (model text primary key, tokens integer) without rowid;
 """
 
@@ -50,7 +52,7 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Run(msgspec.Struct, frozen=True):
-    """One execution of one body. `billed` says whether a readable 200 answer came of it."""
+    """One execution of one body. `billed` says whether it was run to an answer, which has to be paid for."""
 
     body: bytes
     custom_id: str | None
@@ -249,6 +251,21 @@ class Store:
             {"body": body.hex(), "times": times, "custom_ids": msgspec.json.decode(custom_ids)}
             for body, times, custom_ids in rows
         ]
+
+    def bill_call(self, model: str, usage: Usage) -> None:
+        """A live call that was run has to be paid for, whether or not its answer arrives."""
+        self._do(
+            "insert into live_bill values (?, 1, ?, ?, ?) on conflict (model) do update set rows = rows + 1,"
+            " input = input + excluded.input, cached = cached + excluded.cached, output = output + excluded.output",
+            model,
+            usage.input_tokens,
+            usage.cached_tokens,
+            usage.output_tokens,
+        )
+
+    def live_bill(self) -> dict[str, tuple[int, int, int, int]]:
+        """By model: rows, input tokens, cached ones among them, and output tokens."""
+        return {row[0]: row[1:] for row in self._all("select * from live_bill order by model")}
 
     # calls
 

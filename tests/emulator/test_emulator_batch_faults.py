@@ -79,7 +79,15 @@ def test_a_completed_batch_has_no_output(emulator, client, shown):
     batch = ended(emulator, client)
     assert (batch.status, batch.output_file_id, batch.error_file_id) == ("completed", shown, None)
     assert batch.request_counts.model_dump() == {"total": 10, "completed": 10, "failed": 0}
-    assert emulator.log()["rows_run"] == before
+    assert emulator.log()["rows_run"] == before + 10, "run and paid for, though nobody gets the answers"
+
+
+def test_a_completed_batch_shows_its_output_late(emulator, client):
+    emulator.arm([{"on": "batch", "do": "empty_output", "seconds": 500}])
+    batch = ended(emulator, client)
+    assert (batch.status, batch.output_file_id) == ("completed", None)
+    emulator.advance(501)
+    assert len(rows(client, client.batches.retrieve(batch.id).output_file_id)) == 10
 
 
 def test_a_status_word_nobody_knows_passes(emulator, client):
@@ -143,7 +151,15 @@ def test_a_row_is_in_neither_file(emulator, client):
     batch = struck(emulator, client, "omit", "omit")
     assert "struck" not in {row["custom_id"] for row in rows(client, batch.output_file_id)}
     assert batch.error_file_id is None
-    assert batch.request_counts.completed == 10
+    assert batch.request_counts.model_dump() == {"total": 10, "completed": 9, "failed": 0}
+
+
+def test_a_row_is_run_and_its_answer_lost(emulator, client):
+    before = emulator.log()["rows_run"]
+    batch = struck(emulator, client, "lose", "lose")
+    assert "struck" not in {row["custom_id"] for row in rows(client, batch.output_file_id)}
+    assert batch.request_counts.model_dump() == {"total": 10, "completed": 10, "failed": 0}
+    assert emulator.log()["rows_run"] == before + 10
 
 
 def test_a_row_comes_twice(emulator, client):
@@ -180,14 +196,29 @@ def test_a_row_does_not_say_what_it_cost(emulator, client):
         assert ("usage" in row["response"]["body"]) == (row["custom_id"] != "struck")
 
 
-def test_rows_that_gave_no_answer_are_not_counted_as_run(emulator, client):
-    before = emulator.log()["rows_run"]
-    emulator.arm([{"on": "row", "do": do, "where": f"uncounted {do}"} for do in ("omit", "malformed", "empty_body")])
-    lines = [line(do, chat_body(f"uncounted {do}")) for do in ("omit", "malformed", "empty_body", "none")]
+def test_rows_that_were_run_are_billed_whatever_became_of_their_answers(emulator, client):
+    spoiled = ("omit", "lose", "malformed", "nameless", "empty_body", "no_usage")
+    before = emulator.log()
+    emulator.arm([{"on": "row", "do": do, "where": f"spoiled by {do}"} for do in spoiled])
+    lines = [line(do, chat_body(f"spoiled by {do}")) for do in (*spoiled, "none")]
     batch = ended(emulator, client, lines)
-    assert emulator.log()["rows_run"] == before + 1
-    assert emulator.log()["batches"][-1]["executed"] == 1
-    assert batch.usage.input_tokens > 0
+    after = emulator.log()
+    assert after["rows_run"] == before["rows_run"] + 6, "all but the omitted one"
+    assert after["batches"][-1]["executed"] == 6
+    model = after["batches"][-1]["model"]
+    was = before["billed"]["batch"].get(model, dict.fromkeys(after["billed"]["batch"][model], 0))
+    grown = {name: count - was[name] for name, count in after["billed"]["batch"][model].items()}
+    assert grown["rows"] == 6
+    assert grown["input_tokens"] == batch.usage.input_tokens
+    assert grown["output_tokens"] == batch.usage.output_tokens
+
+
+def test_live_calls_are_billed(emulator, client):
+    before = emulator.log()["billed"]["live"].get("gpt-4.1", {"rows": 0, "output_tokens": 0})
+    answer = client.chat.completions.create(**chat_body("A call with a bill"))
+    after = emulator.log()["billed"]["live"][answer.model]
+    assert after["rows"] == before["rows"] + 1
+    assert after["output_tokens"] == before["output_tokens"] + answer.usage.completion_tokens
 
 
 # who is struck

@@ -7,7 +7,7 @@ from pathlib import Path
 from aiohttp import web
 from msgspec.structs import replace
 
-from overnight_emulator.batch import TERMINAL, Batch, Flaw, birth, status
+from overnight_emulator.batch import TERMINAL, Batch, Flaw, birth, output_of, status
 from overnight_emulator.dialects.anthropic.accounts import check_credit, version_of
 from overnight_emulator.dialects.anthropic.errors import ApiError, from_fault, no_such_batch, retry_headers
 from overnight_emulator.dialects.anthropic.lines import FULL, RETENTION_SECONDS, AnthropicRows
@@ -179,8 +179,9 @@ class BatchRoutes:
     def _results(self, batch: Batch) -> Path:
         """Where the lines are. A batch that a fault failed as a whole has an error for every request."""
         store, tally, check = self._world.store, batch.tally, batch.check
-        if tally is not None and tally.output_file_id:
-            return store.path(tally.output_file_id)
+        shown = output_of(batch, self._world.clock.now())
+        if tally is not None and shown:
+            return store.path(shown)
         path = store.path(f"{batch.id}.results")
         if not path.exists():
             failed = check.flaw if check is not None else None

@@ -57,5 +57,5 @@ def _counts(batch: Batch, course: Timeline | None, state: str) -> dict[str, int]
     if state not in TERMINAL or tally is None or course is None:
         return {**counts, "processing": total}
     unfinished = total - int(total * course.share + 1e-9)
-    counts |= {"succeeded": tally.completed, "errored": tally.failed - unfinished}
+    counts |= {"succeeded": tally.completed, "errored": total - tally.completed - unfinished}
     return counts | {_UNFINISHED[course.end]: unfinished} if unfinished else counts

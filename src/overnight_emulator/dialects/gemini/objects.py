@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.batch import TERMINAL, Batch, progress, status, timeline
+from overnight_emulator.batch import TERMINAL, Batch, output_of, progress, status, timeline
 from overnight_emulator.dialects.google.spelling import moment_text
 from overnight_emulator.store import StoredFile
 
@@ -53,7 +53,7 @@ def batch_object(batch: Batch, now: float, output: Path | None) -> dict[str, Any
     state = status(batch, now)
     course = timeline(batch)
     ended = state in TERMINAL
-    answers = _answers(batch, output) if ended else {}
+    answers = _answers(output_of(batch, now), output) if ended else {}
     times = {"endTime": moment_text(course.ends_at)} if ended and course is not None else {}
     metadata: dict[str, Any] = {
         "@type": _TYPE,
@@ -83,11 +83,11 @@ def _input(batch: Batch) -> dict[str, Any]:
     return {"requests": {}} if batch.details["inline"] else {"fileName": f"files/{batch.input_file_id}"}
 
 
-def _answers(batch: Batch, output: Path | None) -> dict[str, Any]:
-    if batch.tally is None or batch.tally.output_file_id is None:
+def _answers(file_id: str | None, output: Path | None) -> dict[str, Any]:
+    if file_id is None:
         return {}
     if output is None:
-        return {"responsesFile": f"files/{batch.tally.output_file_id}" if batch.tally.output_file_id else ""}
+        return {"responsesFile": f"files/{file_id}" if file_id else ""}
     with output.open("rb") as lines:
         return {"inlinedResponses": {"inlinedResponses": [_inlined(msgspec.json.decode(line)) for line in lines]}}
 

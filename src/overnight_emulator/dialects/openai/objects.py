@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from overnight_emulator.batch import TERMINAL, Batch, Flaw, Timeline, Usage, progress, status, timeline
+from overnight_emulator.batch import TERMINAL, Batch, Flaw, Timeline, Usage, output_of, progress, status, timeline
 from overnight_emulator.dialects.openai.responses import response_usage
 from overnight_emulator.store import StoredFile
 
@@ -40,7 +40,7 @@ def batch_object(batch: Batch, now: float) -> dict[str, Any]:
         "input_file_id": batch.input_file_id,
         "completion_window": batch.details["completion_window"],
         "status": state,
-        "output_file_id": None if tally is None else tally.output_file_id,
+        "output_file_id": None if tally is None else output_of(batch, now),
         "error_file_id": None if tally is None else tally.error_file_id,
         "created_at": int(batch.created_at),
         "expires_at": int(batch.expires_at),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from overnight_emulator.batch import TERMINAL, Batch, progress, status, timeline
+from overnight_emulator.batch import TERMINAL, Batch, output_of, progress, status, timeline
 from overnight_emulator.dialects.google.spelling import moment_text
 
 _STATES = {
@@ -32,8 +32,8 @@ def state_of(batch: Batch, now: float) -> str:
 def job_object(batch: Batch, now: float) -> dict[str, Any]:
     state = status(batch, now)
     ended = state in TERMINAL
-    details, tally = batch.details, batch.tally
-    directory = tally.output_file_id if ended and tally is not None else None
+    details = batch.details
+    directory = output_of(batch, now) if ended else None
     error = _error(batch, state)
     return {
         "name": name_of(batch),
