@@ -18,8 +18,8 @@ from overnight.core.result import PASSING
 from overnight.core.shard import custom_id
 from overnight.engine.decisions import TRIES
 
-# Answered at the provider, then lost or spoiled by it: such a row has to be run again.
-_LOST = ("missing", "unreadable")
+# Run and paid for, though the answer cannot be read: never bought again unless the user says so.
+_SPOILED = "unreadable"
 _TOKEN = re.compile(r"[a-z2-7]{20}(?![a-z2-7])")
 
 
@@ -82,27 +82,29 @@ def _bytes(run: Path, reference: Path, table: Any) -> Iterator[str]:
 
 
 def _failures(db: sqlite3.Connection) -> Iterator[str]:
-    """A row may fail for good only after all its tries, and only for causes that might have passed."""
+    """A row fails for good only after all its tries, for causes that might have passed, or if its answer is spoiled."""
     rows = db.execute(
         "SELECT settled.ask, result.cause, (SELECT count(*) FROM result AS r WHERE r.ask=settled.ask "
-        "AND r.outcome='failed') FROM settled JOIN result ON result.attempt=settled.attempt "
-        "AND result.line=settled.line WHERE result.outcome='failed'"
+        "AND r.outcome='failed'), shard.live FROM settled JOIN result ON result.attempt=settled.attempt "
+        "AND result.line=settled.line JOIN attempt ON attempt.id=result.attempt "
+        "JOIN shard ON shard.id=attempt.shard WHERE result.outcome='failed'"
     )
-    for ask, cause, tries in rows:
+    for ask, cause, tries, live in rows:
+        if cause == _SPOILED and not live:
+            continue
         if cause not in PASSING or tries < TRIES:
             yield f"question {ask} failed for good ({cause}) after {tries} tries"
 
 
 def _paid_once(db: sqlite3.Connection, log: dict[str, Any]) -> Iterator[str]:
-    """No question runs again unless the provider lost its answer, or made two batches of one create."""
+    """No question runs again unless the provider made two batches of one create."""
     asks = {
         custom_id(token, line): ask
         for token, line, ask in db.execute(
             "SELECT token, line, ask FROM attempt JOIN shard_row ON shard_row.shard=attempt.shard"
         )
     }
-    again = Counter(ask for ask, cause in db.execute("SELECT ask, cause FROM result") if cause in _LOST)
-    again.update(ask for token in _doubled(log) for name, ask in asks.items() if name.startswith(f"o{token}-"))
+    again = Counter(ask for token in _doubled(log) for name, ask in asks.items() if name.startswith(f"o{token}-"))
     for twice in log["rows_run_twice"]:
         # The same words may be several questions: votes of their own.
         ran = {asks[name] for name in twice["custom_ids"] if name in asks}

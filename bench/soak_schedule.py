@@ -1,6 +1,7 @@
 """What happens in one soaked run, from its seed alone: the study, the provider's misdeeds, the kills.
 
-Every fault drawn here leaves the run completable: it fires a bounded number of times, and nothing it does is final.
+Every fault drawn here leaves the run completable: it fires a bounded number of times or for a while, and nothing it
+does is final but for answers that come in a line that cannot be read.
 """
 
 from __future__ import annotations
@@ -148,16 +149,21 @@ def _content_fault(draw: random.Random) -> dict[str, Any]:
     choices: list[dict[str, Any]] = [
         {"do": "cut", "at": round(draw.random(), 2)},
         {"do": "cut", "at": round(draw.random(), 2), "quiet": True},
+        {"do": "cut", "at": round(draw.random(), 2), "fitting": True},
+        {"do": "web_page"},
+        {"do": "empty"},
         {"do": "garbage_tail"},
     ]
-    return {"on": "content", "times": draw.randint(1, 3), **draw.choice(choices)}
+    # For some downloads in a row, or for a while, as a network that wants a sign-in behaves.
+    how_long = draw.choice(({"times": draw.randint(1, 3)}, {"lasts": draw.choice((20, 500, 3_000))}))
+    return {"on": "content", **how_long, **draw.choice(choices)}
 
 
 def _batch_fault(draw: random.Random) -> dict[str, Any]:
     choices: list[dict[str, Any]] = [
         {"do": "expire", "share": round(draw.random(), 2), "silent": draw.random() < 0.3, "seconds": 1_200},
         {"do": "slow", "seconds": draw.choice((100, 5_000))},
-        {"do": "empty_output", "as": draw.choice((None, ""))},
+        {"do": "empty_output", "as": draw.choice((None, "")), "seconds": draw.choice((100, 2_000))},
         {"do": "status_word", "word": "pondering"},
         {"do": "cancel"},
     ]

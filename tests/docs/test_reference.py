@@ -20,7 +20,9 @@ def test_every_cause_is_explained_and_its_fate_is_right() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", page.split("## Causes")[1], re.MULTILINE))
     assert set(rows) == set(get_args(Cause))
     for cause, again in rows.items():
-        if cause in PASSING:
+        if cause == "unreadable":  # paid for in a batch; a live call's answer may only have been cut on its way
+            assert again == f"batches: only with `--reask failed`; live: yes, up to {TRIES} tries"
+        elif cause in PASSING:
             assert again == f"yes, up to {TRIES} tries"
         elif cause in UNASKED:
             assert "stays pending" in again

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,13 +11,11 @@ from overnight.core.result import PASSING, UNASKED, Result, failed
 from overnight.engine.decisions import (
     LOOKS,
     TRIES,
-    Download,
     Learned,
     Load,
     Waiting,
     adjudicate,
     backoff,
-    complete,
     create_outcome,
     group,
     learn_limit,
@@ -29,7 +26,7 @@ from overnight.engine.decisions import (
     retry_delay,
     row_fate,
 )
-from overnight.providers import Batch, Counts, CreateAnswer, Fence, Limits, Refusal
+from overnight.providers import Batch, CreateAnswer, Fence, Limits, Refusal
 
 BATCH = Batch(id="batch_1", phase="running", status="validating")
 NO = Refusal(kind="invalid", message="no")
@@ -222,7 +219,9 @@ def test_no_batch_made_after_the_fence_is_passed_over(times: list[float], fence:
 
 @given(tries=st.integers(0, 10), cause=st.sampled_from(sorted(PASSING | UNASKED | {"invalid_request", "gone"})))
 def test_rows_are_asked_again_only_for_causes_that_may_pass(tries: int, cause: Any) -> None:
-    fate = row_fate(failed(cause), tries)
+    fate = row_fate(failed(cause), tries, live=True)
+    if cause != "unreadable":
+        assert fate == row_fate(failed(cause), tries)
     if cause in UNASKED:
         assert not fate.final
         assert fate.tries == tries
@@ -232,35 +231,14 @@ def test_rows_are_asked_again_only_for_causes_that_may_pass(tries: int, cause: A
         assert fate.final
 
 
+def test_a_batchs_answer_that_cannot_be_read_is_not_bought_again() -> None:
+    assert row_fate(failed("unreadable"), 0).final
+    assert not row_fate(failed("unreadable"), 0, live=True).final
+
+
 @pytest.mark.parametrize("outcome", ["answered", "refused", "truncated"])
 def test_an_outcome_is_final(outcome: Any) -> None:
     assert row_fate(Result(outcome=outcome), 0).final
-
-
-# --- complete
-
-WHOLE = Download(kind="output", bytes=100, announced=100, lines=5, ends_with_newline=True, last_line_whole=False)
-
-
-def change(**fields: Any) -> Download:
-    return msgspec.structs.replace(WHOLE, **fields)
-
-
-@pytest.mark.parametrize(
-    ("download", "counts", "doubt"),
-    [
-        (WHOLE, Counts(5, 5, 0), None),
-        (change(bytes=60), Counts(5, 5, 0), "60 of 100 bytes came"),
-        (change(announced=None, lines=3), Counts(5, 5, 0), "3 of 5 answered rows came"),
-        (change(announced=None, ends_with_newline=False), Counts(5, 5, 0), "the last line is cut off"),
-        (change(ends_with_newline=False, last_line_whole=True), Counts(5, 5, 0), None),
-        (change(kind="error", lines=0), Counts(5, 5, 0), None),
-        (WHOLE, Counts(5, 0, 0), None),
-        (change(bytes=0, announced=0, lines=0), Counts(), None),
-    ],
-)
-def test_doubts_about_a_download(download: Download, counts: Counts, doubt: str | None) -> None:
-    assert complete(download, counts) == doubt
 
 
 # --- may_go and the queue's limit

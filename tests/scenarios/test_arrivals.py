@@ -7,6 +7,7 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
+from overnight import api
 from overnight.core.ask import key_text
 from scenarios.conftest import Night
 
@@ -33,11 +34,13 @@ def test_rows_that_expired_into_neither_file_are_asked_again(night: Callable[...
 
 @pytest.mark.parametrize("empty", [None, ""])
 def test_completed_without_an_output_file(night: Callable[..., Night], empty: str | None) -> None:
-    one = night(faults=[{"on": "batch", "do": "empty_output", "as": empty, "times": 1}])
+    """The provider counts its rows as answered: they were paid for, and only the user can say to pay again."""
+    one = night({"time_scale": 2_000_000}, faults=[{"on": "batch", "do": "empty_output", "as": empty, "times": 1}])
     ending = one.run(one.study(4))
-    assert ending.state == "done"
+    assert ending.state == "rows failed"
+    assert causes(one) == {"gone": 4}
+    assert one.run(one.study(4), reask="failed").state == "done"
     assert one.statuses() == {"answered": 4}
-    assert causes(one)["missing"] == 4
 
 
 def test_rows_in_the_error_file(night: Callable[..., Night]) -> None:
@@ -73,16 +76,20 @@ def test_a_row_in_neither_file_is_missing_and_only_it_is_asked_again(night: Call
     assert causes(one) == {None: 5, "missing": 1}
     again = one.attempts().filter(pl.col("shard") == 2)
     assert again.height == 1
-    # Two whole downloads agreed before the row was called missing.
-    assert len(list((one.folder / "runs/night/raw").glob("*-output-2.jsonl"))) == 1
+    # Two whole downloads agreed before the row was called missing; the second held nothing new, and is not kept.
+    looks = api.audit_log("night", runs=one.folder / "runs").filter(
+        (pl.col("kind") == "fetched") & (pl.col("shard") == 1)
+    )
+    assert looks.height == 2
+    assert len(list((one.folder / "runs/night/raw").glob("*-output*.jsonl"))) == 2
 
 
 def test_malformed_lines_join_to_nothing(night: Callable[..., Night]) -> None:
     one = night(faults=[{"on": "row", "do": "malformed", "where": "number 4 ", "times": 1}])
     ending = one.run(one.study(5))
-    assert ending.state == "done"
+    assert ending.state == "rows failed"
     assert any("1 unreadable lines" in text or "unreadable" in text for text in ending.said)
-    assert causes(one) == {None: 5, "missing": 1}
+    assert causes(one) == {None: 4, "unreadable": 1}
 
 
 def test_duplicate_lines_count_once_and_foreign_ids_not_at_all(night: Callable[..., Night]) -> None:
@@ -101,8 +108,10 @@ def test_duplicate_lines_count_once_and_foreign_ids_not_at_all(night: Callable[.
 
 def test_an_unreadable_body_is_not_an_answer(night: Callable[..., Night]) -> None:
     one = night(faults=[{"on": "row", "do": "empty_body", "where": "number 1 ", "times": 1}])
-    assert one.run(one.study(3)).state == "done"
-    assert causes(one) == {None: 3, "unreadable": 1}
+    assert one.run(one.study(3)).state == "rows failed"
+    assert causes(one) == {None: 2, "unreadable": 1}
+    one.assert_paid_once()
+    assert one.run(one.study(3), reask="failed").state == "done"
 
 
 @pytest.mark.parametrize("quiet", [False, True])
@@ -149,8 +158,6 @@ def test_tables_are_rebuilt_offline_to_the_same_bytes(night: Callable[..., Night
     before = one.table_digest()
     (one.folder / "runs/night/tables/results.parquet").unlink()
     one.close()
-    from overnight import api
-
     assert api.rebuild("night", runs=one.folder / "runs") == 12
     assert one.table_digest() == before
 

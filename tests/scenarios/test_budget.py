@@ -131,6 +131,6 @@ def test_kills_do_not_change_the_bill(night: Callable[..., Night]) -> None:
 def test_an_answer_that_cannot_be_read_was_paid_for_all_the_same(night: Callable[..., Night]) -> None:
     one = night(faults=[{"on": "row", "do": "empty_body", "times": 1}])
     models = [{"model": "openai/gpt-4.1-mini", "max_tokens": 100}]
-    assert one.run(one.study(3, models=models)).state == "done"
+    assert one.run(one.study(3, models=models)).state == "rows failed"
     costs = pl.read_parquet(one.folder / "runs" / "night" / "tables" / "costs.parquet")
     assert "presumed spent" in costs["price_note"][0]

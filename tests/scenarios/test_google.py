@@ -51,16 +51,23 @@ def test_shuffled_answers_find_their_questions(night: Callable[..., Night], prov
 
 
 @pytest.mark.parametrize("provider", GOOGLE)
-def test_a_line_without_a_key_is_loud_and_its_row_is_asked_again(night: Callable[..., Night], provider: str) -> None:
-    one = night(
-        faults=[{"on": "row", "do": "nameless", "times": 1}, {"on": "row", "do": "omit", "times": 1}], provider=provider
-    )
+def test_a_line_without_a_key_is_loud_and_was_paid_for(night: Callable[..., Night], provider: str) -> None:
+    one = night(faults=[{"on": "row", "do": "nameless", "times": 1}], provider=provider)
     ending = one.run(one.study(10, batch={"max_requests": 10}))
-    assert ending.state == "done"
+    assert ending.state == "rows failed"
     assert any("unreadable lines" in text and "joined to nothing" in text for text in ending.said)
-    assert one.statuses() == {"answered": 10}
+    assert one.statuses() == {"answered": 9, "failed": 1}
+    assert causes(one) == {None: 9, "unreadable": 1}
+    assert_each_has_its_own_answer(one)
+
+
+@pytest.mark.parametrize("provider", GOOGLE)
+def test_a_row_that_was_left_out_is_asked_again(night: Callable[..., Night], provider: str) -> None:
+    one = night(faults=[{"on": "row", "do": "omit", "times": 2}], provider=provider)
+    assert one.run(one.study(10, batch={"max_requests": 10})).state == "done"
     assert causes(one) == {None: 10, "missing": 2}
     assert_each_has_its_own_answer(one)
+    one.assert_paid_once()
 
 
 @pytest.mark.parametrize("provider", GOOGLE)

@@ -181,8 +181,11 @@ class _Adoption:
     async def _fetched(self, provider: BatchProvider, ref: str, path: Path) -> bool:
         file = DurableFile(path)
         try:
-            await provider.fetch(ref, file.write)
+            announced = await provider.fetch(ref, file.write)
         except ProviderError:
+            file.drop()
+            return False
+        if announced not in (None, file.bytes):
             file.drop()
             return False
         file.keep()

@@ -29,7 +29,7 @@ from overnight.engine.session import Connect, Session
 from overnight.engine.work import StageWork, Work
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import get_fact, set_fact
-from overnight.ledger.shards import note
+from overnight.ledger.shards import attempts, note
 from overnight.providers import check_sending, vendor
 from overnight.settings import Settings, settings
 from overnight.study import LiveSettings, Resolved, ResolvedStage, Study, differences, pacing_of, resolve
@@ -251,7 +251,8 @@ def _prepare(
     for kind in reask:
         count = reask_rows(session, kind)
         say(f"{number_of(count, f'{kind} row')} {'is' if count == 1 else 'are'} asked again")
-    return timed
+    waiting = [attempt.id for attempt in attempts(session.db.reader()) if attempt.state == "fetched"]
+    return msgspec.structs.replace(timed, reask_missing=tuple(waiting) if "failed" in reask else ())
 
 
 def _check_definition(db: sqlite3.Connection, resolved: Resolved, name: str) -> None:

@@ -55,6 +55,8 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     # In nano-dollars: what the rows have cost, what is set aside for those on the way, and whether all have prices.
     spent: int = 0
     reserved: int = 0
+    # What rows that were run may have cost, where no bill came.
+    presumed: int = 0
     priced: Priced = "none"
     to_do: tuple[str, ...] = ()
 
@@ -109,6 +111,7 @@ def status_of(folder: RunFolder) -> RunStatus:
             answered_twice=answered_twice(db),
             spent=sum(balance.settled for balance in money.values()),
             reserved=sum(balance.reserved for balance in money.values()),
+            presumed=sum(balance.presumed for balance in money.values()),
             priced=how_priced(len(known), len({arm for arm, _ in prices(db)})),
             input_tokens=sums[0],
             output_tokens=sums[1],

@@ -1,6 +1,7 @@
 """One pass over one run: the emulator if this is a rehearsal, the session, the engine, the tables."""
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -13,11 +14,11 @@ import polars as pl
 from overnight.api.foreground import run_engine
 from overnight.api.tabling import write_tables
 from overnight.core.ask import Model
-from overnight.core.clock import WallClock
+from overnight.core.clock import WallClock, time_text
 from overnight.core.errors import FileDamaged, ProviderError
 from overnight.core.wording import number_of
 from overnight.emulation import emulator, endpoint_of, state_of
-from overnight.engine.progress import Snapshot
+from overnight.engine.progress import BatchLine, Snapshot
 from overnight.engine.session import Connect, Session, Worked, opened
 from overnight.engine.work import Work
 from overnight.ledger.database import connect as open_ledger
@@ -31,6 +32,25 @@ Tell = Callable[[Snapshot], None]
 State = Literal[
     "done", "rows failed", "submitted", "running", "stopped", "undecided", "held up", "over budget", "cancelled"
 ]
+
+# Where an attempt is when a pass ends, as one would say it of one and of several.
+_PLACES = {
+    "running": "there",
+    "creating": "unsure",
+    "unsure": "unsure",
+    "ended": "ended",
+    "intended": "leaving",
+    "uploaded": "leaving",
+}
+_WORDS = {
+    "there": ("1 batch goes on at the provider", "{count} batches go on at the provider"),
+    "unsure": (
+        "1 batch may have been made, which is still to be found out",
+        "{count} batches may have been made, which is still to be found out",
+    ),
+    "ended": ("1 batch has ended and is still to be fetched", "{count} batches have ended and are still to be fetched"),
+    "leaving": ("1 batch is still to be sent", "{count} batches are still to be sent"),
+}
 
 EXIT_CODES: dict[State, int] = {
     "done": 0,
@@ -154,16 +174,17 @@ def _run(folder: RunFolder, worked: Worked, work: Work) -> Run:
 def _verdict(folder: RunFolder, worked: Worked, work: Work) -> tuple[State, str]:
     """How the pass ended, and what to type next."""
     name, snapshot = folder.name, worked.snapshot
-    on_the_way = len(snapshot.batches)
     go_on = f"overnight resume {name}"
     if worked.stuck:
         return "undecided", "\n".join(
             undecided_text(name, attempt.shard, attempt.candidates) for attempt in worked.stuck
         )
     if worked.stopped:
-        return "stopped", f"stopped; {_batches(on_the_way)} at the provider. To go on: {go_on}"
+        return "stopped", f"stopped; {whereabouts(snapshot.batches)}. To go on: {go_on}"
     if work.cancel:
         kept = f"cancelled; {number_of(snapshot.settled, 'row')} kept"
+        if snapshot.batches:
+            return "cancelled", f"{kept}; {whereabouts(snapshot.batches)}. To collect: {go_on}"
         return "cancelled", f"{kept}. To ask the rest after all, run the study again"
     if worked.halted:
         return "held up", f"{worked.halted[0]}. To go on: {go_on}"
@@ -177,9 +198,9 @@ def _verdict(folder: RunFolder, worked: Worked, work: Work) -> tuple[State, str]
             return "rows failed", f"{failed} failed for good: overnight results {name} --failed"
         return "done", "all rows are settled"
     if work.until_sent and not worked.timed_out:
-        return "submitted", f"{_batches(on_the_way)} at the provider{_unsent(snapshot)}. To collect: {go_on}"
+        return "submitted", f"{whereabouts(snapshot.batches)}{_unsent(snapshot)}. To collect: {go_on}"
     pending = number_of(snapshot.pending, "row")
-    return "running", f"{pending} open; {_batches(on_the_way)} at the provider. To go on: {go_on}"
+    return "running", f"{pending} open; {whereabouts(snapshot.batches)}. To go on: {go_on}"
 
 
 def _unsent(snapshot: Snapshot) -> str:
@@ -190,19 +211,31 @@ def _unsent(snapshot: Snapshot) -> str:
 
 def over_budget_text(worked: Worked, cap: str = "budget") -> str:
     """What was not sent, and what it would take."""
-    spent, held = worked.snapshot.spent, worked.held
+    snapshot, held = worked.snapshot, worked.held
+    presumed = f" and {dollars(snapshot.presumed)} presumed spent" if snapshot.presumed else ""
     they = "it" if held.rows == 1 else "they"
     rows = number_of(held.rows, "row")
     return (
         f"{rows} not sent: {they} might cost up to {dollars(held.amount)}, more than is left of the "
-        f"{cap} ({dollars(spent)} spent so far). Raise it by that much and run the same command again"
+        f"{cap} ({dollars(snapshot.spent)} spent so far{presumed}). "
+        "Raise it by that much and run the same command again"
     )
 
 
-def _batches(count: int) -> str:
-    if not count:
-        return "nothing is left"
-    return "1 batch goes on" if count == 1 else f"{count} batches go on"
+def whereabouts(found: Sequence[BatchLine]) -> str:
+    """What is at the provider, what may be, and what is still to be fetched from there or sent, one by one."""
+    count = Counter(_PLACES[line.state] for line in found if line.state in _PLACES)
+    texts = [
+        one if count[place] == 1 else several.format(count=f"{count[place]:,}")
+        for place, (one, several) in _WORDS.items()
+        if count[place]
+    ]
+    waiting = [line for line in found if line.doubt is not None]
+    if waiting:
+        ended = "1 batch has ended" if len(waiting) == 1 else f"{len(waiting):,} batches have ended"
+        soonest = min(line.looks_at or 0.0 for line in waiting)
+        texts.append(f"{ended}, but {waiting[0].doubt}: looked for again from {time_text(soonest)} on")
+    return ", ".join(texts) or "nothing is left at the provider"
 
 
 def undecided_text(run: str, shard: int, candidates: tuple[str, ...]) -> str:

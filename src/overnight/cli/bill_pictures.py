@@ -40,4 +40,6 @@ def last_line(frame: pl.DataFrame, run: str) -> str:
     if unknown == frame.height:
         return f"{run}: the cost is unknown, because no price is"
     total = dollars(round(frame["settled"].sum() * DOLLAR))
+    presumed = round((frame["presumed"].sum() or 0) * DOLLAR)
+    total += f", and {dollars(presumed)} presumed spent" if presumed else ""
     return f"{run}: {total}" + (f", without {unknown} arms that have no price" if unknown else "")

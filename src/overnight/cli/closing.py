@@ -40,7 +40,7 @@ def details(run: Run, causes: Mapping[str, int], next_command: str) -> Table:
     grid.add_column(overflow="fold")
     grid.add_row("  rows", outcomes_text(snapshot) + why)
     grid.add_row("  tokens", tokens_text(snapshot.input_tokens, snapshot.output_tokens))
-    grid.add_row("  cost", money_text(snapshot.spent, snapshot.priced))
+    grid.add_row("  cost", money_text(snapshot.spent, snapshot.priced, snapshot.presumed))
     grid.add_row("  table", str(run.path / "tables" / "results.parquet"))
     if run.state == "done":
         grid.add_row("  next", next_command)
@@ -61,6 +61,7 @@ def document(run: Run, message: str, causes: Mapping[str, int]) -> dict[str, Any
         "input_tokens": snapshot.input_tokens,
         "output_tokens": snapshot.output_tokens,
         "cost": None if snapshot.priced == "none" else snapshot.spent / DOLLAR,
+        "presumed": None if snapshot.priced == "none" else snapshot.presumed / DOLLAR,
         "batches": msgspec.to_builtins(snapshot.batches),
         "results": str(run.path / "tables" / "results.parquet"),
     }

@@ -118,7 +118,7 @@ def _facts(run: RunStatus, advice: Sequence[str]) -> Table:
         grid.add_row("answered twice", f"{run.answered_twice:,} rows, in a batch and live; the first answer counts")
     grid.add_row("tokens", tokens_text(run.input_tokens, run.output_tokens))
     aside = f", {dollars(run.reserved)} set aside" if run.reserved else ""
-    grid.add_row("cost", money_text(run.spent, run.priced) + aside)
+    grid.add_row("cost", money_text(run.spent, run.priced, run.presumed) + aside)
     grid.add_row("folder", run.path)
     for number, line in enumerate(advice):
         grid.add_row("next" if number == 0 else "", one_line(line))

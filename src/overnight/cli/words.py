@@ -18,7 +18,6 @@ _STATES = {
     "creating": "being handed over",
     "unsure": "handed over, but the answer was lost; looking for it",
     "stuck": "needs your decision",
-    "fetched": "being read",
     "calling": "being asked live",
 }
 # The providers' own words for a batch that is under way.
@@ -63,6 +62,8 @@ def batch_words(batch: BatchLine) -> str:
     if batch.state == "unsure" and batch.possible:
         names = ", ".join(batch.possible)
         return f"handed over, but the answer was lost; {names} may be it, which shows when it has ended"
+    if batch.state == "fetched" and batch.doubt:
+        return f"ended, but {one_line(batch.doubt)}; looked for again"
     if batch.state == "closed":
         return "done" if batch.message is None else one_line(batch.message)
     return _STATES.get(batch.state, batch.state)
@@ -85,11 +86,12 @@ def tokens_text(input_tokens: int, output_tokens: int) -> str:
     return f"{input_tokens:,} in, {output_tokens:,} out"
 
 
-def money_text(spent: int, priced: Priced) -> str:
-    """`$0.0123`; an unknown price is unknown, never zero."""
+def money_text(spent: int, priced: Priced, presumed: int = 0) -> str:
+    """`$0.0123, and $0.0004 presumed spent`; an unknown price is unknown, never zero."""
     if priced == "none":
         return "unknown: no prices"
-    return dollars(spent) if priced == "all" else f"{dollars(spent)}, and what has no price"
+    unbilled = f", and {dollars(presumed)} presumed spent" if presumed else ""
+    return f"{dollars(spent)}{unbilled}" + ("" if priced == "all" else ", and what has no price")
 
 
 def time_left(snapshot: Snapshot, time_scale: float) -> str:

@@ -103,15 +103,27 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
     message: str | None = None
     token_limit: int | None = None
     line: int | None = None
+    # Rows that it says it did not run.
+    unrun: int = 0
 
 
 class Fetched(msgspec.Struct, frozen=True, tag="fetched"):
-    """Whole raw files on disk, by ledger number. A second download confirms what the first did not hold."""
+    """One look at the results of a batch that has ended: what it brought, and what it proves of rows that it did not.
+
+    `files` are the raw files on disk by now, by ledger number: those downloads that held rows.
+    """
 
     files: tuple[int, ...]
     download: int = 1
-    # A file that the batch names is past the provider's retention.
+    # A file that the batch names is no longer there.
     gone: bool = False
+    # Why what came proves nothing; None when it can be all there is.
+    doubt: str | None = None
+    # Rows came that no earlier look had brought.
+    news: bool = True
+    # Lines that cannot be joined to anything, where all were looked at.
+    unreadable: int = 0
+    sha256: tuple[str, ...] = ()
 
 
 class Overtaken(msgspec.Struct, frozen=True, tag="overtaken"):
@@ -177,6 +189,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     status: str | None = None
     completed: int = 0
     failed: int = 0
+    # The most that its counts ever showed as completed.
+    seen_completed: int = 0
     refusals: int = 0
     retry_at: float = 0.0
     message: str | None = None
@@ -191,9 +205,9 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     submitted_at: float | None = None
     ended_at: float | None = None
     ended: Ended | None = None
-    downloads: int = 0
+    # Every look at its results, and when it was.
+    fetches: tuple[tuple[float, Fetched], ...] = ()
     files: tuple[int, ...] = ()
-    gone: bool = False
     closed: Closed | None = None
 
     @property
@@ -221,7 +235,8 @@ LEGAL: dict[type, frozenset[str]] = {
     Withdrawn: frozenset({"unsure"}),
     Stuck: frozenset({"unsure"}),
     Seen: frozenset({"running"}),
-    Ended: frozenset({"running"}),
+    # What a later look at an ended batch shows replaces what the first one did.
+    Ended: frozenset({"running", "ended", "fetched"}),
     Fetched: frozenset({"ended", "fetched"}),
     Overtaken: frozenset({"running"}),
     Calling: frozenset({"intended"}),
@@ -263,18 +278,31 @@ def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa:
         case Stuck(candidates):
             return change(attempt, state="stuck", candidates=candidates)
         case Seen(status, _, completed, failed):
-            return change(attempt, status=status, completed=completed, failed=failed)
+            most = max(attempt.seen_completed, completed)
+            return change(attempt, status=status, completed=completed, failed=failed, seen_completed=most)
         case Ended():
-            counts = {"completed": event.completed, "failed": event.failed}
-            return change(attempt, state="ended", status=event.status, ended=event, ended_at=at, **counts)
-        case Fetched(files, download, gone):
-            return change(attempt, state="fetched", files=files, downloads=download, gone=gone)
+            return _after_end(attempt, event, at)
+        case Fetched(files):
+            return change(attempt, state="fetched", files=files, fetches=(*attempt.fetches, (at, event)))
         case Overtaken():
             return change(attempt, overtaken=True)
         case Calling(file):
             return change(attempt, state="calling", files=(file,), submitted_at=at)
         case Closed():
             return change(attempt, state="closed", closed=event, message=event.message)
+
+
+def _after_end(attempt: Attempt, end: Ended, at: float) -> Attempt:
+    return msgspec.structs.replace(
+        attempt,
+        state="fetched" if attempt.state == "fetched" else "ended",
+        status=end.status,
+        ended=end,
+        ended_at=at if attempt.ended_at is None else attempt.ended_at,
+        completed=end.completed,
+        failed=end.failed,
+        seen_completed=max(attempt.seen_completed, end.completed),
+    )
 
 
 def _after_look(attempt: Attempt, look: Looked, at: float) -> Attempt:

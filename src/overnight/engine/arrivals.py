@@ -1,71 +1,83 @@
-"""What a batch that has ended gives up: downloaded whole, read once, row by row.
+"""What a batch that has ended gives up: downloaded, read once, row by row, and looked for again where it is not whole.
 
-A row is missing only when two whole downloads agree that it is in neither file.
+Rows that come are settled at once, whatever else is wrong with the file they came in. What the looks so far say of the
+rows that did not come is decided in `evidence`; each look is on record, so that passes and processes add up.
 """
 
 import asyncio
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterator
+from functools import partial
+from os import SEEK_END
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import msgspec
 
 from overnight.core.attempt import Attempt, Closed, Ended, Fetched
+from overnight.core.clock import duration_text
 from overnight.core.errors import Gone, Unavailable
-from overnight.core.result import Cause, Line, failed
+from overnight.core.result import Line, failed
 from overnight.core.shard import line_of
-from overnight.engine.decisions import Download, backoff, complete
+from overnight.core.wording import number_of
 from overnight.engine.desk import Desk
+from overnight.engine.evidence import (
+    DAY,
+    USUAL_RETENTION,
+    Absent,
+    Again,
+    Download,
+    Standing,
+    conclude,
+    doubt_of,
+    ended_event,
+)
 from overnight.engine.landing import Fresh, Landing, Settling
-from overnight.engine.loose_line import LooseLine
+from overnight.engine.loose_line import LONGEST_LINE
 from overnight.engine.outbox import line_overhead
 from overnight.engine.scene import Scene
 from overnight.ledger.answers import paths, read_offset, set_read_offset, unanswered_lines
 from overnight.ledger.folder import DurableFile
+from overnight.ledger.money import came_of
 from overnight.ledger.questions import files_on_record
 from overnight.ledger.raw import check_file, digest_of
 from overnight.ledger.shards import finish_shard, foreign_lines, record
-from overnight.providers._contract import Counts
 
 # What is read at once is committed at once. More would save a little time, and hold on to memory for good.
 _CHUNK_BYTES = 4 << 20
 _BUFFER_BYTES = 1 << 20
-_DOWNLOAD_TRIES = 4
 # The most that a file may have, for its shard: far above any answer in text.
 _LEAST_ALLOWED = 64 << 20
 _ALLOWED_FOR_A_ROW = 4 << 20
-# What a row in neither file is called, by how its batch ended.
-_ABSENT: dict[str, Cause] = {"expired": "expired", "cancelled": "cancelled", "gone": "gone"}
 
 
 class Part:
-    """One file on its way down: its bytes, and enough about its shape to judge whether it is whole."""
+    """One file on its way down, as long as it can be a file of its shard at all."""
 
     def __init__(self, kind: str, file: DurableFile, rows: int) -> None:
-        self.kind = kind
+        self._kind = kind
         self.file = file
         self._most = _LEAST_ALLOWED + rows * _ALLOWED_FOR_A_ROW
-        self._lines = 0
-        self._loose = LooseLine()
+        self._loose = 0
 
     def write(self, chunk: bytes) -> None:
         """Unavailable for what can be no file of this shard: a download that does not end would fill the disk."""
         self.file.write(chunk)
-        self._lines += chunk.count(b"\n")
-        self._loose.add(chunk)
+        cut = chunk.rfind(b"\n") + 1
+        self._loose = len(chunk) - cut if cut else self._loose + len(chunk)
+        if self._loose > LONGEST_LINE:
+            raise Unavailable(f"a line of more than {LONGEST_LINE >> 20} MB came, which is no provider's file")
         if self.file.bytes > self._most:
-            raise Unavailable(f"the {self.kind} file is larger than {self._most >> 20:,} MB, too much for its rows")
+            raise Unavailable(f"the {self._kind} file is larger than {self._most >> 20:,} MB, too much for its rows")
 
-    def facts(self, announced: int | None, readable: Callable[[bytes], bool]) -> Download:
-        tail = self._loose.rest
-        loose = bool(tail.strip())
-        return Download(
-            kind=self.kind,
-            bytes=self.file.bytes,
-            announced=announced,
-            lines=self._lines + int(loose),
-            ends_with_newline=not loose,
-            last_line_whole=loose and readable(tail),
-        )
+
+class _Came(NamedTuple):
+    """One file as it came: what is known of it, its hash, and its number if it is kept."""
+
+    download: Download
+    sha256: str
+    number: int | None
 
 
 class Arrivals:
@@ -78,24 +90,31 @@ class Arrivals:
         self._strange: Counter[str] = Counter()
 
     async def bring_in(self) -> Attempt:
-        """Download, read, and close; ask the provider a second time about rows that did not come."""
+        """One look at the results when its time has come; closed when all is there, or clear why it is not."""
         db, shard = self._scene.db, self._attempt.shard
         overhead = line_overhead(self._desk.batches, self._scene.arms[self._attempt.arm].model)
         self._landing = await Landing.of(self._scene, self._attempt, overhead)
         if self._attempt.adopted:
             self._foreign = await asyncio.to_thread(lambda: foreign_lines(db.reader(), shard))
-        if self._attempt.state == "ended":
-            await self._download(1)
-        else:
-            await asyncio.to_thread(self._check_files)
+        if self._ended.phase == "cancelled" and not self._scene.spilled:
+            why = f"batch {self._attempt.batch_id} was cancelled; `run` asks its rows again"
+            self._scene.halt_arm(self._attempt.arm, why)
+        given_up = self._attempt.id in self._scene.reask_missing
+        await asyncio.to_thread(self._check_files)
         await self._read_files()
-        lines = await self._unanswered()
-        if lines and self._attempt.downloads < 2 and self._phase != "gone":
-            await self._look_again()
+        missing = await self._unanswered()
+        verdict = await self._verdict(missing)
+        if isinstance(verdict, Again):
+            await self._scene.patience.until(self._scene.now() if given_up else verdict.at)
+            await self._look(frozenset(missing))
             await self._read_files()
-            lines = await self._unanswered()
+            missing = await self._unanswered()
+            verdict = await self._verdict(missing)
         await self._note_strange()
-        await self._close(lines)
+        if isinstance(verdict, Again) and not given_up:
+            self._say_what_is_missing(verdict, len(missing))
+            return self._attempt
+        await self._close(missing, verdict)
         return self._attempt
 
     @property
@@ -104,80 +123,138 @@ class Arrivals:
         assert ended is not None  # only ended attempts come here
         return ended
 
-    @property
-    def _phase(self) -> str:
-        return self._ended.phase
+    async def _verdict(self, missing: list[int]) -> Again | Absent | None:
+        """None when no row is missing."""
+        if not missing:
+            return None
+        attempt, ended, scene = self._attempt, self._ended, self._scene
+        came, ran = await asyncio.to_thread(lambda: came_of(scene.db.reader(), attempt.id))
+        standing = Standing(
+            phase=ended.phase,
+            rows=attempt.rows,
+            came=came,
+            ran=ran,
+            completed=ended.completed,
+            failed=ended.failed,
+            unrun=ended.unrun,
+            seen_completed=attempt.seen_completed,
+            parts=bool(ended.parts),
+        )
+        days = self._desk.batches.limits(scene.arms[attempt.arm].model).retention_days
+        retention = USUAL_RETENTION if days is None else days * DAY
+        return conclude(standing, attempt.fetches, scene.now(), attempt.ended_at or 0.0, retention)
+
+    def _say_what_is_missing(self, verdict: Again, rows: int) -> None:
+        wait = verdict.at - self._scene.now()
+        if verdict.why and wait > 0:
+            waiting = f"{number_of(rows, 'row')} not here yet; looking again in {duration_text(wait)}"
+            self._scene.say(f"shard {self._attempt.shard}: {verdict.why}; {waiting}")
 
     # --- down the wire
 
-    async def _look_again(self) -> None:
-        """The batch may have named no file, or another one, too early: see it once more, then download."""
-        provider, batch_id = self._desk.batches, self._attempt.batch_id or ""
-        batch = await self._desk.patiently(lambda: provider.retrieve(batch_id))
-        parts = batch.parts if batch is not None and batch.parts else self._ended.parts
-        await self._download(2, parts)
-
-    async def _download(self, number: int, parts: Sequence[tuple[str, str]] | None = None) -> None:
-        files: list[int] = []
+    async def _look(self, missing: Collection[int]) -> None:
+        """Download what the batch names, keep what holds rows that are missing, and put on record what it proves."""
+        number = len(self._attempt.fetches) + 1
+        if number > 1:
+            await self._see_again()
+        parts: list[_Came] = []
         past = False
         try:
             async with self._desk.fetching:
-                for kind, ref in self._ended.parts if parts is None else parts:
-                    files.append(await self._download_part(kind, ref, number))
+                for kind, ref in self._ended.parts:
+                    parts.append(await self._download(kind, ref, number, missing))
         except Gone as gone:
             past = True
             await self._scene.note("gone", str(gone), self._attempt)
             self._scene.say(f"shard {self._attempt.shard}: {gone}")
-        self._attempt = await self._scene.record(self._attempt, Fetched((*self._attempt.files, *files), number, past))
+        doubts = (doubt_of(part.download) for part in parts)
+        event = Fetched(
+            (*self._attempt.files, *(part.number for part in parts if part.number is not None)),
+            number,
+            past,
+            next((doubt for doubt in doubts if doubt is not None), None),
+            any(part.download.news for part in parts),
+            sum(part.download.unreadable for part in parts if part.download.kind == "output"),
+            tuple(part.sha256 for part in parts),
+        )
+        self._attempt = await self._scene.record(self._attempt, event)
 
-    async def _download_part(self, kind: str, ref: str, number: int) -> int:
-        """One whole file on disk and on record. A doubt that two downloads share is the provider's own."""
-        doubts: list[tuple[str, str]] = []
+    async def _see_again(self) -> None:
+        """The batch may have named no file, another one, or other counts too early."""
+        provider, batch_id, known = self._desk.batches, self._attempt.batch_id or "", self._ended
+        batch = await self._desk.patiently(lambda: provider.retrieve(batch_id))
+        if batch is None or batch.phase == "running":
+            return
+        event = ended_event(batch if batch.parts else msgspec.structs.replace(batch, parts=known.parts))
+        if event != known:
+            self._attempt = await self._scene.record(self._attempt, event)
+
+    async def _download(self, kind: str, ref: str, number: int, missing: Collection[int]) -> _Came:
         suffix = "" if number == 1 else f"-{number}"
         path = self._scene.folder.file(f"raw/{self._attempt.token}-{kind}{suffix}.jsonl")
-        while True:
-            file = DurableFile(path)
-            doubt = await self._stream(Part(kind, file, self._attempt.rows), ref)
-            seen = (doubt or "", file.sha256)
-            if doubt is None or seen in doubts:
-                break
+        file, announced = await self._desk.patiently(partial(self._stream, kind, path, ref))
+        try:
+            download = await asyncio.to_thread(self._survey, kind, file, announced, missing, number)
+        except BaseException:
             file.drop()
-            doubts.append(seen)
-            if len(doubts) >= _DOWNLOAD_TRIES:
-                message = f"shard {self._attempt.shard}: the {kind} file does not come whole: {doubt}"
-                raise Unavailable(message)
-            await self._scene.patience.pause(backoff(len(doubts) - 1))
+            raise
+        if not download.news:
+            file.drop()
+            return _Came(download, file.sha256, None)
         file.keep()
-        return await self._scene.db.commit("file", lambda db: self._register(db, file))
+        kept = await self._scene.db.commit("file", lambda db: self._register(db, file))
+        return _Came(download, file.sha256, kept)
+
+    async def _stream(self, kind: str, path: Path, ref: str) -> tuple[DurableFile, int | None]:
+        file = DurableFile(path)
+        try:
+            fetching = self._desk.batches.fetch(ref, Part(kind, file, self._attempt.rows).write)
+            return file, await self._scene.patience.while_going(fetching)
+        except BaseException:
+            file.drop()
+            raise
+
+    def _survey(
+        self, kind: str, file: DurableFile, announced: int | None, missing: Collection[int], number: int
+    ) -> Download:
+        """What a file holds. The first that looks whole need only show that it holds rows; others are read through."""
+        readable = unreadable = 0
+        news, ends_whole = False, True
+        with file.so_far().open("rb", buffering=_BUFFER_BYTES) as handle:
+            enough = number == 1 and _ends_in_newline(handle)
+            for line in handle:
+                text = line.strip()
+                if not text:
+                    continue
+                decoded = self._desk.provider.decode(text)
+                known = decoded.custom_id is not None and decoded.result is not None
+                readable, unreadable = readable + int(known), unreadable + int(not known)
+                news = news or (known and self._row_of(decoded) in missing)
+                ends_whole = known or line.endswith(b"\n")
+                if news and enough:
+                    break
+        return Download(
+            kind=kind,
+            bytes=file.bytes,
+            announced=announced,
+            readable=readable,
+            unreadable=unreadable,
+            ends_whole=ends_whole,
+            news=news,
+        )
 
     def _register(self, db: sqlite3.Connection, file: DurableFile) -> int:
         relative = str(file.path.relative_to(self._scene.folder.path))
         db.execute("DELETE FROM file WHERE path=?", (relative,))
-        # An empty file stays on record too: it is what the provider gave.
         row = db.execute(
             "INSERT INTO file(path, bytes, sha256) VALUES(?,?,?) RETURNING id", (relative, file.bytes, file.sha256)
         ).fetchone()
         return int(row[0])
 
-    async def _stream(self, part: Part, ref: str) -> str | None:
-        """Why the download is in doubt, or None."""
-        try:
-            announced = await self._scene.patience.while_going(self._desk.batches.fetch(ref, part.write))
-        except Unavailable as error:
-            return str(error)
-        except BaseException:
-            part.file.drop()
-            raise
-        counts = Counts(completed=self._ended.completed, failed=self._ended.failed)
-        return complete(part.facts(announced, self._readable), counts)
-
-    def _readable(self, line: bytes) -> bool:
-        return self._desk.provider.decode(line).custom_id is not None
-
     # --- into the ledger
 
     def _check_files(self) -> None:
-        """What an earlier process downloaded: a row that a damaged file no longer holds would be asked again."""
+        """What an earlier look downloaded: a row that a damaged file no longer holds would be asked again."""
         for file in files_on_record(self._scene.db.reader(), self._attempt.files):
             check_file(self._scene.folder, *file)
 
@@ -215,14 +292,18 @@ class Arrivals:
         if decoded.custom_id is None or decoded.result is None:
             self._strange["unreadable lines"] += 1
             return None
-        if self._foreign is not None:
-            row = self._foreign.get(decoded.custom_id)
-        else:
-            row = line_of(self._attempt.token, decoded.custom_id)
+        row = self._row_of(decoded)
         if row is None or row >= len(self._landing.rows):
             self._strange["lines with a foreign custom id"] += 1
             return None
         return self._landing.row(row, decoded.result, (number, offset, len(line), digest_of(line)))
+
+    def _row_of(self, decoded: Line) -> int | None:
+        if decoded.custom_id is None:
+            return None
+        if self._foreign is not None:
+            return self._foreign.get(decoded.custom_id)
+        return line_of(self._attempt.token, decoded.custom_id)
 
     async def _take_in(self, file: int, end: int, landed: list[Settling]) -> None:
         scene, attempt, at = self._scene, self._attempt, self._scene.now()
@@ -244,15 +325,16 @@ class Arrivals:
             await self._scene.note("strange", text, self._attempt)
             self._scene.say(f"shard {self._attempt.shard}: {text}, kept in raw/ and joined to nothing")
 
-    async def _close(self, missing: list[int]) -> None:
+    async def _close(self, missing: list[int], verdict: Again | Absent | None) -> None:
         """Rows without an answer get their cause, the attempt its end, the shard its rest: one transaction."""
         scene, attempt, at = self._scene, self._attempt, self._scene.now()
-        cause = "gone" if attempt.gone else _ABSENT.get(self._phase, "missing")
-        result = failed(cause, self._ended.message)
-        landed = [self._landing.row(line, result) for line in missing]
+        given_up = isinstance(verdict, Again)
+        found = verdict if isinstance(verdict, Absent) else Absent("gone", ran=True)
+        result = failed(found.cause, self._ended.message or found.detail)
+        landed = [self._landing.row(line, result, again=given_up) for line in missing]
 
         def fact(db: sqlite3.Connection) -> tuple[Attempt, Fresh]:
-            fresh = self._landing.settle(db, landed, at)
+            fresh = self._landing.settle(db, landed, at, ran=found.ran)
             closed = record(db, attempt, Closed("ingested"), at)
             finish_shard(db, attempt.shard, at)
             return closed, fresh
@@ -261,5 +343,11 @@ class Arrivals:
         self._landing.count(fresh)
         scene.keep(self._attempt)
         self._landing.remember_density()
-        if self._phase == "cancelled" and not scene.spilled:
-            scene.halt_arm(attempt.arm, f"batch {attempt.batch_id} was cancelled; `run` asks its rows again")
+
+
+def _ends_in_newline(handle: BinaryIO) -> bool:
+    size = handle.seek(0, SEEK_END)
+    handle.seek(max(0, size - 1))
+    last = handle.read(1)
+    handle.seek(0)
+    return last == b"\n"

@@ -37,6 +37,7 @@ from overnight.engine.decisions import (
     create_outcome,
     past,
 )
+from overnight.engine.evidence import ended_event
 from overnight.engine.outbox import input_path, write_input
 from overnight.engine.patience import NotNow
 from overnight.engine.provenance import carries
@@ -79,7 +80,7 @@ class Courier:
             if self._scene.spilled and self._attempt.state in ("intended", "uploaded"):
                 await self._take_back()
                 break
-            if self._until_sent and (self._attempt.state == "running" or self._attempt.possible):
+            if self._until_sent and (self._attempt.state in ("running", "fetched") or self._attempt.possible):
                 break
             if self._desk.halted is not None and self._attempt.state not in ("ended", "fetched"):
                 raise self._desk.halted
@@ -275,7 +276,7 @@ class Courier:
         elif batch.phase == "running":
             await self._still_running(batch)
         else:
-            await self._ended(batch)
+            await self._record(ended_event(batch))
 
     def _denied_once_more(self) -> int:
         """The provider does not know a batch. Believed only when it says so again and again."""
@@ -297,21 +298,6 @@ class Courier:
                 self._scene.say(f"shard {known.shard}: unknown status '{batch.status}', taken as running")
             counts = batch.counts
             await self._record(Seen(batch.status, counts.total, counts.completed, counts.failed))
-
-    async def _ended(self, batch: Batch) -> None:
-        refusal = batch.refusal
-        event = Ended(
-            batch.phase,  # type: ignore[arg-type]
-            batch.status,
-            batch.parts,
-            batch.counts.completed,
-            batch.counts.failed,
-            refusal.kind if refusal else None,
-            refusal.message if refusal else None,
-            refusal.token_limit if refusal else None,
-            refusal.line if refusal else None,
-        )
-        await self._record(event)
 
     async def _collect(self) -> None:
         ended = self._attempt.ended

@@ -11,7 +11,6 @@ from overnight.ledger.answers import Fate
 from overnight.prices import Processing
 from overnight.providers._contract import (
     Batch,
-    Counts,
     CreateAnswer,
     Fence,
     Limits,
@@ -109,40 +108,19 @@ def past(fence: Fence, batches: Iterable[Batch]) -> list[Batch]:
     return [b for b in seen if b.id != fence.newest and (b.created_at is None or b.created_at >= earliest)]
 
 
-def row_fate(result: Result, tries: int, most: int = TRIES) -> Fate:
-    """Settle the row, or ask it again? `tries` were made before this one, of `most` in all."""
-    if result.outcome != "failed":
+def row_fate(result: Result, tries: int, most: int = TRIES, *, live: bool = False) -> Fate:
+    """Settle the row, or ask it again? `tries` were made before this one, of `most` in all.
+
+    A batch's answer that cannot be read is paid for, and stays what it is until the user says otherwise. A live call's
+    may only have been cut off on its way, as those are that do not come at all.
+    """
+    if result.outcome != "failed" or (result.cause == "unreadable" and not live):
         return Fate(final=True, tries=tries + 1)
     if result.cause in UNASKED:
         return Fate(final=False, tries=tries)
     if result.cause in PASSING and tries + 1 < most:
         return Fate(final=False, tries=tries + 1)
     return Fate(final=True, tries=tries + 1)
-
-
-class Download(msgspec.Struct, frozen=True, kw_only=True):
-    """What came down the wire for one part of a batch."""
-
-    kind: str
-    bytes: int
-    announced: int | None
-    lines: int
-    ends_with_newline: bool
-    last_line_whole: bool
-
-
-def complete(download: Download, counts: Counts) -> str | None:
-    """Why a download cannot be the whole file; None when it can.
-
-    Counts only raise a doubt where they are higher than what came: providers reset them on cancelling.
-    """
-    if download.announced is not None and download.announced != download.bytes:
-        return f"{download.bytes:,} of {download.announced:,} bytes came"
-    if download.bytes and not download.ends_with_newline and not download.last_line_whole:
-        return "the last line is cut off"
-    if download.kind == "output" and download.lines < counts.completed:
-        return f"{download.lines:,} of {counts.completed:,} answered rows came"
-    return None
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):

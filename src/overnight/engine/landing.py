@@ -29,6 +29,8 @@ class Fresh(NamedTuple):
     rows: list[Settling]
     addresses: dict[int, int]
     counts: set[int] | None = None
+    # What of them is presumed spent, in nano-dollars.
+    presumed: int = 0
 
 
 class Landing:
@@ -52,27 +54,35 @@ class Landing:
         density = await asyncio.to_thread(lambda: density_of(scene.db.reader(), shard))
         return cls(scene, attempt, rows, density, overhead)
 
-    def row(self, line: int, result: Result, place: Place | None = None) -> Settling:
-        """A result for one line; `place` is where its bytes are."""
+    def row(self, line: int, result: Result, place: Place | None = None, *, again: bool = False) -> Settling:
+        """A result for one line; `place` is where its bytes are. `again`: it is asked anew."""
         file, offset, length, digest = place or _NOWHERE
-        return Landed(line, result, file, offset, length, digest, self._cost(result.usage)), self.fate(result, line)
+        fate = Fate(final=False, tries=self.rows[line].tries) if again else self.fate(result, line)
+        return Landed(line, result, file, offset, length, digest, self._cost(result.usage)), fate
 
     def fate(self, result: Result, line: int) -> Fate:
         tries = self.rows[line].tries
         scene = self._scene
-        return row_fate(result, tries, scene.tries) if scene.can_ask_again else Fate(final=True, tries=tries + 1)
+        if not scene.can_ask_again:
+            return Fate(final=True, tries=tries + 1)
+        return row_fate(result, tries, scene.tries, live=self._attempt.live)
 
-    def settle(self, db: sqlite3.Connection, landed: Sequence[Settling], at: float) -> Fresh:
-        """Inside a transaction: results, fates and money together. Doing it twice changes nothing."""
+    def settle(self, db: sqlite3.Connection, landed: Sequence[Settling], at: float, *, ran: bool = False) -> Fresh:
+        """Inside a transaction: results, fates and money together. Doing it twice changes nothing.
+
+        `ran`: the rows were run, as far as anybody can tell, whatever their results say.
+        """
         attempt = self._attempt
         fresh = take_in(db, attempt.id, self.rows, landed, at, overtaken=attempt.overtaken)
-        book(db, attempt.shard, attempt.arm, self._charge(fresh))
+        charge = self._charge(fresh, ran=ran)
+        book(db, attempt.shard, attempt.arm, charge)
         # Before the cut, only one attempt at a time asks a question.
         counts = settled_lines(db, attempt.id, [one.line for one, _ in fresh]) if self._scene.spilled else None
-        return Fresh(fresh, addresses_of(db, (self.rows[one.line].ask for one, fate in fresh if fate.final)), counts)
+        shared = addresses_of(db, (self.rows[one.line].ask for one, fate in fresh if fate.final))
+        return Fresh(fresh, shared, counts, charge.presumed)
 
-    def _charge(self, fresh: Iterable[Settling]) -> Charge:
-        """What the rows cost, and what was set aside for them."""
+    def _charge(self, fresh: Iterable[Settling], *, ran: bool) -> Charge:
+        """What the rows cost, and what was set aside for them: that is presumed spent where nobody says the cost."""
         rows, most, overhead = self.rows, self._ceiling, self._overhead
         settled = released = presumed = 0
         for one, _ in fresh:
@@ -80,7 +90,7 @@ class Landing:
             released += ceiling
             if one.cost is not None:
                 settled += one.cost
-            elif was_run_unpriced(one.result):
+            elif ran or was_run_unpriced(one.result):
                 presumed += ceiling
         return Charge(settled, released, presumed)
 
@@ -98,7 +108,7 @@ class Landing:
             spent += one.cost or 0
             if fate.final if fresh.counts is None else one.line in fresh.counts:
                 outcomes[one.result.outcome] += fresh.addresses.get(row.ask, 1)
-        self._scene.tally.landed(outcomes, tokens_in, tokens_out, spent)
+        self._scene.tally.landed(outcomes, tokens_in, tokens_out, spent, fresh.presumed)
         if self._attempt.overtaken and fresh.counts:
             self._scene.answered_elsewhere.update(self.rows[line].ask for line in fresh.counts)
 

@@ -226,7 +226,11 @@ class LiveSlice:
             gone = [self._interrupted(line) for line in unanswered_lines(db, attempt.id, asked)]
             lost = self._landing.settle(db, gone, at)
             closed = close_calls(db, attempt, segment, "interrupted", at)
-            return closed, Fresh([*came.rows, *lost.rows], came.addresses), len(lost.rows)
+            return (
+                closed,
+                Fresh([*came.rows, *lost.rows], came.addresses, presumed=came.presumed + lost.presumed),
+                len(lost.rows),
+            )
 
         self._attempt, fresh, lost = await scene.db.commit("recovered", fact)
         self._landing.count(fresh)

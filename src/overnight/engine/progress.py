@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from overnight.core.attempt import Attempt
+from overnight.engine.evidence import pause
 
 Priced = Literal["all", "some", "none"]
 
@@ -30,6 +31,9 @@ class BatchLine(msgspec.Struct, frozen=True, kw_only=True):
     possible: tuple[str, ...] = ()
     # A slice of live calls.
     live: bool = False
+    # Why rows of a batch that has ended are not here, and when they are looked for again.
+    doubt: str | None = None
+    looks_at: float | None = None
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +53,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int
     # What the rows so far have cost, in nano-dollars, and whether all arms have prices.
     spent: int = 0
+    # What rows that were run may have cost, where no bill came.
+    presumed: int = 0
     priced: Priced = "none"
     seconds_left: float | None = None
     trouble: str | None = None
@@ -69,17 +75,25 @@ class Tally:
         self._began = now()
         self._settled_at_start = 0
         self._spent = 0
+        self._presumed = 0
         self._listener: Callable[[], None] | None = None
         self.total = 0
         self.priced: Priced = "none"
 
-    def begin(self, counts: Mapping[tuple[int, str, str | None], int], tokens: tuple[int, int], spent: int = 0) -> None:
+    def begin(
+        self,
+        counts: Mapping[tuple[int, str, str | None], int],
+        tokens: tuple[int, int],
+        spent: int = 0,
+        presumed: int = 0,
+    ) -> None:
         self._outcomes = Counter()
         for (_, outcome, _), count in counts.items():
             self._outcomes[outcome] += count
         self.total = sum(self._outcomes.values())
         self._tokens = Counter(input=tokens[0], output=tokens[1])
         self._spent = spent
+        self._presumed = presumed
         self._settled_at_start = self.total - self._outcomes["pending"]
         self.changed()
 
@@ -90,12 +104,20 @@ class Tally:
         self._outcomes["pending"] += addresses - sum(settled.values())
         self.changed()
 
-    def landed(self, outcomes: Mapping[str, int], input_tokens: int, output_tokens: int, spent: int = 0) -> None:
+    def landed(
+        self,
+        outcomes: Mapping[str, int],
+        input_tokens: int,
+        output_tokens: int,
+        spent: int = 0,
+        presumed: int = 0,
+    ) -> None:
         """So many addresses were settled with these outcomes."""
         self._outcomes.update(outcomes)
         self._outcomes["pending"] -= sum(outcomes.values())
         self._tokens.update(input=input_tokens, output=output_tokens)
         self._spent += spent
+        self._presumed += presumed
         self.changed()
 
     @property
@@ -128,6 +150,7 @@ class Tally:
             input_tokens=self._tokens["input"],
             output_tokens=self._tokens["output"],
             spent=self._spent,
+            presumed=self._presumed,
             priced=self.priced,
             seconds_left=self._seconds_left(pending, ahead),
             trouble=trouble,
@@ -162,4 +185,16 @@ def batch_line(attempt: Attempt, arm: str) -> BatchLine:
         submitted_at=attempt.submitted_at,
         possible=attempt.possible,
         live=attempt.live,
+        doubt=doubt_about(attempt),
+        looks_at=attempt.fetches[-1][0] + pause(attempt.fetches) if attempt.state == "fetched" else None,
     )
+
+
+def doubt_about(attempt: Attempt) -> str | None:
+    """What is wrong with the last look at the results of a batch that has ended."""
+    if attempt.state != "fetched":
+        return None
+    last = attempt.fetches[-1][1]
+    if last.gone:
+        return "the provider says that it no longer has its results"
+    return last.doubt or "rows of it are in no file"

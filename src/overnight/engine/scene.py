@@ -69,6 +69,8 @@ class Scene:
         # False for batches adopted without their questions: nothing of theirs can be asked again.
         self.can_ask_again = True
         self.tries = TRIES
+        # Attempts of which rows that do not come are asked again, though they may have been paid for: the user says so.
+        self.reask_missing: tuple[int, ...] = ()
         # Shards that were turned away and when they may be tried again.
         self.not_before: dict[int, float] = {}
 

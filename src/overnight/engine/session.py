@@ -84,6 +84,7 @@ class Session:
         providers: dict[tuple[str, str | None, str | None], Provider] = {}
         scene = await self._scene(work, connect, known, providers, say)
         scene.can_ask_again, scene.tries = work.can_ask_again, work.tries
+        scene.reask_missing = work.reask_missing
         scene.deadline = work.deadline or 0.0
         scene.spilled = work.mode == "auto" and get_fact(self.db.reader(), SPILLED) == str(work.deadline)
         try:
@@ -135,8 +136,7 @@ class Session:
                 desks[place] = await self._desk(providers[place], work, self._patience)
             by_arm[number] = desks[place]
         tally = Tally(self.folder.name, self.clock.now)
-        counts, tokens, spent = await asyncio.to_thread(lambda: _counted(self.db))
-        tally.begin(counts, tokens, spent)
+        tally.begin(*await asyncio.to_thread(lambda: _counted(self.db)))
         kept = await asyncio.to_thread(lambda: prices(self.db.reader()))
         priced = {
             (number, cast("Processing", processing)): msgspec.json.decode(text, type=Price)
@@ -221,9 +221,10 @@ def _until(work: Work, now: float) -> float:
     return last if work.deadline is None or work.mode == "auto" else min(last, work.deadline)
 
 
-def _counted(db: Database) -> tuple[dict[tuple[int, str, str | None], int], tuple[int, int], int]:
-    spent = sum(balance.settled for balance in balances(db.reader()).values())
-    return outcome_counts(db.reader()), token_sums(db.reader()), spent
+def _counted(db: Database) -> tuple[dict[tuple[int, str, str | None], int], tuple[int, int], int, int]:
+    money = balances(db.reader()).values()
+    spent, presumed = sum(one.settled for one in money), sum(one.presumed for one in money)
+    return outcome_counts(db.reader()), token_sums(db.reader()), spent, presumed
 
 
 def snapshot_of(scene: Scene) -> Snapshot:

@@ -35,4 +35,6 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     can_ask_again: bool = True
     # How often a row is asked at most, as long as its failures may pass.
     tries: int = TRIES
+    # Attempts whose batches have ended and do not give up some rows: the user says to ask for these again.
+    reask_missing: tuple[int, ...] = ()
     description: str | None = None

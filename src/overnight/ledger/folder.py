@@ -165,6 +165,12 @@ class DurableFile:
             raise disk_trouble(self.path, error) from error
         self._hash.update(piece)
 
+    def so_far(self) -> Path:
+        """Where what was written can be read before it is kept."""
+        self._hand_over()
+        self._handle.flush()
+        return self._part
+
     @property
     def sha256(self) -> str:
         self._hand_over()

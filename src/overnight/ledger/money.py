@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from overnight.core.money import Balance
+from overnight.core.result import UNBILLED
 
 # Sums stay below what SQLite can hold, whatever amounts are handed in: a bill beyond that is no bill.
 _MOST = 2**62
@@ -69,6 +70,27 @@ def arm_balances(db: sqlite3.Connection) -> dict[int, Balance]:
         arm: Balance(settled=spent.get(arm, (0, 0))[0], presumed=spent.get(arm, (0, 0))[1], reserved=held.get(arm, 0))
         for arm in {*spent, *held}
     }
+
+
+def came_of(db: sqlite3.Connection, attempt: int) -> tuple[int, int]:
+    """(rows of an attempt with a result, those of them that the provider has run)."""
+    row = db.execute(
+        "SELECT count(*), coalesce(sum(outcome<>'failed' OR cause IN ('unreadable', 'content_filter') "
+        "OR input IS NOT NULL), 0) FROM result WHERE attempt=?",
+        (attempt,),
+    ).fetchone()
+    return int(row[0]), int(row[1])
+
+
+def unbilled_rows(db: sqlite3.Connection) -> dict[int, int]:
+    """By arm: tries that were run, as far as anybody can tell, and of which nobody said the cost."""
+    causes = ", ".join(f"'{cause}'" for cause in sorted(UNBILLED))
+    rows = db.execute(
+        "SELECT shard.arm, count(*) FROM result JOIN attempt ON attempt.id=result.attempt "
+        "JOIN shard ON shard.id=attempt.shard WHERE result.cost IS NULL "
+        f"AND (result.outcome<>'failed' OR result.cause IN ({causes})) GROUP BY shard.arm"
+    )
+    return {int(arm): int(count) for arm, count in rows}
 
 
 def balances(db: sqlite3.Connection) -> dict[str, Balance]:

@@ -82,9 +82,13 @@ class Fence(msgspec.Struct, frozen=True):
 
 
 class Counts(msgspec.Struct, frozen=True):
+    """A batch's rows as the provider counts them; all nought when it does not, or has forgotten."""
+
     total: int = 0
     completed: int = 0
     failed: int = 0
+    # Rows that it says it did not run.
+    unrun: int = 0
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):

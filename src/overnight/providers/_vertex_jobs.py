@@ -95,7 +95,7 @@ def _input(job: dict[str, Any]) -> str | None:
 def _counts(job: dict[str, Any]) -> Counts:
     stats = _mapping(job, "completionStats")
     done, failed, left = (count_of(stats.get(f"{name}Count")) for name in ("successful", "failed", "incomplete"))
-    return Counts(done + failed + left, done, failed)
+    return Counts(done + failed + left, done, failed, left)
 
 
 def _parts(job: dict[str, Any]) -> tuple[tuple[str, str], ...]:

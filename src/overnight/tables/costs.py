@@ -9,10 +9,11 @@ import msgspec
 import polars as pl
 
 from overnight.core.money import DOLLAR, Balance
+from overnight.core.wording import number_of
 from overnight.ledger.answers import arm_usage
 from overnight.ledger.identity import arms
-from overnight.ledger.money import arm_balances, first_ceilings, prices, processings
-from overnight.prices import Price
+from overnight.ledger.money import arm_balances, first_ceilings, prices, processings, unbilled_rows
+from overnight.prices import Price, dollars
 from overnight.tables.parquet import keep_parquet
 
 COLUMNS: dict[str, type[pl.DataType]] = {
@@ -27,30 +28,38 @@ COLUMNS: dict[str, type[pl.DataType]] = {
     "estimated": pl.Float64,
     "reserved": pl.Float64,
     "settled": pl.Float64,
+    "presumed": pl.Float64,
     "price_note": pl.String,
 }
 
 
 def cost_rows(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
-    """One row for each arm: what it might have cost, what is still set aside, what it cost."""
+    """One row for each arm: what it might have cost, what is still set aside, what it cost, and what it may have."""
     kept = {place: msgspec.json.decode(text, type=Price) for place, text in prices(db).items()}
     asked = processings(db)
     balances = arm_balances(db)
     ceilings = first_ceilings(db)
     usage = arm_usage(db)
+    unbilled = unbilled_rows(db)
     for number, arm in sorted(arms(db).items(), key=lambda pair: (pair[1].stage, pair[1].name)):
         rows, tokens_in, cached, tokens_out = usage.get(number, (0, 0, 0, 0))
         known = [kept.get((number, processing)) for processing in asked.get(number, ["batch"])]
         used = [price for price in known if price is not None]
         balance = balances.get(number, Balance())
+        # Rows that were run without a bill, and of which nobody can say the most that they can have cost.
+        unbounded = unbilled.get(number, 0) if len(used) == len(known) and not balance.presumed else 0
+        presumed = None if unbounded else balance.presumed
         money = (
-            (None, None, None)
+            (None, None, None, None)
             if len(used) < len(known)
-            else (_dollars(ceilings.get(number)), _dollars(balance.reserved), _dollars(balance.settled))
+            else tuple(map(_dollars, (ceilings.get(number), balance.reserved, balance.settled, presumed)))
         )
         notes = [price.note for price in used] if len(used) == len(known) else ["unknown: no price"]
         if balance.presumed:
-            notes.append(f"and {balance.presumed / DOLLAR:.4f} presumed spent")
+            notes.append(f"and {dollars(balance.presumed)} presumed spent")
+        if unbounded:
+            rows_text = number_of(unbounded, "row")
+            notes.append(f"and {rows_text} presumed spent, at a cost that nobody can say without max_tokens")
         note = "; ".join(dict.fromkeys(filter(None, notes)))
         yield (
             arm.stage, arm.name, arm.model.provider, arm.model.name, rows, tokens_in, cached, tokens_out, *money, note,
