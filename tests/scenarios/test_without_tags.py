@@ -145,6 +145,18 @@ def test_a_colleagues_batch_of_the_same_size_is_not_adopted(night: Callable[...,
     one.assert_paid_once()
 
 
+@pytest.mark.parametrize("spoiled", [{"do": "web_page"}, {"do": "empty"}, {"do": "status", "status": 404}])
+def test_a_spoiled_look_at_its_rows_does_not_decide_whose_batch_it_is(
+    night: Callable[..., Night], spoiled: dict[str, Any]
+) -> None:
+    faults = [{"on": "create", "do": "drop_answer", "times": 1}, {"on": "content", "lasts": 1_000, **spoiled}]
+    one = night(faults=faults, **ANTHROPIC)
+    assert one.run(one.study(5)).state == "done"
+    assert one.statuses() == {"answered": 5}
+    assert len(one.batches()) == 1
+    one.assert_paid_once()
+
+
 def test_rows_that_are_gone_leave_the_decision_to_the_user(night: Callable[..., Night]) -> None:
     one = night(
         faults=[

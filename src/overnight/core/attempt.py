@@ -72,10 +72,10 @@ class Looked(msgspec.Struct, frozen=True, tag="looked"):
 
 
 class Examined(msgspec.Struct, frozen=True, tag="examined"):
-    """A batch that might have been ours has ended, and its rows have told whose it is."""
+    """A batch that might have been ours has ended, and its rows have told whose it is; None when none could be seen."""
 
     batch_id: str
-    ours: bool
+    ours: bool | None
 
 
 class Withdrawn(msgspec.Struct, frozen=True, tag="withdrawn"):
@@ -202,6 +202,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     candidates: tuple[str, ...] = ()
     possible: tuple[str, ...] = ()
     strangers: tuple[str, ...] = ()
+    # Since when a batch that may be ours shows no row.
+    unclear_since: float | None = None
     submitted_at: float | None = None
     ended_at: float | None = None
     ended: Ended | None = None
@@ -269,10 +271,12 @@ def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa:
         case Looked():
             return _after_look(attempt, event, at)
         case Examined(batch_id, ours):
+            if ours is None:
+                return change(attempt, unclear_since=at if attempt.unclear_since is None else attempt.unclear_since)
             if ours:
                 return change(attempt, candidates=(batch_id,), possible=())
             rest = tuple(one for one in attempt.possible if one != batch_id)
-            return change(attempt, possible=rest, strangers=(*attempt.strangers, batch_id))
+            return change(attempt, possible=rest, strangers=(*attempt.strangers, batch_id), unclear_since=None)
         case Withdrawn():
             return change(attempt, withdrawn_at=at)
         case Stuck(candidates):

@@ -37,7 +37,7 @@ from overnight.engine.decisions import (
     create_outcome,
     past,
 )
-from overnight.engine.evidence import ended_event
+from overnight.engine.evidence import FIRST_PAUSE, PATIENT, ended_event
 from overnight.engine.outbox import input_path, write_input
 from overnight.engine.patience import NotNow
 from overnight.engine.provenance import carries
@@ -240,8 +240,20 @@ class Courier:
             # A batch that somebody has deleted can no longer be collected, whoever made it.
             ours = batch is not None and await carries(self._desk, batch, self._attempt.token)
             self._denials = 0
+            if ours is None and await self._looked_again_later(batch_id):
+                return
             await self._record(Stuck((batch_id,)) if ours is None else Examined(batch_id, ours))
             return
+
+    async def _looked_again_later(self, batch_id: str) -> bool:
+        """A batch that shows no row proves nothing at first; False when it has not shown any for long enough."""
+        if self._attempt.unclear_since is None:
+            await self._record(Examined(batch_id, None))
+        waited = self._scene.now() - (self._attempt.unclear_since or 0.0)
+        if waited >= PATIENT:
+            return False
+        await self._scene.patience.pause(max(FIRST_PAUSE, waited))
+        return True
 
     # --- waiting and collecting
 
