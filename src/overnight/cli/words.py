@@ -18,6 +18,7 @@ _STATES = {
     "creating": "being handed over",
     "unsure": "handed over, but the answer was lost; looking for it",
     "stuck": "needs your decision",
+    "fetched": "being read",
     "calling": "being asked live",
 }
 # The providers' own words for a batch that is under way.

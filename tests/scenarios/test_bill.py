@@ -1,0 +1,78 @@
+"""What is paid at the provider is never more than what is settled and presumed, and the same where nothing is presumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+from overnight import api
+from scenarios.bill import assert_bill, on_record, priced
+from scenarios.conftest import PROVIDERS, Night
+
+Faults = list[dict[str, Any]]
+# Nothing has to be presumed: the bill is known to the last row.
+KNOWN: dict[str, Faults] = {
+    "rows fail once": [{"on": "row", "do": "error", "status": 500, "times": 4}],
+    "a batch expires": [{"on": "batch", "do": "expire", "share": 0.4, "times": 1}],
+    "a batch expires without a word": [{"on": "batch", "do": "expire", "share": 0.4, "silent": True, "times": 1}],
+    "rows are left out": [{"on": "row", "do": "omit", "times": 3}],
+    "lines come twice": [{"on": "row", "do": "duplicate"}],
+    "the answer to a create is lost": [{"on": "create", "do": "drop_answer", "times": 1}],
+    "a download is spoiled": [{"on": "content", "do": "cut", "at": 0.5, "fitting": True, "times": 3}],
+}
+# Rows were run, and nobody says what they cost.
+PRESUMED: dict[str, Faults] = {
+    "an answer without usage": [{"on": "row", "do": "no_usage", "times": 2}],
+    "an empty answer": [{"on": "row", "do": "empty_body", "times": 2}],
+    "half a line": [{"on": "row", "do": "malformed", "times": 2}],
+    "a line without a name": [{"on": "row", "do": "nameless", "times": 1}],
+}
+
+
+@pytest.mark.parametrize("case", KNOWN)
+def test_the_bill_is_known(night: Callable[..., Night], case: str) -> None:
+    one = night(faults=KNOWN[case])
+    assert one.run(priced(one)).state == "done"
+    assert_bill(one)
+
+
+@pytest.mark.parametrize("case", PRESUMED)
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_what_nobody_bills_is_presumed(night: Callable[..., Night], provider: str, case: str) -> None:
+    one = night(faults=PRESUMED[case], provider=provider)
+    one.run(priced(one, 5))
+    assert_bill(one, presumed=True)
+    one.assert_paid_once()
+    costs = api.costs("night", runs=one.folder / "runs")
+    settled, presumed = on_record(one)
+    assert (round(costs["settled"].sum() * 1e9), round(costs["presumed"].sum() * 1e9)) == (settled, presumed)
+
+
+def test_without_a_bound_what_is_presumed_is_unknown_never_nought(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "row", "do": "empty_body", "times": 1}])
+    one.run(priced(one, 3, models=[one.model]))
+    costs = pl.read_parquet(one.folder / "runs/night/tables/costs.parquet")
+    assert costs["presumed"].to_list() == [None]
+    assert "1 row presumed spent, at a cost that nobody can say" in costs["price_note"][0]
+
+
+@pytest.mark.parametrize("do", ["drop_answer", "cut"])
+def test_live_calls_that_were_lost_are_presumed(night: Callable[..., Night], do: str) -> None:
+    quiet = {"quiet": True} if do == "cut" else {}
+    one = night(faults=[{"on": "live", "do": do, "times": 3, **quiet}])
+    assert one.run(priced(one, 8, mode="live")).state == "done"
+    assert_bill(one, presumed=True)
+
+
+def test_a_batch_that_was_overtaken_is_paid_for_beside_the_calls(night: Callable[..., Night]) -> None:
+    truth = {"time_scale": 500, "latency": {"batch": [6_000, 6_000], "live": [0, 0]}}
+    one = night(truth, faults=[{"on": "cancel", "do": "status", "status": 500}])
+    ending = one.run(priced(one, 6, mode="auto", deadline="60m", poll={"interval_seconds": 60}))
+    assert ending.state == "done", ending
+    one.emulator.finish()
+    assert one.call("resume", "night").state == "done"
+    assert len(one.log()["rows_run_twice"]) == 6
+    assert_bill(one)
