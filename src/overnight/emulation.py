@@ -1,36 +1,79 @@
 """The emulator as a child process, for rehearsals. It dies with us, and its state outlives both."""
 
+import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
 from overnight.core.ask import Model
 from overnight.core.errors import Unavailable
+from overnight.core.surroundings import disk_trouble
+from overnight.ledger.lock import take_lock
 from overnight.providers import Endpoint, Vendor, emulated_endpoint
 from overnight.settings import Settings
 
+_TRIES, _BETWEEN = 100, 0.01
+
 
 @contextmanager
-def emulator(settings: Settings) -> Iterator[str | None]:
-    """Its address while the block runs; None when this is not a rehearsal."""
+def emulator(settings: Settings, keep: Callable[[], bool] = lambda: True) -> Iterator[str | None]:
+    """Its address while the block runs; None when this is not a rehearsal.
+
+    Its state is removed at the end only by who made it, when it is not to be kept and nobody else uses it.
+    """
     if not settings.emulate:
         yield None
         return
     state = state_of(settings)
-    state.mkdir(parents=True, exist_ok=True)
-    child = _start(state, settings.truth, settings.time_scale)
+    made, in_use = _taken(state)
     try:
-        yield _address(child)
+        child = _start(state, settings.truth, settings.time_scale)
+        try:
+            yield _address(child)
+        finally:
+            if child.stdin is not None:
+                child.stdin.close()
+            if child.stdout is not None:
+                child.stdout.close()
+            child.wait(timeout=30)
     finally:
-        if child.stdin is not None:
-            child.stdin.close()
-        if child.stdout is not None:
-            child.stdout.close()
-        child.wait(timeout=30)
+        os.close(in_use)
+        if made and not keep():
+            _remove(state)
+
+
+def _taken(state: Path) -> tuple[bool, int]:
+    """Whether the folder was made here, and a lock that all users of it share."""
+    made = False
+    for left in reversed(range(_TRIES)):
+        try:
+            if not state.is_dir():
+                state.mkdir(parents=True, exist_ok=True)
+                made = True
+            return made, take_lock(state / "in-use", shared=True)
+        except (FileNotFoundError, BlockingIOError) as error:
+            # Somebody is about to remove what they made; then it is made anew.
+            if not left:
+                raise disk_trouble(state, error, "cannot keep the rehearsal there") from error
+            time.sleep(_BETWEEN)
+        except OSError as error:
+            raise disk_trouble(state, error, "cannot keep the rehearsal there") from error
+    raise AssertionError
+
+
+def _remove(state: Path) -> None:
+    with suppress(OSError):  # others use it, or it is gone
+        alone = take_lock(state / "in-use")
+        try:
+            shutil.rmtree(state, ignore_errors=True)
+        finally:
+            os.close(alone)
 
 
 def state_of(settings: Settings) -> Path:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import threading
 from pathlib import Path
@@ -89,7 +90,7 @@ def test_a_ledger_of_a_newer_version_is_refused_untouched(path: Path) -> None:
 
 def test_what_is_no_ledger_says_so(tmp_path: Path) -> None:
     (tmp_path / "x.db").write_bytes(b"this is not a database at all, not even close to one, but long enough")
-    with pytest.raises(LedgerError, match="cannot open the ledger"):
+    with pytest.raises(LedgerError, match="it is damaged"):
         Database(tmp_path / "x.db")
 
 
@@ -116,3 +117,82 @@ def test_durability_is_not_negotiable(path: Path) -> None:
     )
     assert found.result() == [2, "wal"]
     db.close()
+
+
+def test_a_cancelled_fact_is_not_run_and_the_next_one_is_written(path: Path) -> None:
+    db = Database(path)
+    hold = threading.Event()
+    first = db.write("hold", lambda _: hold.wait(5))
+    cancelled = db.write("cancelled", lambda con: put(con, "cancelled"))
+    assert cancelled.cancel()
+    hold.set()
+    assert first.result()
+    db.write("next", lambda con: put(con, "next")).result(timeout=5)
+    db.close()
+    assert names(path) == ["next"]
+
+
+def test_a_commit_that_is_cancelled_while_it_runs_is_kept_and_hurts_nobody(path: Path) -> None:
+    db = Database(path)
+    begun, hold = threading.Event(), threading.Event()
+
+    def slow(con: sqlite3.Connection) -> None:
+        begun.set()
+        hold.wait(5)
+        put(con, "slow")
+
+    async def cancelled_commit() -> None:
+        task = asyncio.create_task(db.commit("slow", slow))
+        await asyncio.to_thread(begun.wait, 5)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        hold.set()
+        await asyncio.wait_for(db.commit("next", lambda con: put(con, "next")), 5)
+
+    asyncio.run(cancelled_commit())
+    db.close()
+    assert names(path) == ["next", "slow"]
+
+
+class Odd(BaseException):
+    """Nothing that anybody expects."""
+
+
+def test_whatever_ends_the_writer_is_told_to_all_who_wait_and_to_all_who_come_later(path: Path) -> None:
+    db = Database(path)
+    hold = threading.Event()
+
+    def odd(_: sqlite3.Connection) -> None:
+        hold.wait(5)
+        raise Odd("of all things")
+
+    waiting = [db.write("odd", odd), *(db.write(str(n), lambda con: put(con, "never")) for n in range(3))]
+    hold.set()
+    for future in waiting:
+        with pytest.raises(LedgerError, match="writer has ended: Odd: of all things"):
+            future.result(timeout=5)
+    with pytest.raises(LedgerError, match="writer has ended"):
+        db.write("late", lambda con: put(con, "late")).result(timeout=5)
+    db.close()
+
+
+def test_nobody_waits_for_a_ledger_that_is_closed(path: Path) -> None:
+    db = Database(path)
+    db.close()
+    with pytest.raises(LedgerError, match="is closed"):
+        db.write("late", lambda con: put(con, "late")).result(timeout=5)
+
+
+def test_a_fact_whose_transaction_sqlite_took_back_fails_them_all(path: Path) -> None:
+    db = Database(path)
+
+    def lost(con: sqlite3.Connection) -> None:
+        con.execute("ROLLBACK")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        db.write("lost", lost).result(timeout=5)
+    db.write("next", lambda con: put(con, "next")).result(timeout=5)
+    db.close()
+    assert names(path) == ["next"]

@@ -91,7 +91,7 @@ def test_a_second_process_is_told_who_has_the_run(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(FolderUnfit, match="cannot make the run's folder: Not a directory"):
+    with pytest.raises(FolderUnfit, match="cannot make the run's folder: a file is in the place of a folder"):
         RunFolder(tmp_path / "file" / "run").make()
 
 
@@ -99,7 +99,7 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None
 def test_a_full_disk_is_one_clear_error(tmp_path: Path, size: int) -> None:
     (tmp_path / "file.part").symlink_to("/dev/full")
     file = DurableFile(tmp_path / "file")
-    with pytest.raises(LedgerError, match="cannot write: No space left on device"), file:
+    with pytest.raises(LedgerError, match="cannot write: the disk is full"), file:
         file.write(b"x" * size)
     file.drop()
     assert list(tmp_path.iterdir()) == []

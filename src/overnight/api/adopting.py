@@ -9,27 +9,30 @@ from pathlib import Path
 
 import msgspec
 
-from overnight.api.places import short_id
+from overnight.api.places import named_folder, short_id
 from overnight.api.ready import arm_of, read_lines
 from overnight.api.work import Run, Say, Tell, saved_work, silent, work_on
 from overnight.core.arguments import checked
 from overnight.core.ask import Arm, Item, Model
 from overnight.core.attempt import Accepted, Creating, Ended, Fetched, Uploaded
-from overnight.core.errors import ProviderError, StudyError, UnknownName
+from overnight.core.errors import Interrupted, ProviderError, StudyError, UnknownName
+from overnight.core.names import run_name_of
 from overnight.core.shard import token_of
 from overnight.core.wording import number_of
 from overnight.engine.intake import StageInput, StageSettings, take_stage
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
-from overnight.ledger.folder import DurableFile, RunFolder
+from overnight.ledger.folder import DurableFile
 from overnight.ledger.identity import Account, account_id, arm_id, fingerprint, set_fact, stage_id
 from overnight.ledger.questions import register_pending, settle_pending
 from overnight.ledger.shards import adopted_attempt, attempts, record, take_queue
-from overnight.providers import Batch, BatchProvider, Endpoint, ReadyLine, batches_of, vendor
+from overnight.providers import Batch, BatchProvider, Endpoint, Fence, ReadyLine, batches_of, vendor
 from overnight.settings import Settings, settings
 from overnight.tasks._ready import ARM, BODY, Ready, body_of
 
 STAGE = "adopted"
+# How much of a listing is read for a token: of a hundred batches each, more than a provider retains of most accounts.
+_PAGES = 200
 
 
 class _Tracked(msgspec.Struct):
@@ -37,6 +40,17 @@ class _Tracked(msgspec.Struct):
 
     provider: str
     batch_id: str
+
+
+class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which batch: by the provider's name for it, or by ours."""
+
+    batch_id: str | None = None
+    token: str | None = None
+
+    @property
+    def name(self) -> str:
+        return short_id(self.batch_id) if self.batch_id is not None else self.token or ""
 
 
 class _Tracking(msgspec.Struct):
@@ -50,6 +64,7 @@ def adopt(
     *,
     output_file: str | Path | None = None,
     tracking: str | Path | None = None,
+    token: str | None = None,
     raw: str | Path | None = None,
     as_name: str | None = None,
     timeout: float = 86400.0,
@@ -59,7 +74,10 @@ def adopt(
     say: Say = silent,
     tell: Tell = silent,
 ) -> list[Run]:
-    """A batch by its id, an output file, or all batches of a tracking file; partial results are welcome."""
+    """A batch by its id or its token, an output file, or all batches of a tracking file; partial results are welcome.
+
+    `token` is the name under which a run of ours sent it, as the run's file `sent` has it.
+    """
     place = settings(runs=runs, emulate=emulate)
     work = Work(timeout=timeout, once=once)
     if tracking is not None:
@@ -69,18 +87,23 @@ def adopt(
         raise StudyError(message)
     if output_file is not None:
         return [_adopt_file(provider, Path(output_file), place, as_name, say, tell)]
-    if batch_id is None:
-        message = f"adopt {provider}: name the batch id, or a file with --output-file"
+    if (batch_id is None) == (token is None):
+        message = f"adopt {provider}: name the batch id, a token of ours with --token, or a file with --output-file"
         raise StudyError(message)
-    return [_adopt_batch(provider, batch_id, place, work, as_name, raw, say, tell)]
+    wanted = _Wanted(batch_id=batch_id) if token is None else _Wanted(token=token)
+    return [_adopt_batch(provider, wanted, place, work, as_name, raw, say, tell)]
 
 
 def _adopt_all(entries: Sequence[_Tracked], place: Settings, work: Work, say: Say, tell: Tell) -> list[Run]:
     adopted: list[Run] = []
     for entry in entries:
-        adopted.append(_adopt_batch(entry.provider, entry.batch_id, place, work, None, None, say, tell))
-        if adopted[-1].state == "stopped":
-            break
+        try:
+            adopted.append(
+                _adopt_batch(entry.provider, _Wanted(batch_id=entry.batch_id), place, work, None, None, say, tell)
+            )
+        except Interrupted as stop:
+            stop.runs = [*adopted, *stop.runs]
+            raise
     return adopted
 
 
@@ -99,7 +122,7 @@ def _tracked(path: Path) -> list[_Tracked]:
 
 def _adopt_batch(
     provider: str,
-    batch_id: str,
+    wanted: _Wanted,
     place: Settings,
     work: Work,
     as_name: str | None,
@@ -108,13 +131,13 @@ def _adopt_batch(
     tell: Tell,
 ) -> Run:
     name = vendor(provider).name
-    folder = RunFolder(place.root / (as_name or f"adopted-{short_id(batch_id)}"))
+    folder = named_folder(place, as_name, run_name_of(f"adopted-{wanted.name}"))
 
     def prepare(session: Session, connect: Connect) -> Work:
         if attempts(session.db.reader()):
             known = saved_work(folder).can_ask_again
         else:
-            known = asyncio.run(_Adoption(session, connect, name, batch_id, say).take())
+            known = asyncio.run(_Adoption(session, connect, name, wanted, say).take())
         return msgspec.structs.replace(work, can_ask_again=known, send=False)
 
     run = work_on(folder, place, work, prepare=prepare, say=say, tell=tell)
@@ -129,26 +152,47 @@ def _adopt_batch(
 class _Adoption:
     """Puts a foreign batch on record: its rows from its input file, or else from what it answered."""
 
-    def __init__(self, session: Session, connect: Connect, provider: str, batch_id: str, say: Say) -> None:
+    def __init__(self, session: Session, connect: Connect, provider: str, wanted: _Wanted, say: Say) -> None:
         self._session = session
         self._connect = connect
         self._provider = provider
-        self._batch_id = batch_id
+        self._wanted = wanted
         self._say = say
 
     async def take(self) -> bool:
         """Whether the questions are known, so that what is missing can be asked again."""
         provider = batches_of(self._connect(Model(provider=self._provider, name="unknown")))
         try:
-            batch = await provider.retrieve(self._batch_id)
-            if batch is None:
-                message = f"{self._provider} has no batch '{self._batch_id}' in this account"
-                raise UnknownName(message)
+            batch = await self._batch(provider)
             rows = await self._rows(provider, batch)
         finally:
             await provider.close()
         self._put_on_record(provider, batch, *rows)
         return rows[2]
+
+    async def _batch(self, provider: BatchProvider) -> Batch:
+        batch_id = self._wanted.batch_id or await self._sent_as(provider, self._wanted.token or "")
+        batch = await provider.retrieve(batch_id)
+        if batch is None:
+            message = f"{self._provider} has no batch '{batch_id}' in this account"
+            raise UnknownName(message)
+        return batch
+
+    async def _sent_as(self, provider: BatchProvider, token: str) -> str:
+        """The batch that bears our token, from the provider's whole listing."""
+        if not provider.tags:
+            message = f"--token: {self._provider} keeps no token with a batch; adopt it by its id instead"
+            raise StudyError(message)
+        seen = await provider.recent(Fence(None, 0.0), _PAGES)
+        found = sorted({batch.id for batch in seen.batches if batch.tag == token})
+        if len(found) > 1:
+            message = f"--token {token}: {self._provider} lists several: adopt one of {', '.join(found)} by its id"
+            raise StudyError(message)
+        if not found:
+            whole = "" if seen.complete else ", as far back as its listing goes"
+            message = f"--token {token}: {self._provider} lists no batch with that token in this account{whole}"
+            raise UnknownName(message)
+        return found[0]
 
     async def _rows(self, provider: BatchProvider, batch: Batch) -> tuple[Model, list[Item], bool]:
         """(model, items, known): with their questions where the provider still has them."""
@@ -165,7 +209,7 @@ class _Adoption:
                 ids.update(dict.fromkeys(_custom_ids(provider, scratch)))
                 scratch.unlink()
         if not ids:
-            message = f"{self._batch_id} ({batch.status}) has nothing to adopt yet"
+            message = f"{batch.id} ({batch.status}) has nothing to adopt yet"
             raise StudyError(message)
         return Model(provider=self._provider, name="unknown"), [Item(i, {BODY: ""}) for i in ids], False
 
@@ -248,7 +292,7 @@ def _adopt_file(provider: str, file: Path, place: Settings, as_name: str | None,
     if not ids:
         message = f"--output-file {file}: no line is a {provider} batch result"
         raise StudyError(message)
-    folder = RunFolder(place.root / (as_name or f"adopted-{file.stem}"))
+    folder = named_folder(place, as_name, run_name_of(f"adopted-{file.stem}"))
     arm = arm_of(Model(provider=vendor(provider).name, name="unknown"), STAGE)
     items = [Item(custom_id, {BODY: ""}) for custom_id in ids]
     work = Work(send=False, can_ask_again=False, once=True)

@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 
 from overnight.api.places import run_folder, run_with_batch, short_id
-from overnight.api.status import looking_at
 from overnight.api.work import Run, Say, Tell, connector, saved_work, silent, work_on
 from overnight.core.arguments import checked
 from overnight.core.attempt import Accepted, Attempt
@@ -17,6 +16,7 @@ from overnight.emulation import emulator
 from overnight.engine.session import Connect, opened
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
+from overnight.ledger.looking import looking_at
 from overnight.ledger.shards import abandon, attempts, record
 from overnight.providers import batches_of
 from overnight.settings import Settings, settings

@@ -5,8 +5,8 @@ from pathlib import Path
 import polars as pl
 
 from overnight.api.places import run_folder
-from overnight.api.status import looking_at
 from overnight.core.arguments import checked
+from overnight.ledger.looking import looking_at
 from overnight.settings import settings
 from overnight.tables.costs import COLUMNS, cost_rows
 

@@ -3,7 +3,9 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from overnight.core.errors import Interrupted
 
 T = TypeVar("T")
 
@@ -26,20 +28,41 @@ class _Background(threading.Thread, Generic[T]):
             self.finished.set()
 
 
-def run_engine(work: Callable[[], Coroutine[Any, Any, T]], stop: Callable[[], None], say: Callable[[str], None]) -> T:
+class Ended(NamedTuple, Generic[T]):
+    """What the engine brought, and whether the user pressed Ctrl-C meanwhile."""
+
+    value: T
+    interrupted: bool
+
+
+def run_engine(
+    work: Callable[[], Coroutine[Any, Any, T]], stop: Callable[[], None], say: Callable[[str], None]
+) -> Ended[T]:
     """Wait for the engine. The first Ctrl-C asks it to stop safely; the second leaves at once."""
     background = _Background(work)
     background.start()
+    interrupted = _wait(background, stop, say)
+    if background.error is not None:
+        if interrupted and isinstance(background.error, Exception):
+            # Whoever catches errors to go on with the next study must still see that the user wants to stop.
+            raise Interrupted(f"stopped: {background.error}") from background.error
+        raise background.error
+    return Ended(background.value, interrupted)  # type: ignore[arg-type]
+
+
+def _wait(background: "_Background[Any]", stop: Callable[[], None], say: Callable[[str], None]) -> bool:
+    """Until it has ended; whether Ctrl-C came."""
     asked = False
-    while not background.finished.is_set():
+    while True:
         try:
-            background.finished.wait(0.2)
+            if asked:
+                stop()
+            while not background.finished.wait(0.2):
+                pass
         except KeyboardInterrupt:
             if asked:
                 raise
             asked = True
             say("stopping: finishing the step at hand (Ctrl-C again leaves at once)")
-            stop()
-    if background.error is not None:
-        raise background.error
-    return background.value  # type: ignore[return-value]
+        else:
+            return asked

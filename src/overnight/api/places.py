@@ -1,11 +1,14 @@
 """Runs on disk: where they are, which one is meant, and which one holds a batch."""
 
+from contextlib import suppress
 from pathlib import Path
 
-from overnight.core.errors import StudyError, UnknownName, nearest
-from overnight.ledger.database import connect
+from overnight.core.errors import LedgerError, StudyError, UnknownName, nearest
+from overnight.core.names import check_run_name
 from overnight.ledger.folder import RunFolder
+from overnight.ledger.looking import looking_at
 from overnight.ledger.shards import attempts
+from overnight.ledger.traces import traces
 from overnight.settings import Settings
 
 
@@ -14,16 +17,26 @@ def all_runs(settings: Settings) -> list[RunFolder]:
     if not settings.root.is_dir():
         return []
     folders = (RunFolder(path) for path in sorted(settings.root.iterdir()) if not path.name.startswith("."))
-    return [folder for folder in folders if folder.exists()]
+    return [folder for folder in folders if is_run(folder)]
+
+
+def is_run(folder: RunFolder) -> bool:
+    """Whether a run is there, or was before its ledger was lost."""
+    return folder.exists() or (folder.path.is_dir() and bool(traces(folder)))
+
+
+def named_folder(settings: Settings, as_name: str | None, name: str) -> RunFolder:
+    """Where a run of that name is, or will be; `as_name` is what the user calls it instead."""
+    return RunFolder(settings.root / (name if as_name is None else check_run_name(as_name, "--as")))
 
 
 def run_folder(name: str | Path, settings: Settings) -> RunFolder:
     """The run of that name, or at that path; UnknownName with the nearest there is."""
     direct = Path(name)
-    if len(direct.parts) > 1 and RunFolder(direct).exists():
+    if len(direct.parts) > 1 and is_run(RunFolder(direct)):
         return RunFolder(direct)
     folder = RunFolder(settings.root / str(name))
-    if folder.exists():
+    if is_run(folder):
         return folder
     if not settings.emulate and RunFolder(settings.runs / ".rehearsal" / str(name)).exists():
         message = f"no run '{name}' in {settings.root}, but a rehearsal of that name: add --emulate"
@@ -54,10 +67,8 @@ def run_with_batch(batch_id: str, settings: Settings) -> RunFolder | None:
     """The run that sent or adopted this batch."""
     short = short_id(batch_id)
     for folder in all_runs(settings):
-        db = connect(folder.ledger, read_only=True)
-        try:
+        # A ledger that cannot be read keeps nobody from the others; whoever asks for that run hears what is wrong.
+        with suppress(LedgerError), looking_at(folder) as db:
             if any(attempt.batch_id == short for attempt in attempts(db)):
                 return folder
-        finally:
-            db.close()
     return None

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 import msgspec
 
+from overnight.api.places import named_folder
 from overnight.api.pricing import prices_of, processing_of
 from overnight.api.work import reader_of
 from overnight.core.arguments import checked
@@ -23,8 +24,8 @@ from overnight.engine.memory import DEFAULT_TOKENS_PER_BYTE
 from overnight.engine.outbox import line_overhead
 from overnight.engine.pricing import Pricing
 from overnight.engine.sampling import Address, address, stratified
-from overnight.ledger.database import connect
 from overnight.ledger.folder import RunFolder
+from overnight.ledger.looking import looking_at
 from overnight.ledger.questions import known_addresses
 from overnight.prices import Price, Processing
 from overnight.providers import batches_of, takes_batches
@@ -102,7 +103,7 @@ def plan(
     written = study if isinstance(study, Study) else Study.load(Path(study))
     resolved = resolve(written)
     check_rounds(resolved, limit, write)
-    folder = RunFolder(place.root / (as_name or resolved.name))
+    folder = named_folder(place, as_name, resolved.name)
     target = _target(write)
     arms: list[ArmPlan] = []
     shown: list[Shown] = []
@@ -320,11 +321,8 @@ class _Counting:
         """Addresses that the run has on record already."""
         if not self._folder.exists():
             return frozenset()
-        db = connect(self._folder.ledger, read_only=True)
-        try:
+        with looking_at(self._folder) as db:
             return known_addresses(db, self._stage.name)
-        finally:
-            db.close()
 
 
 class _OnRecord:

@@ -28,7 +28,7 @@ def reask_rows(session: Session, kind: str) -> int:
     table = session.folder.tables / "results.parquet"
     if not table.exists():
         return 0
-    frame = pl.scan_parquet(table)
+    frame = pl.scan_parquet(table, glob=False)
     if "parsed" not in frame.collect_schema():
         return 0
     keys = frame.filter(pl.col("parsed").not_()).select("request_key").unique().collect()["request_key"].to_list()

@@ -7,8 +7,8 @@ from overnight.core.errors import FileDamaged
 from overnight.engine.session import Session
 from overnight.ledger.answers import paths
 from overnight.ledger.copying import Reusable, reusable, take_over
-from overnight.ledger.database import connect
 from overnight.ledger.folder import DurableFile, RunFolder
+from overnight.ledger.looking import looking_at
 from overnight.ledger.raw import RawFiles
 
 
@@ -17,15 +17,12 @@ def reuse_answers(session: Session, source: RunFolder, *, leave_damaged: bool = 
 
     A line that is not the one on record is refused; with `leave_damaged`, its question is asked again.
     """
-    origin = connect(source.ledger, read_only=True)
-    try:
+    with looking_at(source) as origin:
         names = paths(origin)
         found = reusable(session.db.reader(), origin)
         file = DurableFile(session.folder.file(f"raw/reused-{source.name}.jsonl"))
         with file:
             copied = list(_copied(found, source, names, file, leave_damaged=leave_damaged))
-    finally:
-        origin.close()
     if not copied:
         file.path.unlink()
         return 0

@@ -9,18 +9,19 @@ from pathlib import Path
 import msgspec
 
 from overnight.api.pacing import kept_deadline, paced_study, paced_work
-from overnight.api.places import chosen_runs, run_folder
+from overnight.api.places import chosen_runs, is_run, named_folder, run_folder
 from overnight.api.planning import check_limit, check_rounds, clamped
 from overnight.api.pricing import check_prices, check_spill, keep_prices
 from overnight.api.ready import ready_stages
 from overnight.api.reasking import Reask, reask_rows
 from overnight.api.reuse import reuse_answers
 from overnight.api.status import unfinished
-from overnight.api.work import Run, Say, Tell, saved_work, silent, work_on
+from overnight.api.work import Run, Say, Tell, blocked, saved_work, silent, work_on
 from overnight.core.arguments import checked
 from overnight.core.ask import Ask
 from overnight.core.clock import seconds_of
-from overnight.core.errors import StudyChanged, StudyError
+from overnight.core.errors import FileDamaged, Interrupted, LedgerError, OvernightError, StudyChanged, StudyError
+from overnight.core.names import run_name_of
 from overnight.core.wording import number_of
 from overnight.emulation import endpoint_of
 from overnight.engine.decisions import Mode
@@ -114,10 +115,13 @@ def resume(
     say: Say = silent,
     tell: Tell = silent,
 ) -> list[Run]:
-    """Go on with a run, or with all that are not finished. `once` does what can be done now and returns."""
+    """Go on with a run, or with all that are not finished. `once` does what can be done now and returns.
+
+    Of several runs each goes by itself: one that is busy or damaged is `blocked`, and the others are worked on.
+    """
     place = settings(runs=runs, emulate=emulate, truth=truth)
     folders = chosen_runs(run, place)
-    open_runs = folders if run is not None else [folder for folder in folders if unfinished(folder)]
+    open_runs = folders if run is not None else [folder for folder in folders if _is_open(folder)]
     seconds = seconds_of(timeout, "--timeout")
     pacing = pacing_of(LiveSettings(qps=qps, rpm=rpm, tpm=tpm, concurrency=concurrency))
     several = len(open_runs) > 1
@@ -125,16 +129,30 @@ def resume(
     deadline = time.monotonic() + seconds / place.time_scale
     while True:
         for folder in open_runs:
-            saved = paced_work(saved_work(folder), mode, pacing)
-            work = _resumed(folder, saved, once=once or several, timeout=seconds, interval=interval)
-            work = msgspec.structs.replace(work, accept_account=accept_account)
-            finished[folder.name] = work_on(folder, place, work, say=say, tell=tell)
-            if finished[folder.name].state == "stopped":
-                return list(finished.values())
+            try:
+                saved = paced_work(saved_work(folder), mode, pacing)
+                work = _resumed(folder, saved, once=once or several, timeout=seconds, interval=interval)
+                work = msgspec.structs.replace(work, accept_account=accept_account)
+                finished[folder.name] = work_on(folder, place, work, say=say, tell=tell)
+            except Interrupted as stop:
+                stop.runs = [*(done for name, done in finished.items() if name != folder.name), *stop.runs]
+                raise
+            except OvernightError as error:
+                if not several:
+                    raise
+                finished[folder.name] = blocked(folder, error)
         open_runs = [folder for folder in open_runs if finished[folder.name].state == "running"]
         if once or not several or not open_runs or time.monotonic() >= deadline:
             return list(finished.values())
         time.sleep((interval or 60.0) / place.time_scale)
+
+
+def _is_open(folder: RunFolder) -> bool:
+    """Whether there is something to do; a run that cannot be read is worth a word."""
+    try:
+        return unfinished(folder)
+    except OvernightError:
+        return True
 
 
 def _resumed(folder: RunFolder, saved: Work, *, once: bool, timeout: float, interval: float | None) -> Work:
@@ -167,7 +185,7 @@ def _send(
     written = study if isinstance(study, Study) else Study.load(Path(study))
     resolved = resolve(written)
     check_rounds(resolved, limit)
-    folder = RunFolder(place.root / (as_name or resolved.name))
+    folder = named_folder(place, as_name, resolved.name)
     _check_keys(resolved, place)
     for stage in resolved.stages:
         for text in (*stage.notes, *clamped(stage)):
@@ -244,15 +262,26 @@ def _prepare(
 
     timed = session.db.write("intake", fact).result()
     session.folder.cancel_mark.unlink(missing_ok=True)
-    if copy_of is not None and RunFolder(copy_of).exists():
-        reused = reuse_answers(session, RunFolder(copy_of), leave_damaged="damaged" in reask)
-        fits = "still fits and is" if reused == 1 else "still fit and are"
-        say(f"{number_of(reused, 'answer')} of '{copy_of.name}' {fits} reused")
+    if copy_of is not None and is_run(RunFolder(copy_of)):
+        _reuse(session, RunFolder(copy_of), say, leave_damaged="damaged" in reask)
     for kind in reask:
         count = reask_rows(session, kind)
         say(f"{number_of(count, f'{kind} row')} {'is' if count == 1 else 'are'} asked again")
     waiting = [attempt.id for attempt in attempts(session.db.reader()) if attempt.state == "fetched"]
     return msgspec.structs.replace(timed, reask_missing=tuple(waiting) if "failed" in reask else ())
+
+
+def _reuse(session: Session, source: RunFolder, say: Say, *, leave_damaged: bool) -> None:
+    """Answers of a run whose ledger is lost or damaged cannot be had; who asked for a copy was told so before."""
+    try:
+        reused = reuse_answers(session, source, leave_damaged=leave_damaged)
+    except FileDamaged:
+        raise
+    except LedgerError as error:
+        say(f"answers of '{source.name}' cannot be reused: {error}")
+        return
+    fits = "still fits and is" if reused == 1 else "still fit and are"
+    say(f"{number_of(reused, 'answer')} of '{source.name}' {fits} reused")
 
 
 def _check_definition(db: sqlite3.Connection, resolved: Resolved, name: str) -> None:
@@ -288,7 +317,7 @@ def _send_file(
     stage, encode = ready_stages(file, provider)
     if not place.emulate:
         check_sending(vendor(provider), endpoint_of(vendor(provider), None, place, None))
-    folder = RunFolder(place.root / (as_name or _run_name(file)))
+    folder = named_folder(place, as_name, run_name_of(file.stem))
     work = Work(until_sent=True, description=description)
 
     def prepare(session: Session, _: Connect) -> None:
@@ -300,11 +329,6 @@ def _send_file(
         session.db.write("intake", fact).result()
 
     return work_on(folder, place, work, prepare=prepare, say=say, tell=tell)
-
-
-def _run_name(file: Path) -> str:
-    name = "".join(c if c.isalnum() or c in "._-" else "-" for c in file.stem).strip("._-")
-    return name[:100] or "file"
 
 
 __all__ = ["resume", "run", "run_folder", "submit"]

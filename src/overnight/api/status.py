@@ -1,9 +1,7 @@
 """`status`, `watch` and the audit log: what a run's ledger says, without touching it."""
 
-import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -13,12 +11,13 @@ from overnight.api.places import chosen_runs, run_folder, run_with_batch
 from overnight.api.work import undecided_text
 from overnight.core.arguments import checked
 from overnight.core.clock import time_text
+from overnight.core.errors import OvernightError
 from overnight.engine.following import more_follows
 from overnight.engine.progress import BatchLine, Priced, batch_line, how_priced
 from overnight.ledger.answers import answered_twice, asked_again, outcome_counts, token_sums
-from overnight.ledger.database import connect
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms, get_fact
+from overnight.ledger.looking import looking_at
 from overnight.ledger.money import balances, prices
 from overnight.ledger.shards import attempts, waiting_shards
 from overnight.settings import settings
@@ -59,18 +58,11 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     presumed: int = 0
     priced: Priced = "none"
     to_do: tuple[str, ...] = ()
+    # Why its records cannot be read; nothing else is known of the run then.
+    trouble: str | None = None
 
     def total(self, field: str) -> int:
         return sum(int(getattr(arm, field)) for arm in self.arms)
-
-
-@contextmanager
-def looking_at(folder: RunFolder) -> Iterator[sqlite3.Connection]:
-    db = connect(folder.ledger, read_only=True)
-    try:
-        yield db
-    finally:
-        db.close()
 
 
 @checked
@@ -83,7 +75,20 @@ def status(
         holder = run_with_batch(run, place)
         if holder is not None:
             return [status_of(holder)]
-    return [status_of(folder) for folder in chosen_runs(run, place)]
+    if run is not None:
+        return [status_of(folder) for folder in chosen_runs(run, place)]
+    return [_status_or_trouble(folder) for folder in chosen_runs(None, place)]
+
+
+def _status_or_trouble(folder: RunFolder) -> RunStatus:
+    """One damaged ledger keeps nobody from the other runs."""
+    try:
+        return status_of(folder)
+    except OvernightError as error:
+        return RunStatus(
+            run=folder.name, path=str(folder.path), begun_at="", cancelled=False, arms=(), batches=(),
+            waiting_shards=0, causes={}, trouble=str(error),
+        )  # fmt: skip
 
 
 def status_of(folder: RunFolder) -> RunStatus:

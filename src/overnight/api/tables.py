@@ -59,7 +59,7 @@ def scan_results(
         message = f"--failed goes with the table of results, not with {table}"
         raise StudyError(message)
     file = _table_file(folder, table)
-    frame = pl.scan_parquet(file)
+    frame = pl.scan_parquet(file, glob=False)
     if stage is not None:
         frame = frame.filter(pl.col("stage") == stage)
         _check_stage(file, stage)
@@ -83,7 +83,7 @@ def _table_file(folder: RunFolder, table: Table) -> Path:
 
 
 def _check_stage(table: Path, stage: str) -> None:
-    known = pl.scan_parquet(table).select("stage").unique().collect()["stage"].to_list()
+    known = pl.scan_parquet(table, glob=False).select("stage").unique().collect()["stage"].to_list()
     if stage not in known:
         message = f"--stage: no stage '{stage}'{nearest(stage, known) or '; there is ' + ', '.join(sorted(known))}"
         raise StudyError(message)
@@ -91,7 +91,7 @@ def _check_stage(table: Path, stage: str) -> None:
 
 def _with_reasons(frame: pl.LazyFrame, folder: RunFolder) -> pl.LazyFrame:
     """The provider's own words about each failed row, from its last try."""
-    tries = pl.scan_parquet(folder.tables / "attempts.parquet")
+    tries = pl.scan_parquet(folder.tables / "attempts.parquet", glob=False)
     last = (
         tries.filter(pl.col("outcome") == "failed")
         .group_by("request_key", maintain_order=True)

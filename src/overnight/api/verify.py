@@ -11,7 +11,6 @@ from typing import Literal
 import msgspec
 
 from overnight.api.places import run_folder
-from overnight.api.status import looking_at
 from overnight.api.tabling import decoders, write_tables
 from overnight.api.work import undecided_text
 from overnight.core.arguments import checked
@@ -23,6 +22,7 @@ from overnight.ledger.answers import RawResult, paths, raw_results
 from overnight.ledger.copying import REUSED
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
+from overnight.ledger.looking import looking_at
 from overnight.ledger.raw import RawFiles, ReadAhead, file_hash, file_problem, way_out
 from overnight.ledger.shards import attempts, foreign_lines
 from overnight.settings import settings

@@ -1,6 +1,5 @@
 """One pass over one run: the emulator if this is a rehearsal, the session, the engine, the tables."""
 
-import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
@@ -11,18 +10,18 @@ from typing import Literal
 import msgspec
 import polars as pl
 
-from overnight.api.foreground import run_engine
+from overnight.api.foreground import Ended, run_engine
 from overnight.api.tabling import write_tables
 from overnight.core.ask import Model
 from overnight.core.clock import WallClock, time_text
-from overnight.core.errors import FileDamaged, ProviderError
+from overnight.core.errors import FileDamaged, Interrupted, OvernightError, ProviderError
 from overnight.core.wording import number_of
-from overnight.emulation import emulator, endpoint_of, state_of
+from overnight.emulation import emulator, endpoint_of
 from overnight.engine.progress import BatchLine, Snapshot
 from overnight.engine.session import Connect, Session, Worked, opened
 from overnight.engine.work import Work
-from overnight.ledger.database import connect as open_ledger
 from overnight.ledger.folder import RunFolder
+from overnight.ledger.looking import looking_at
 from overnight.prices import dollars
 from overnight.providers import Endpoint, Provider, vendor
 from overnight.settings import Settings
@@ -30,7 +29,16 @@ from overnight.settings import Settings
 Say = Callable[[str], None]
 Tell = Callable[[Snapshot], None]
 State = Literal[
-    "done", "rows failed", "submitted", "running", "stopped", "undecided", "held up", "over budget", "cancelled"
+    "done",
+    "rows failed",
+    "submitted",
+    "running",
+    "stopped",
+    "undecided",
+    "held up",
+    "over budget",
+    "cancelled",
+    "blocked",
 ]
 
 # Where an attempt is when a pass ends, as one would say it of one and of several.
@@ -56,6 +64,7 @@ EXIT_CODES: dict[State, int] = {
     "done": 0,
     "submitted": 0,
     "cancelled": 0,
+    "blocked": 2,
     "rows failed": 3,
     "running": 4,
     "undecided": 4,
@@ -84,15 +93,15 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def results(self) -> pl.DataFrame:
         """The rows so far, as a polars frame."""
-        return pl.read_parquet(self.path / "tables" / "results.parquet")
+        return pl.read_parquet(self.path / "tables" / "results.parquet", glob=False)
 
     def verdicts(self) -> pl.DataFrame:
         """What judges said of pairs so far; FileNotFoundError for a run that judges none."""
-        return pl.read_parquet(self.path / "tables" / "verdicts.parquet")
+        return pl.read_parquet(self.path / "tables" / "verdicts.parquet", glob=False)
 
     def rankings(self) -> pl.DataFrame:
         """The order that the verdicts come to; it needs the extra `rank`."""
-        return pl.read_parquet(self.path / "tables" / "rankings.parquet")
+        return pl.read_parquet(self.path / "tables" / "rankings.parquet", glob=False)
 
 
 def connector(settings: Settings, emulated: str | None) -> Connect:
@@ -122,44 +131,64 @@ def work_on(
 ) -> Run:
     """Work on a run until this pass is over. A run that could not even be begun leaves nothing behind.
 
+    Ctrl-C stops safely, makes the tables and is raised: whoever works on several studies must not go on to the next.
+
     `prepare` puts the study on record and may change how the run is worked on.
     """
-    new = [path for path in (folder.path, state_of(settings)) if not path.exists()]
     new_above = [path for path in (settings.root, *settings.root.parents) if not path.exists()]
-    fresh = not folder.exists()
+    begun = folder.exists()
     try:
-        with nullcontext() if offline else emulator(settings) as emulated:
+        with nullcontext() if offline else emulator(settings, keep=lambda: begun) as emulated:
             connect = reader_of if offline else connector(settings, emulated)
             with opened(folder, RunFolder(settings.root), WallClock(settings.time_scale)) as session:
                 if prepare is not None:
                     work = prepare(session, connect) or work
-                fresh = False
+                session.begun = begun = True
                 try:
                     worked = _engine(session, work, connect, say, tell)
                 except FileDamaged:
-                    if offline or not run_engine(partial(session.restore, work, connect, say), session.stop, say):
+                    if offline or not _restored(session, work, connect, say):
                         raise
                     worked = _engine(session, work, connect, say, tell)
     finally:
-        if fresh:
-            _leave_nothing(new, new_above)
-    return _run(folder, worked, work)
+        if not begun:
+            _leave_nothing(new_above)
+    done = _run(folder, worked.value, work)
+    if worked.interrupted or worked.value.stopped:
+        raise Interrupted(done.message, [done])
+    return done
 
 
-def _leave_nothing(new: Sequence[Path], new_above: Sequence[Path]) -> None:
-    """Take away what was made for a run that did not begin, and the folders above it if nobody else uses them."""
-    for path in new:
-        shutil.rmtree(path, ignore_errors=True)
+def _restored(session: Session, work: Work, connect: Connect, say: Say) -> bool:
+    """Whether what is damaged could be had from the provider again."""
+    restored = run_engine(partial(session.restore, work, connect, say), session.stop, say)
+    if restored.interrupted:
+        raise Interrupted("stopped")
+    return restored.value > 0
+
+
+def blocked(folder: RunFolder, error: OvernightError) -> Run:
+    """A run of many that could not be worked on. It keeps nobody from the others."""
+    nothing = Snapshot(
+        run=folder.name, total=0, answered=0, refused=0, truncated=0, failed=0, pending=0, ahead=0, batches=(),
+        input_tokens=0, output_tokens=0, trouble=str(error),
+    )  # fmt: skip
+    state: State = "held up" if isinstance(error, ProviderError) else "blocked"
+    return Run(name=folder.name, path=folder.path, state=state, message=str(error), snapshot=nothing)
+
+
+def _leave_nothing(new_above: Sequence[Path]) -> None:
+    """The folders above a run that did not begin go too, if nobody else uses them."""
     for path in new_above:
         with suppress(OSError):
             path.rmdir()
 
 
-def _engine(session: Session, work: Work, connect: Connect, say: Say, tell: Tell) -> Worked:
+def _engine(session: Session, work: Work, connect: Connect, say: Say, tell: Tell) -> Ended[Worked]:
     """Tables are made even when the provider lets us down: everything that came is kept and shown."""
     try:
         worked = run_engine(lambda: session.work(work, connect, say, tell), session.stop, say)
-    except ProviderError:
+    except (ProviderError, Interrupted):
         write_tables(session.db.reader(), session.folder)
         raise
     write_tables(session.db.reader(), session.folder)
@@ -251,9 +280,6 @@ def undecided_text(run: str, shard: int, candidates: tuple[str, ...]) -> str:
 
 def saved_work(folder: RunFolder) -> Work:
     """How the run was last told to be sent."""
-    db = open_ledger(folder.ledger, read_only=True)
-    try:
+    with looking_at(folder) as db:
         row = db.execute("SELECT value FROM fact WHERE name='work'").fetchone()
-    finally:
-        db.close()
     return Work() if row is None else msgspec.json.decode(row[0], type=Work)

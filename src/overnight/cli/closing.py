@@ -22,6 +22,7 @@ _STYLES = {
     "undecided": "red",
     "held up": "red",
     "over budget": "red",
+    "blocked": "red",
 }
 
 

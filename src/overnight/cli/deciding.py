@@ -6,6 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 import overnight
+from overnight.cli.ending import gathered
 from overnight.cli.flags import Flags
 from overnight.cli.looking import OneRun
 from overnight.core.errors import StudyError
@@ -28,11 +29,15 @@ def cancel(
       overnight cancel batch_68f1c0ffee
     """
     with flags.display() as display:
-        done = overnight.cancel(
-            run, timeout=timeout, emulate=flags.emulate, runs=flags.runs, say=display.say, tell=display.tell
+        (done,), code = gathered(
+            lambda: [
+                overnight.cancel(
+                    run, timeout=timeout, emulate=flags.emulate, runs=flags.runs, say=display.say, tell=display.tell
+                )
+            ]
         )
     if done is not None:
-        return display.close_one(done)
+        return max(code, display.close_one(done))
     return display.show({"run": run, "state": "called off"}, f"{run}: called off")
 
 
@@ -46,6 +51,10 @@ def adopt(
     tracking: Annotated[
         Path | None,
         Parameter(name="--from", help="A tracking file: all the batches that it lists.", metavar="FILE"),
+    ] = None,
+    token: Annotated[
+        str | None,
+        Parameter(help="A batch of ours by its token, from the file `sent` of its run's folder.", metavar="TOKEN"),
     ] = None,
     shard: Annotated[
         str | None,
@@ -67,26 +76,30 @@ def adopt(
       overnight adopt openai batch_68f1c0ffee
       overnight adopt openai --output-file output.jsonl
       overnight adopt --from batch_tracking.json
+      overnight adopt openai --token abcdefghij234567klmn
       overnight adopt --shard essay-quality:3 batch_68f1c0ffee
     """
     if shard is not None:
         return _adopt_for_shard(shard, provider_and_batch_id, flags)
     provider, batch_id = _provider_and_id(provider_and_batch_id)
     with flags.display() as display:
-        done = overnight.adopt(
-            provider,
-            batch_id,
-            output_file=output_file,
-            tracking=tracking,
-            raw=raw,
-            as_name=as_name,
-            once=once,
-            emulate=flags.emulate,
-            runs=flags.runs,
-            say=display.say,
-            tell=display.tell,
+        done, code = gathered(
+            lambda: overnight.adopt(
+                provider,
+                batch_id,
+                output_file=output_file,
+                tracking=tracking,
+                token=token,
+                raw=raw,
+                as_name=as_name,
+                once=once,
+                emulate=flags.emulate,
+                runs=flags.runs,
+                say=display.say,
+                tell=display.tell,
+            )
         )
-    return display.close(done)
+    return max(code, display.close(done))
 
 
 def _provider_and_id(given: tuple[str, ...]) -> tuple[str | None, str | None]:

@@ -20,7 +20,7 @@ from overnight.cli.live_picture import LivePicture
 from overnight.cli.log_lines import LogLines
 from overnight.cli.paper import Paper, is_terminal
 from overnight.cli.words import state_words
-from overnight.core.errors import RowsFailed, Unauthorized
+from overnight.core.errors import LedgerError, RowsFailed, Unauthorized
 from overnight.core.wording import number_of
 from overnight.engine.progress import Snapshot
 
@@ -113,7 +113,7 @@ class Display:
         causes = self._causes(run)
         if not self._voice.json:
             self.paper.print(closing.headline(run, message))
-            if not self._voice.quiet:
+            if not self._voice.quiet and run.state != "blocked":
                 next_command = self._voice.typed(f"overnight results {run.name}")
                 self.paper.print(closing.details(run, causes, next_command))
                 self.paper.print(*self._verdicts(run.path, run.name))
@@ -141,10 +141,18 @@ class Display:
         return self.show(plan, plan_pictures.last_line(plan), *plan_pictures.pictures(plan))
 
     def show_status(self, runs: Sequence[RunStatus]) -> int:
+        """How runs stand; a run that cannot be read is told after the others."""
+        self._show_status(runs)
+        troubles = [run.trouble for run in runs if run.trouble is not None]
+        for trouble in troubles:
+            complain_line(self._voice.typed(trouble))
+        return LedgerError.exit_code if troubles else 0
+
+    def _show_status(self, runs: Sequence[RunStatus]) -> int:
         summary = "\n".join(f"{run.run}: {state_words(run)}" for run in runs)
         if self._voice.json or self._voice.quiet:
             return self.show(runs, summary)
-        if len(runs) != 1:
+        if len(runs) != 1 or runs[0].trouble is not None:
             return self.show(runs, "", status_pictures.overview(runs))
         advice = [self._voice.typed(text) for text in status_pictures.advice_for(runs[0])]
         return self.show(runs, "", status_pictures.one_run(runs[0], advice, self.paper.width))
@@ -201,8 +209,8 @@ class Display:
         except KeyboardInterrupt:
             complain_line("stopped watching; the run itself is not touched")
             return STOPPED
-        self.show_status(found)
-        return RowsFailed.exit_code if any(run.total("failed") for run in found) else 0
+        code = self.show_status(found)
+        return max(code, RowsFailed.exit_code if any(run.total("failed") for run in found) else 0)
 
 
 def _height(frame: pl.LazyFrame) -> int:

@@ -10,13 +10,16 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO
+from typing import IO, TypeVar
 
 from overnight.cli.flags import Voice
 from overnight.cli.plain_text import one_line, shortened
-from overnight.core.errors import OutOfCredit, OvernightError, Throttled, Unavailable
+from overnight.core.errors import Interrupted, OutOfCredit, OvernightError, Throttled, Unavailable
+from overnight.core.surroundings import file_words
+
+T = TypeVar("T")
 
 # As much of what is wrong as anybody reads; whatever is quoted in it may be of any length.
 _LONGEST_LINE = 2_000
@@ -36,23 +39,29 @@ def exit_code_of(command: Callable[[], int | None], voice: Voice) -> int:
         return command() or DONE
     except OvernightError as error:
         return complain(error, voice)
-    except KeyboardInterrupt:
-        complain_line("stopped; the same command again goes on from here")
+    except KeyboardInterrupt as stop:
+        words = f"{stop}" if isinstance(stop, Interrupted) else "stopped"
+        complain_line(f"{voice.typed(words)}; the same command again goes on from here")
         return STOPPED
     except BrokenPipeError:
         # The reader of our output has left, as `head` does: it has what it wanted.
         leave_pipe(sys.stdout)
         return DONE
     except OSError as error:
-        return _complain(error, _system_words(error), voice, WRONG_USE)
+        return _complain(error, file_words(error), voice, WRONG_USE)
     except Exception as error:  # noqa: BLE001 - the process's edge
         hint = "" if voice.verbose else "; -v shows where"
         return _complain(error, f"a fault of Overnight's own: {type(error).__name__}: {error}{hint}", voice, FAULT)
 
 
-def _system_words(error: OSError) -> str:
-    place = f"{error.filename}: " if error.filename is not None else ""
-    return f"{place}{error.strerror or error}"
+def gathered(verb: Callable[[], Iterable[T]]) -> tuple[list[T], int]:
+    """The runs that a verb has worked on, also when Ctrl-C ended it; the code that it adds."""
+    try:
+        return list(verb()), DONE
+    except Interrupted as stop:
+        if not stop.runs:
+            raise
+        return stop.runs, STOPPED
 
 
 def complain(error: OvernightError, voice: Voice) -> int:

@@ -40,7 +40,8 @@ def _until_finished(look: Look, interval: float, tell: Callable[[Sequence[RunSta
 
 
 def _picture(found: Sequence[RunStatus], width: int) -> RenderableType:
-    return one_run(found[0], (), width) if len(found) == 1 else overview(found)
+    alone = len(found) == 1 and found[0].trouble is None
+    return one_run(found[0], (), width) if alone else overview(found)
 
 
 class _Changes:

@@ -1,5 +1,6 @@
 """`rank-pairs`: a ranking from verdicts on pairs, wherever they were made."""
 
+from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -133,10 +134,10 @@ def _read(file: Path) -> pl.DataFrame:
     if not file.is_file():
         raise StudyError(f"{file}: there is no such file")
     readers: dict[str, Any] = {
-        ".csv": lambda: pl.read_csv(file, infer_schema_length=None, null_values=["", "NA"]),
-        ".tsv": lambda: pl.read_csv(file, infer_schema_length=None, null_values=["", "NA"], separator="\t"),
-        ".jsonl": lambda: pl.read_ndjson(file, infer_schema_length=None),
-        ".parquet": lambda: pl.read_parquet(file),
+        ".csv": lambda: pl.read_csv(file, glob=False, infer_schema_length=None, null_values=["", "NA"]),
+        ".tsv": lambda: pl.read_csv(file, glob=False, infer_schema_length=None, null_values=["", "NA"], separator="\t"),
+        ".jsonl": lambda: pl.read_ndjson(BytesIO(file.read_bytes()), infer_schema_length=None),
+        ".parquet": lambda: pl.read_parquet(file, glob=False),
     }
     read = readers.get(file.suffix.lower())
     if read is None:

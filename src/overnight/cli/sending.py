@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 import overnight
-from overnight.cli.ending import complain
+from overnight.cli.ending import DONE, STOPPED, complain, gathered
 from overnight.cli.flags import Flags, above_zero
-from overnight.core.errors import OvernightError, StudyError
+from overnight.core.errors import Interrupted, OvernightError, StudyError
 
 if TYPE_CHECKING:
     from overnight.api import Run
@@ -108,21 +108,25 @@ def run(
 def send(study: "Study | Path", sending: SendFlags, flags: Flags) -> int:
     """Send a study, wait, and say what came of it."""
     with flags.display() as display:
-        done = overnight.run(
-            study,
-            limit=sending.limit,
-            timeout=sending.timeout,
-            as_name=sending.as_name,
-            reask=sending.reask or (),
-            accept_account=sending.accept_account,
-            **sending.pace(),
-            emulate=flags.emulate,
-            truth=sending.truth,
-            runs=flags.runs,
-            say=display.say,
-            tell=display.tell,
+        (done,), code = gathered(
+            lambda: [
+                overnight.run(
+                    study,
+                    limit=sending.limit,
+                    timeout=sending.timeout,
+                    as_name=sending.as_name,
+                    reask=sending.reask or (),
+                    accept_account=sending.accept_account,
+                    **sending.pace(),
+                    emulate=flags.emulate,
+                    truth=sending.truth,
+                    runs=flags.runs,
+                    say=display.say,
+                    tell=display.tell,
+                )
+            ]
         )
-    return display.close_one(done)
+    return max(code, display.close_one(done))
 
 
 def submit(
@@ -154,6 +158,7 @@ def submit(
         raise StudyError(message)
     sent: list[Run] = []
     troubles: list[OvernightError] = []
+    code = DONE
     with flags.display() as display:
         for study in studies:
             try:
@@ -171,12 +176,14 @@ def submit(
                         tell=display.tell,
                     )
                 )
+            except Interrupted as stop:
+                sent += stop.runs
+                code = STOPPED
+                break
             except OvernightError as error:
                 troubles.append(error)
-            if sent and sent[-1].state == "stopped":
-                break
     codes = [complain(error, flags) for error in troubles]
-    return max(display.close(sent), *codes) if codes else display.close(sent)
+    return max(code, display.close(sent), *codes)
 
 
 def resume(
@@ -205,20 +212,22 @@ def resume(
       overnight resume --once              for cron: look once, then leave
     """
     with flags.display() as display:
-        done = overnight.resume(
-            run,
-            once=once,
-            timeout=timeout,
-            interval=interval,
-            accept_account=accept_account,
-            **pace.pace(),
-            emulate=flags.emulate,
-            truth=truth,
-            runs=flags.runs,
-            say=display.say,
-            tell=display.tell,
+        done, code = gathered(
+            lambda: overnight.resume(
+                run,
+                once=once,
+                timeout=timeout,
+                interval=interval,
+                accept_account=accept_account,
+                **pace.pace(),
+                emulate=flags.emulate,
+                truth=truth,
+                runs=flags.runs,
+                say=display.say,
+                tell=display.tell,
+            )
         )
     if not done and not flags.json:
         display.show([], "nothing is open: every run is finished")
         return 0
-    return display.close(done)
+    return max(code, display.close(done))

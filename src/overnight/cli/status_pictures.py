@@ -141,6 +141,6 @@ def _count(count: int, outcome: str) -> Text:
 
 
 def _state_style(run: RunStatus) -> str:
-    if run.to_do or run.total("failed"):
+    if run.trouble is not None or run.to_do or run.total("failed"):
         return "red"
     return "yellow" if is_open(run) or run.cancelled else "green"

@@ -23,12 +23,12 @@ def pictures(tables: Path, more: str) -> Iterator[RenderableType]:
     """Of a run's tables; nothing for one that judges no pairs. `more` is the command for whole rankings."""
     verdicts, rankings = tables / "verdicts.parquet", tables / "rankings.parquet"
     if verdicts.exists():
-        found = judgements(pl.read_parquet(verdicts))
+        found = judgements(pl.read_parquet(verdicts, glob=False))
         if found.height:
             yield ""
             yield _judges(found)
     if rankings.exists():
-        yield from _rankings(pl.read_parquet(rankings), more)
+        yield from _rankings(pl.read_parquet(rankings, glob=False), more)
 
 
 def _judges(found: pl.DataFrame) -> Table:

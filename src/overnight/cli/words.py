@@ -141,6 +141,8 @@ def open_batches(found: Iterable[BatchLine]) -> list[BatchLine]:
 
 def is_open(status: RunStatus) -> bool:
     """Whether anything of the run is still to come. A run without rows is only just being begun."""
+    if status.trouble is not None:
+        return False
     if open_batches(status.batches) or not status.total("rows"):
         return True
     return status.total("pending") > 0 and not status.cancelled
@@ -148,6 +150,8 @@ def is_open(status: RunStatus) -> bool:
 
 def state_words(status: RunStatus) -> str:
     """How a run stands, in few words."""
+    if status.trouble is not None:
+        return "cannot be read"
     carried = open_batches(status.batches)
     if any(batch.state == "stuck" for batch in carried):
         return "needs your decision"

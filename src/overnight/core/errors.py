@@ -19,14 +19,15 @@ OvernightError
     StillRunning        time is up; the batches go on at the provider
   LedgerError           the run's folder or ledger                                 exit 2
     LedgerTooNew        written by a newer version
+    LedgerLost          gone, or older than what the folder shows
     RunBusy             another process holds the run
     FolderUnfit         cannot be locked or written safely
     FileDamaged         a file of the run is not what the ledger says of it
 """
 
 import difflib
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
 
 class OvernightError(Exception):
@@ -125,6 +126,10 @@ class LedgerTooNew(LedgerError):
     """The ledger was written by a newer version."""
 
 
+class LedgerLost(LedgerError):
+    """The folder shows that more was sent than the ledger knows."""
+
+
 class RunBusy(LedgerError):
     """Another process holds the run."""
 
@@ -135,6 +140,14 @@ class FolderUnfit(LedgerError):
 
 class FileDamaged(LedgerError):
     """A file of the run is not what the ledger says of it: nothing is made of it, and nothing in it is sent."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, after a safe stop: what was under way is on record, and `runs` tell how they stand."""
+
+    def __init__(self, message: str, runs: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.runs = list(runs)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

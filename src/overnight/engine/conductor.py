@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 
 import msgspec
@@ -61,6 +62,8 @@ class Conductor:
         self._tasks: dict[asyncio.Task[Attempt], Attempt] = {}
         self._failure: OvernightError | None = None
         self._damage: FileDamaged | None = None
+        # What nobody expected: raised when all others have finished the step they are in.
+        self._fault: BaseException | None = None
         self._queued_since: dict[int, float] = {}
         self._pack_at = 0.0
         self._held = Held()
@@ -94,6 +97,8 @@ class Conductor:
                     break
         finally:
             await self._drain()
+        if self._fault is not None:
+            raise self._fault
         if self._failure is not None:
             raise self._failure
 
@@ -337,7 +342,7 @@ class Conductor:
             elif isinstance(error, FileDamaged):
                 self._send_no_more(error)
             else:
-                self._failure = error if isinstance(error, OvernightError) else None
+                self._fault = self._fault or error
                 raise error
 
     def _halt(self, desk: Desk, error: ProviderError) -> None:
@@ -375,7 +380,9 @@ class Conductor:
                 attempt = self._tasks.pop(task)
                 error = task.exception()
                 if error is not None and not isinstance(error, NotNow | Stopped):
-                    self._scene.say(f"shard {attempt.shard}: {error}")
-                    self._failure = self._failure or (error if isinstance(error, OvernightError) else None)
-                    if not isinstance(error, OvernightError):
-                        raise error
+                    with suppress(Exception):  # who listens may be what went wrong
+                        self._scene.say(f"shard {attempt.shard}: {error}")
+                    if isinstance(error, OvernightError):
+                        self._failure = self._failure or error
+                    else:
+                        self._fault = self._fault or error

@@ -10,7 +10,7 @@ from overnight.core.attempt import Attempt
 from overnight.core.errors import OutOfCredit, ProviderError, Throttled, Unauthorized, Unavailable
 from overnight.engine.decisions import Learned, Load, backoff, may_go, poll_how
 from overnight.engine.pace import Cooldown
-from overnight.engine.patience import NotNow, Patience, Stopped
+from overnight.engine.patience import Patience
 from overnight.engine.turns import Turns
 from overnight.providers._contract import (
     Batch,
@@ -63,7 +63,7 @@ class Poller:
                 await asyncio.sleep(0.01)  # siblings that have just been sent join this round
                 self._last = self._patience.clock.now()
                 await self._poll_safely()
-        except (NotNow, Stopped) as ending:
+        except Exception as ending:  # noqa: BLE001 - the task's edge: whoever waits gets it, whatever it is
             self.give_up(ending)
 
     async def _poll_safely(self) -> None:

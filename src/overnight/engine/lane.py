@@ -80,8 +80,9 @@ class Lane:
 
     @property
     def stopped(self) -> bool:
-        """Whether no further call begins: the user's wish, or an account that is of no use."""
-        return self._stopped or self.failure is not None or self._desk.halted is not None
+        """Whether no further call begins: the user's wish, an account that is of no use, or a fault of our own."""
+        trouble = self.failure is not None or self._fault is not None
+        return self._stopped or trouble or self._desk.halted is not None
 
     def stop(self) -> None:
         self._stopped = True
@@ -125,13 +126,12 @@ class Lane:
             ticket = self.pace.launch(call.tokens, now)
             task = asyncio.create_task(self._call(call, ticket))
             self._under_way.add(task)
-            task.add_done_callback(self._ended)
+            task.add_done_callback(self._under_way.discard)
 
-    def _ended(self, task: "asyncio.Task[None]") -> None:
-        self._under_way.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            self._fault = task.exception()
-            self.wake()
+    def _fails(self, fault: BaseException) -> None:
+        """No further call begins; those under way are taken in first, and then it is raised where somebody sees it."""
+        self._fault = self._fault or fault
+        self.wake()
 
     def _next(self) -> Call | None:
         if self._again:
@@ -156,14 +156,25 @@ class Lane:
     async def _pump_later(self, seconds: float) -> None:
         await self._patience.clock.sleep(seconds)
         self._timer = None
-        self.pump()
+        self._pump_safely()
+
+    def _pump_safely(self) -> None:
+        try:
+            self.pump()
+        except Exception as fault:  # noqa: BLE001 - the task's edge
+            self._fails(fault)
 
     # --- what comes back
 
     async def _call(self, call: Call, ticket: Ticket) -> None:
-        reply = await self._provider.call(call.feeder.model, call.feeder.body(call.line))
-        self._take(call, ticket, reply)
-        self.pump()
+        try:
+            reply = await self._provider.call(call.feeder.model, call.feeder.body(call.line))
+            self._take(call, ticket, reply)
+        except Exception as fault:  # noqa: BLE001 - the task's edge
+            # It may have been answered, and billed: on record as lost, so that the slice can be closed.
+            call.feeder.landed(call.line, None, failed("lost", f"{type(fault).__name__}: {fault}"))
+            self._fails(fault)
+        self._pump_safely()
         if self.hungry:
             self._stir()
 

@@ -23,6 +23,7 @@ from overnight.ledger.calls import announce, announced_lines, begin_calls, close
 from overnight.ledger.raw import RawFiles, digest_of, way_out
 from overnight.ledger.segment import Segment, mend
 from overnight.ledger.shards import Body, bodies
+from overnight.ledger.traces import mark_sent
 
 # Answers that come within so many real seconds share a commit.
 _LINGER = 0.01
@@ -69,6 +70,7 @@ class LiveSlice:
                 await self._begin()
                 await self._call_rows()
                 await self._close()
+        self._lane.check()
         if self._lane.failure is not None:
             raise self._lane.failure
         return self._attempt
@@ -80,7 +82,6 @@ class LiveSlice:
                 await self._news.wait()
                 await asyncio.sleep(_LINGER)
                 self._news.clear()
-                self._lane.check()
                 await self._commit()
         finally:
             self._lane.leave(self)
@@ -138,6 +139,7 @@ class LiveSlice:
         self._stack.callback(self._segment.close)
         first = self._ahead()
         self._attempt = await scene.db.commit("calling", lambda db: begin_calls(db, attempt, self._path, first, at))
+        await asyncio.to_thread(mark_sent, scene.folder, attempt.token, "live")
         self._announced = first
         scene.keep(self._attempt)
 

@@ -5,9 +5,11 @@ Advisory: losing it costs a refusal or two, never a row.
 
 import sqlite3
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from overnight.core.surroundings import disk_trouble, ledger_trouble
 from overnight.engine.decisions import Learned
 from overnight.providers._contract import Provider
 
@@ -37,13 +39,15 @@ class Memory:
         self._path = path
         self._opened: sqlite3.Connection | None = None
         self._opening = threading.Lock()
+        # Why nothing is remembered, once that is so: no run depends on it.
+        self.trouble: str | None = None
 
     def limits(self, provider: Provider) -> dict[str, Learned]:
         rows = self._recall("SELECT model, tokens FROM queue_limit WHERE place=?", place_of(provider))
         return {str(model): Learned(token_limit=int(tokens)) for model, tokens in rows}
 
     def remember_limit(self, provider: Provider, model: str, tokens: int) -> None:
-        self._db().execute("INSERT OR REPLACE INTO queue_limit VALUES(?,?,?)", (place_of(provider), model, tokens))
+        self._remember("INSERT OR REPLACE INTO queue_limit VALUES(?,?,?)", place_of(provider), model, tokens)
 
     def tokens_per_byte(self, provider: Provider, model: str) -> float:
         rows = self._recall("SELECT bytes, tokens FROM density WHERE place=? AND model=?", place_of(provider), model)
@@ -52,10 +56,10 @@ class Memory:
     def remember_density(self, provider: Provider, model: str, sent: int, tokens: int) -> None:
         """So many request bytes were counted as so many input tokens."""
         if sent and tokens:
-            self._db().execute(
+            self._remember(
                 "INSERT INTO density VALUES(?,?,?,?) ON CONFLICT DO UPDATE SET "
                 "bytes=bytes+excluded.bytes, tokens=tokens+excluded.tokens",
-                (place_of(provider), model, sent, tokens),
+                *(place_of(provider), model, sent, tokens),
             )
 
     def close(self) -> None:
@@ -64,16 +68,37 @@ class Memory:
             self._opened = None
 
     def _recall(self, question: str, *values: str) -> list[tuple[Any, ...]]:
-        if self._opened is None and not self._path.exists():
+        if self.trouble is not None or (self._opened is None and not self._path.exists()):
             return []
-        return self._db().execute(question, values).fetchall()
+        try:
+            return self._db().execute(question, values).fetchall()
+        except (sqlite3.Error, OSError) as error:
+            self._forget(error)
+            return []
+
+    def _remember(self, statement: str, *values: str | int) -> None:
+        if self.trouble is None:
+            try:
+                self._db().execute(statement, values)
+            except (sqlite3.Error, OSError) as error:
+                self._forget(error)
+
+    def _forget(self, error: sqlite3.Error | OSError) -> None:
+        if isinstance(error, sqlite3.Error):
+            told = ledger_trouble(self._path, error)
+        else:
+            told = disk_trouble(self._path, error)
+        self.trouble = f"limits of accounts are not remembered: {told}"
 
     def _db(self) -> sqlite3.Connection:
         with self._opening:  # the loop and the ledger's writer both ask
             if self._opened is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 db = sqlite3.connect(self._path, isolation_level=None, timeout=5, check_same_thread=False)
-                db.execute("PRAGMA journal_mode=WAL")
-                db.executescript(_SCHEMA)
+                with ExitStack() as stack:
+                    stack.callback(db.close)
+                    db.execute("PRAGMA journal_mode=WAL")
+                    db.executescript(_SCHEMA)
+                    stack.pop_all()
                 self._opened = db
             return self._opened

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 
 from overnight.core.ask import Arm
-from overnight.core.attempt import Attempt, AttemptEvent
+from overnight.core.attempt import Attempt, AttemptEvent, Creating
 from overnight.engine.decisions import TRIES
 from overnight.engine.desk import Desk
 from overnight.engine.lane import Lane
@@ -18,6 +18,7 @@ from overnight.engine.progress import Tally
 from overnight.ledger.database import Database
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.shards import note, record
+from overnight.ledger.traces import Sent, mark_sent
 
 
 class Scene:
@@ -113,6 +114,9 @@ class Scene:
         name = type(event).__name__.lower()
         after = await self.db.commit(name, lambda db: record(db, attempt, event, at))
         self.keep(after)
+        if isinstance(event, Creating):
+            what: Sent = "batch" if self.desk_of(attempt.arm).batches.tags else "untagged"
+            await asyncio.to_thread(mark_sent, self.folder, attempt.token, what)
         return after
 
     def keep(self, attempt: Attempt) -> None:

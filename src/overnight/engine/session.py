@@ -1,6 +1,7 @@
 """A run opened for work: locked, its ledger open, its accounts checked before anything is sent."""
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -12,6 +13,8 @@ from overnight.core.ask import Arm, Ask, Model
 from overnight.core.attempt import Attempt
 from overnight.core.clock import Clock
 from overnight.core.garbage import seldom_collected
+from overnight.core.names import MEMORY
+from overnight.core.surroundings import damaged, ledger_trouble
 from overnight.engine.accounts import check_accounts
 from overnight.engine.conductor import SPILLED, Conductor, Held
 from overnight.engine.desk import Desk, Poller
@@ -29,6 +32,7 @@ from overnight.ledger.database import Database
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import Account, account_id, arms, begin_run, fingerprint, get_fact, stages
 from overnight.ledger.money import balances, prices
+from overnight.ledger.traces import check_age, no_ledger, refuse_blank
 from overnight.prices import Price, Processing
 from overnight.providers._contract import BatchProvider, Provider
 from overnight.tasks import open_task
@@ -62,9 +66,15 @@ class Session:
         self.clock = clock
         self._patience: Patience | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop_asked = False
+        # Set once the run is on record; before that, one that was not there is taken away again.
+        self.begun = False
+        # What is to be said of a ledger that is older than its folder.
+        self.age: str | None = None
 
     def stop(self) -> None:
         """From any thread: finish the step at hand, begin no other."""
+        self._stop_asked = True
         if self._loop is not None and self._patience is not None:
             with suppress(RuntimeError):  # the loop has just ended by itself
                 self._loop.call_soon_threadsafe(self._patience.stop)
@@ -79,7 +89,11 @@ class Session:
     ) -> Worked:
         """Send, watch and collect until nothing is left that this pass can do."""
         self._loop = asyncio.get_running_loop()
+        if self.age is not None:
+            say(self.age)
         self._patience = patience = Patience(self.clock, once=work.once)
+        if self._stop_asked:
+            patience.stop()
         known = await asyncio.to_thread(lambda: arms(self.db.reader()))
         providers: dict[tuple[str, str | None, str | None], Provider] = {}
         scene = await self._scene(work, connect, known, providers, say)
@@ -103,6 +117,8 @@ class Session:
             )
         finally:
             patience.stop()
+            if self.memory.trouble is not None:
+                say(self.memory.trouble)
             for provider in providers.values():
                 await provider.close()
 
@@ -236,14 +252,22 @@ def snapshot_of(scene: Scene) -> Snapshot:
 
 @contextmanager
 def _telling(scene: Scene, tell: Callable[[Snapshot], None]) -> Iterator[None]:
-    """Tell how far we are, when something changed and at least now and then."""
+    """Tell how far we are, when something changed and at least now and then.
+
+    What is told may be the caller's own code: when it fails, the run stops as after Ctrl-C, and then it is raised.
+    """
     last = 0.0
+    faults: list[Exception] = []
 
     def changed() -> None:
         nonlocal last
-        if time.monotonic() - last >= _TELL_EVERY:
+        if time.monotonic() - last >= _TELL_EVERY and not faults:
             last = time.monotonic()
-            tell(snapshot_of(scene))
+            try:
+                tell(snapshot_of(scene))
+            except Exception as fault:  # noqa: BLE001 - the caller's code
+                faults.append(fault)
+                scene.patience.stop()
 
     async def now_and_then() -> None:
         while True:
@@ -258,19 +282,44 @@ def _telling(scene: Scene, tell: Callable[[Snapshot], None]) -> Iterator[None]:
     finally:
         ticker.cancel()
         scene.tally.listen(lambda: None)
-        tell(snapshot_of(scene))
+        if not faults:
+            tell(snapshot_of(scene))
+    if faults:
+        raise faults[0]
 
 
 @contextmanager
 def opened(folder: RunFolder, memory_file: RunFolder, clock: Clock) -> Iterator[Session]:
-    """Lock the run and open its ledger; both are let go at the end, whatever happens."""
-    folder.make()
-    with folder.locked(), seldom_collected():
-        db = Database(folder.ledger)
-        memory = Memory(memory_file.path / "accounts.db")
+    """Lock the run and open its ledger; both are let go at the end, whatever happens.
+
+    A run that was not there and that nobody has begun is taken away again, while the lock is held: who does not hold
+    it removes nothing.
+    """
+    with folder.locked() as made, seldom_collected():
+        new = no_ledger(folder)
+        session: Session | None = None
+        memory = Memory(memory_file.path / MEMORY)
         try:
-            run_id = db.write("begun", lambda con: begin_run(con, clock.now())).result()
-            yield Session(folder, db, run_id, memory, clock)
+            folder.make()
+            db = Database(folder.ledger)
+            try:
+                run_id, age = db.write("begun", lambda con: _begun(con, folder, clock.now())).result()
+                session = Session(folder, db, run_id, memory, clock)
+                session.age = age
+                yield session
+            except sqlite3.DatabaseError as error:
+                raise ledger_trouble(folder.ledger, error) from error
+            except msgspec.MsgspecError as error:
+                raise damaged(folder.ledger, error) from error
+            finally:
+                db.close()
         finally:
             memory.close()
-            db.close()
+            if new and (session is None or not session.begun):
+                folder.clear(whole=made)
+
+
+def _begun(db: sqlite3.Connection, folder: RunFolder, at: float) -> tuple[str, str | None]:
+    """The run's id, and a word about a ledger that is older than its folder."""
+    refuse_blank(folder, db)
+    return begin_run(db, at), check_age(folder, db)

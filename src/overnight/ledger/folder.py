@@ -3,15 +3,16 @@
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from filelock import FileLock, Timeout
-
 from overnight.core.checkpoint import checkpoint
-from overnight.core.errors import FolderUnfit, LedgerError, RunBusy
+from overnight.core.errors import FolderUnfit, RunBusy
+from overnight.core.surroundings import disk_trouble, words_of
+from overnight.ledger.lock import take_lock
 
 # On these, a lock taken here may not be seen by another machine, and an fsync may not be one.
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -22,6 +23,9 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )
 # What a durable file holds before it goes on: more would fall out of the processor's cache meanwhile.
 _PIECE = 64 * 1024
+# A folder that vanishes between two steps is made anew; one that can never be made is not tried for ever.
+_TRIES = 100
+PARTS = ("requests", "items", "outbox", "raw", "tables")
 
 
 class RunFolder:
@@ -43,6 +47,11 @@ class RunFolder:
         return self.path / "tables"
 
     @property
+    def sent(self) -> Path:
+        """Which attempts have been sent, written beside the ledger."""
+        return self.path / "sent"
+
+    @property
     def cancel_mark(self) -> Path:
         """There while the run is called off: any process that works on it sees this and sends no more."""
         return self.path / "cancelled"
@@ -51,36 +60,76 @@ class RunFolder:
         return self.ledger.exists()
 
     def make(self) -> None:
-        for part in ("requests", "items", "outbox", "raw", "tables"):
+        """Its parts, by who holds it."""
+        for part in PARTS:
             try:
                 (self.path / part).mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                message = f"{self.path}: cannot make the run's folder: {error.strerror}"
-                raise FolderUnfit(message) from error
+                raise self._unfit("cannot make the run's folder", error) from error
 
     def file(self, relative: str) -> Path:
         return self.path / relative
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the run for this process's life; the kernel lets go of it when the process dies."""
+    def locked(self) -> Iterator[bool]:
+        """Hold the run for this process's life; the kernel lets go of it when the process dies.
+
+        True when its folder was made for this. Nothing but the lock is written before the lock is held.
+        """
         refuse_network(self.path)
-        lock = FileLock(self.path / "lock", timeout=0)
-        try:
-            lock.acquire()
-        except Timeout as error:
-            holder = _holder(self.path / "holder")
-            message = f"run '{self.name}' is being worked on by another process{holder}; wait for it, or stop it first"
-            raise RunBusy(message) from error
-        except OSError as error:
-            message = f"{self.path}: cannot lock the run: {error.strerror}"
-            raise FolderUnfit(message) from error
+        made, lock = self._taken()
         try:
             (self.path / "holder").write_text(f"{os.getpid()}\n")
-            yield
+            yield made
+        except OSError as error:
+            if error.filename == str(self.path / "holder"):
+                raise self._unfit("cannot write in the run's folder", error) from error
+            raise
         finally:
             (self.path / "holder").unlink(missing_ok=True)
-            lock.release()
+            os.close(lock)
+
+    def _taken(self) -> tuple[bool, int]:
+        """Whether the folder was made here, and the lock. Others may remove what they made and did not begin."""
+        made = False
+        for left in reversed(range(_TRIES)):
+            try:
+                made = _made(self.path) or made
+                return made, take_lock(self.path / "lock")
+            except BlockingIOError as error:
+                text = f"run '{self.name}' is being worked on by another process{_holder(self.path / 'holder')}"
+                raise RunBusy(f"{text}; wait for it, or stop it first") from error
+            except OSError as error:
+                if isinstance(error, FileNotFoundError) and left:
+                    continue
+                what = "cannot lock the run" if self.path.is_dir() else "cannot make the run's folder"
+                raise self._unfit(what, error) from error
+        raise AssertionError
+
+    def clear(self, *, whole: bool) -> None:
+        """Take away a run that did not begin; only by who holds it. The ledger goes last, so that no half is left."""
+        for part in PARTS:
+            shutil.rmtree(self.path / part, ignore_errors=True)
+        with suppress(OSError):
+            for path in self.path.glob("ledger.db*"):
+                path.unlink()
+            for name in ("holder", "lock"):
+                (self.path / name).unlink(missing_ok=True)
+            if whole:
+                self.path.rmdir()
+
+    def _unfit(self, what: str, error: OSError) -> FolderUnfit:
+        return FolderUnfit(f"{self.path}: {what}: {words_of(error)}")
+
+
+def _made(path: Path) -> bool:
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError:
+        if path.is_dir():
+            return False
+        raise
+    return True
 
 
 def _holder(path: Path) -> str:
@@ -202,7 +251,3 @@ class DurableFile:
             self.keep()
         else:
             self.drop()
-
-
-def disk_trouble(path: Path, error: OSError) -> LedgerError:
-    return LedgerError(f"{path}: cannot write: {error.strerror}; free some room, then `overnight resume` goes on")

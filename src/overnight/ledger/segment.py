@@ -6,7 +6,8 @@ from pathlib import Path
 
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import FileDamaged
-from overnight.ledger.folder import disk_trouble, sync_directory
+from overnight.core.surroundings import disk_trouble
+from overnight.ledger.folder import sync_directory
 from overnight.ledger.raw import way_out
 
 _READ_AT_ONCE = 1 << 20

@@ -54,7 +54,7 @@ class Adopted:
 
     def _judged(self, job: Job, form: AnswerForm) -> pl.DataFrame:
         run = self._runs[job.segment_index]
-        tries = pl.read_parquet(run.path / "tables" / "attempts.parquet").group_by("request_key").last()
+        tries = pl.read_parquet(run.path / "tables" / "attempts.parquet", glob=False).group_by("request_key").last()
         answers = run.results().join(tries, on="request_key", how="left", suffix="_try").sort("item_id")
         pairs = with_keys(self._pairs[job.segment_index])
         names = pair_names(pairs)

@@ -125,10 +125,12 @@ class Judging:
     def judged(self, tags: tuple[str, str]) -> pl.DataFrame:
         """Every pair with its answer so far, in the order in which the pairs were given, and its segment."""
         tables = self.run.tables
-        answers = pl.read_parquet(tables / "results.parquet").drop("first_id", "second_id", "template")
-        tries = pl.read_parquet(tables / "attempts.parquet").group_by("request_key", maintain_order=True).last()
+        answers = pl.read_parquet(tables / "results.parquet", glob=False).drop("first_id", "second_id", "template")
+        tries = (
+            pl.read_parquet(tables / "attempts.parquet", glob=False).group_by("request_key", maintain_order=True).last()
+        )
         shards = {segment.attempt.shard: segment.job.segment_index for segment in self.segments()}
-        pairs = pl.read_parquet(self.folder / PAIRS).with_row_index("row")
+        pairs = pl.read_parquet(self.folder / PAIRS, glob=False).with_row_index("row")
         joined = (
             pairs.join(answers.select(*_ANSWER), on="item_id", how="left")
             .join(tries.select(*_TRY), on="request_key", how="left")

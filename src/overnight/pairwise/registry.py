@@ -125,7 +125,7 @@ def read_registry(output_dir: Path) -> list[Job]:
     path = output_dir / REGISTRY
     if not path.is_file():
         raise StudyError(f"output_dir: there is no {REGISTRY} in {output_dir}")
-    frame = pl.read_csv(path, infer_schema_length=0, null_values=["", "NA"])
+    frame = pl.read_csv(path, glob=False, infer_schema_length=0, null_values=["", "NA"])
     require(frame, ("segment_index", "provider", "model", "batch_id", "done"), str(path))
     return [_read_job(output_dir, row) for row in frame.iter_rows(named=True)]
 

@@ -1,12 +1,12 @@
 """One stage of a study as it was written: what is asked, about what, and of whom."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from overnight.core.errors import UnknownName
+from overnight.core.names import name_problem
 from overnight.core.wording import found_text
 from overnight.study.arms import Grid, check_grid
 from overnight.study.comparing import PairsEntry, TraitEntry, check_comparing
@@ -28,7 +28,6 @@ _OWN_KEYS = {
     "generate": ("prompt", "messages", "turns"),
     "compare": ("text", "trait", "pairs", "ties", "explanation", "confidence", "tags"),
 }
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class StageSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,9 +115,9 @@ def _refuse_keys_of_others(stage: StageSettings, origin: Origin) -> None:
 
 
 def check_name(name: str, what: str, origin: Origin) -> None:
-    if not _NAME.fullmatch(name):
-        allowed = "up to 100 letters, digits, dots, dashes and underscores, the first a letter or digit"
-        raise origin.error(("name",), f"{found_text(name)} cannot name {what}; wanted {allowed}")
+    problem = name_problem(name)
+    if problem is not None:
+        raise origin.error(("name",), f"{found_text(name)} cannot name {what}; {problem}")
 
 
 def _check_header(stage: StageSettings, origin: Origin) -> None:

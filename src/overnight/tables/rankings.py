@@ -44,7 +44,7 @@ def write_rankings(verdicts: Path, path: Path, adaptive: Collection[str] = ()) -
     `adaptive` are the stages whose pairs were chosen by earlier verdicts.
     """
     path.unlink(missing_ok=True)
-    found = list(_rankings(pl.read_parquet(verdicts, columns=list(_READ)), adaptive))
+    found = list(_rankings(pl.read_parquet(verdicts, glob=False, columns=list(_READ)), adaptive))
     if found:
         keep_parquet(pl.concat(found).lazy(), path)
     return bool(found)

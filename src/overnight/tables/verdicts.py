@@ -26,7 +26,7 @@ COLUMNS: dict[str, type[pl.DataType]] = {
 
 def write_verdicts(results: Path, path: Path) -> bool:
     """From the table of results; False, and no file, where no stage judges pairs. Open rows have no verdict yet."""
-    rows = pl.scan_parquet(results)
+    rows = pl.scan_parquet(results, glob=False)
     if "verdict" not in rows.collect_schema():
         return False
     judged = rows.filter(pl.col("verdict").is_not_null()).with_columns(

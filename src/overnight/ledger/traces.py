@@ -1,0 +1,127 @@
+"""What a run's folder shows beside its ledger: enough to notice a ledger that is lost, or older than the folder.
+
+`sent` has one line for each attempt whose create or first call was about to go out: its token, and what it was. A line
+is written after the ledger has the same on record and before anything is sent. So a token that the ledger does not know
+as sent was sent after the ledger was last written: somebody has put back an old one, or lost its newest part.
+"""
+
+import os
+import re
+import sqlite3
+from pathlib import Path
+from typing import Literal, cast
+
+from overnight.core.checkpoint import checkpoint
+from overnight.core.errors import LedgerLost
+from overnight.core.shard import TOKEN_LENGTH
+from overnight.core.surroundings import disk_trouble
+from overnight.ledger.folder import PARTS, RunFolder, sync_directory
+from overnight.ledger.identity import get_fact
+
+# A batch that its provider lists with our token, one that it lists without, and calls that nobody lists.
+Sent = Literal["batch", "untagged", "live"]
+_LINE = re.compile(rf"([a-z2-7]{{{TOKEN_LENGTH}}}) (batch|untagged|live)")
+_SHOWN = 3
+
+
+def mark_sent(folder: RunFolder, token: str, what: Sent) -> None:
+    """Durable when this returns. A torn line, which a power cut may leave, was sent by nobody."""
+    path = folder.sent
+    try:
+        new = not path.exists()
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.write(handle, f"\n{token} {what}\n".encode())
+            checkpoint("fsync sent")
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        if new:
+            sync_directory(path.parent)
+    except OSError as error:
+        raise disk_trouble(path, error) from error
+    checkpoint("kept sent")
+
+
+def sent_attempts(folder: RunFolder) -> dict[str, Sent]:
+    """By token, in the order in which they were sent."""
+    try:
+        lines = folder.sent.read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise disk_trouble(folder.sent, error, "cannot read") from error
+    return {match[1]: cast("Sent", match[2]) for match in map(_LINE.fullmatch, lines) if match}
+
+
+def traces(folder: RunFolder) -> list[str]:
+    """What is only there when a ledger has been there before it."""
+    parts = [f"{part}/" for part in PARTS if _files(folder.file(part))]
+    return [*parts, folder.sent.name] if sent_attempts(folder) else parts
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix != ".part")
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise disk_trouble(folder, error, "cannot read") from error
+
+
+def no_ledger(folder: RunFolder) -> bool:
+    """Whether there is none, and never was; LedgerLost when the folder shows that there was one."""
+    try:
+        empty = folder.ledger.stat().st_size == 0
+    except FileNotFoundError:
+        _refuse(folder, "is gone", traces(folder))
+        return True
+    except OSError as error:
+        raise disk_trouble(folder.ledger, error, "cannot read") from error
+    if empty:
+        _refuse(folder, "is empty", traces(folder))
+    return empty
+
+
+def refuse_blank(folder: RunFolder, db: sqlite3.Connection) -> None:
+    """A ledger with nothing in it, in a folder with something: its newest part, or all of it, was lost."""
+    found = traces(folder)  # looked for first: another process may be founding the run just now
+    if found and get_fact(db, "run_id") is None:
+        _refuse(folder, "has nothing on record", found)
+
+
+def _refuse(folder: RunFolder, what: str, found: list[str]) -> None:
+    """A folder with a run's traces needs the run's ledger: without it, all would be asked and paid again."""
+    if found:
+        message = f"{folder.ledger} {what}, but the folder holds a run ({', '.join(found)}). {_way_out(folder)}"
+        raise LedgerLost(message)
+
+
+def check_age(folder: RunFolder, db: sqlite3.Connection) -> str | None:
+    """A word about a ledger that is older than its folder; LedgerLost when going on with it would pay twice.
+
+    A batch that its provider lists with our token is found there before anything is sent. Calls leave no trace but
+    their answers, and a batch without a tag cannot be told from others.
+    """
+    sent = sent_attempts(folder)
+    rows = db.execute(
+        "SELECT token FROM attempt JOIN event ON event.attempt=attempt.id WHERE event.kind IN ('creating', 'calling')"
+    )
+    known = {str(token) for (token,) in rows}
+    unknown = [token for token in sent if token not in known]
+    if not unknown:
+        return None
+    names = ", ".join(unknown[:_SHOWN]) + (", ..." if len(unknown) > _SHOWN else "")
+    were = "1 attempt was" if len(unknown) == 1 else f"{len(unknown):,} attempts were"
+    text = f"{folder.ledger}: this ledger is older than its folder: {were} sent that it does not know of ({names})"
+    if any(sent[token] != "batch" for token in unknown):
+        raise LedgerLost(f"{text}. {_way_out(folder)}")
+    return f"{text}; the provider's listing is searched for them before anything is sent"
+
+
+def _way_out(folder: RunFolder) -> str:
+    return (
+        "Put the newest ledger.db back from a backup (with its ledger.db-wal, where there is one). Without one: "
+        f"`overnight adopt PROVIDER --token TOKEN` brings in a batch that the provider still lists (tokens are in "
+        f"{folder.sent}), and `--as NAME` starts anew under another name, which asks and pays again"
+    )
