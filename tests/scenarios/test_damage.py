@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from openai import OpenAI
 
@@ -18,9 +20,10 @@ from overnight.core.errors import FileDamaged
 from overnight.engine.outbox import sweep
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.shards import attempts
+from overnight.pairwise._rows import raw_lines
 from run_process import WarmProcess
 from scenarios.conftest import KEY, Night
-from scenarios.damages import DAMAGES, Damage, cut, largest, swapped
+from scenarios.damages import DAMAGES, Damage, cut, largest, replaced, swapped
 from scenarios.test_adopt import lines, made_elsewhere
 from scenarios.test_flow import talk
 
@@ -139,6 +142,19 @@ def test_what_is_added_to_a_raw_file_harms_nobody_and_is_found(done: Night, tmp_
     assert [finding.message for finding in api.verify("batch", runs=runs) if file.name in finding.message]
 
 
+def test_notebooks_show_no_damaged_line(done: Night, tmp_path: Path) -> None:
+    runs, file = damaged_copy(done, "batch", tmp_path, lambda _: None)
+    tries = pl.read_parquet(runs / "batch" / "tables" / "attempts.parquet")
+    lines = list(raw_lines(tries, runs / "batch"))
+    ids = [json.loads(line or b"")["custom_id"] for line in lines]
+    assert ids == tries["custom_id"].to_list()
+    replaced(file)
+    with pytest.raises(FileDamaged, match=file.name):
+        list(raw_lines(tries, runs / "batch"))
+    with pytest.raises(FileDamaged, match="none is on record"):
+        list(raw_lines(tries.with_columns(raw_offset=pl.col("raw_offset") + 1), runs / "batch"))
+
+
 def test_a_copy_that_is_whole_has_no_findings(done: Night) -> None:
     for kind in KINDS:
         assert done.findings(kind) == [], kind
@@ -224,7 +240,9 @@ def test_a_damaged_input_file_is_made_anew(stopped: Stopped, tmp_path: Path, dam
         carried = attempts(db)
     sweep(run, carried)
     assert file.read_bytes() == whole
+    assert f"outbox/{file.name} is not the file on record" not in one.findings()
     damage(file)
+    assert (f"outbox/{file.name} is not the file on record" in one.findings()) == (damage is not DAMAGES["missing"])
     if damage is DAMAGES["a folder"]:
         with pytest.raises(FileDamaged, match="does not belong there"):
             sweep(run, carried)

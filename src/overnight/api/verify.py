@@ -18,6 +18,7 @@ from overnight.core.attempt import Attempt
 from overnight.core.errors import FileDamaged, LedgerError
 from overnight.core.result import Line
 from overnight.core.shard import line_of
+from overnight.engine.outbox import UNSENT, input_path
 from overnight.ledger.answers import RawResult, paths, raw_results
 from overnight.ledger.copying import REUSED
 from overnight.ledger.folder import RunFolder
@@ -53,6 +54,7 @@ def verify(run: str | Path, *, emulate: bool | None = None, runs: str | Path | N
             return broken
         every = (
             checks.files,
+            checks.inputs,
             checks.places,
             checks.settlements,
             checks.answers,
@@ -98,6 +100,16 @@ class _Checks:
                 self._damaged.add(number)
                 mend = way_out(path)
                 yield Finding(kind="file", message=f"{path} {problem}", mend=mend)
+
+    def inputs(self) -> Iterator[Finding]:
+        """Every input file that is still to be sent is the one on record."""
+        for attempt in self._attempts.values():
+            path = input_path(self._folder, attempt.token)
+            if attempt.state not in UNSENT or not attempt.sha256 or not (path.is_symlink() or path.exists()):
+                continue  # one that is not there is made when it is wanted
+            if not path.is_file() or file_hash(path) != attempt.sha256:
+                message = f"outbox/{path.name} is not the file on record"
+                yield Finding(kind="file", message=message, mend=f"{self._resume} makes it anew")
 
     def places(self) -> Iterator[Finding]:
         """Every question is settled, queued, or in a shard that is not done: in exactly one of them."""

@@ -18,7 +18,7 @@ from overnight.providers._contract import BatchProvider
 # Pieces of lines that are handed to the file at once.
 _TOGETHER = 500
 # States of an attempt whose input file is still to be sent.
-_UNSENT = ("intended", "uploaded")
+UNSENT = ("intended", "uploaded")
 
 
 def input_path(folder: RunFolder, token: str) -> Path:
@@ -30,7 +30,7 @@ def sweep(folder: RunFolder, carried: Iterable[Attempt]) -> None:
 
     So is a file that is to be sent and is not the one on record: it is made anew.
     """
-    hashes = {attempt.token: attempt.sha256 if attempt.state in _UNSENT else "" for attempt in carried}
+    hashes = {attempt.token: attempt.sha256 if attempt.state in UNSENT else "" for attempt in carried}
     for path in folder.file("outbox").iterdir():
         expected = hashes.get(path.stem) if path.suffix == ".jsonl" else None
         if expected is None or (expected and not (path.is_file() and file_hash(path) == expected)):
