@@ -144,6 +144,37 @@ def test_learns_a_limit_that_nobody_tells_of(latency: float, limit: int) -> None
     assert seconds < 60 * 12
 
 
+class Moody(Server):
+    """Without limits and without a word about any: it turns calls away by their number, as if by chance."""
+
+    def __init__(self, refuses: set[int]) -> None:
+        super().__init__(requests=1e9, tokens=1e9, tells=False)
+        self._refuses = refuses
+        self._met = 0
+
+    def arrive(self, tokens: int, now: float) -> bool:
+        self._met += 1
+        if self._met in self._refuses:
+            self.refused += 1
+            return False
+        return super().arrive(tokens, now)
+
+
+@given(refuses=st.sets(st.integers(1, 40), max_size=6), latency=st.floats(0.2, 10.0))
+@settings(max_examples=10, deadline=None)
+@example(refuses={1}, latency=1.0)
+@example(refuses={1, 2, 3}, latency=5.0)
+@example(refuses={2}, latency=10.0)
+@example(refuses={2, 3, 5, 9, 17, 33}, latency=10.0)
+def test_a_few_refusals_at_the_start_are_soon_forgotten(refuses: set[int], latency: float) -> None:
+    """One of them made it one call a minute, for a thousand rows."""
+    undisturbed = drive(Pace(Pacing(), Cooldown()), Moody(set()), Road(latency), 1_000)
+    server = Moody(refuses)
+    seconds = drive(Pace(Pacing(), Cooldown()), server, Road(latency), 1_000)
+    assert server.served == 1_000
+    assert seconds < 6 * undisturbed + 240
+
+
 def test_the_first_reply_is_waited_for() -> None:
     pace = Pace(Pacing(concurrency=50), Cooldown())
     ticket = pace.launch(1, 0.0)

@@ -20,11 +20,16 @@ _CAUTION = 0.99
 _BURST_SECONDS = 1.0
 PAUSE_FIRST = 1.0
 PAUSE_LONGEST = 60.0
-# A limit that nobody tells of: a little less than what got through before a refusal, less again after the next one,
-# and a little more after every quiet minute.
+# A limit that nobody tells of: a little less than what got through before a refusal, less again after the next one.
+# After every quiet spell it is a little more, and each time by twice as much: a limit that is there is soon met again,
+# and a refusal that was none is soon forgotten.
 _GUESS = 0.95
 _TIGHTEN = 0.8
-_RELAX = 1.05
+_RELAX = 0.05
+_RELAX_MOST = 1.0
+_QUIET_SECONDS = 20.0
+# Answers before a first guess is made: a refusal among the first few calls says little.
+_ENOUGH = 8
 _LOWEST_GUESS = 1.0
 
 
@@ -104,6 +109,13 @@ class Bucket:
         self._room = max(1.0, limit / 60 * _BURST_SECONDS)
         self._level, self._at = 0.0, now
 
+    def relax(self, factor: float, now: float) -> None:
+        """A learned limit may be higher; what is there stays there."""
+        if self._set is None and self.limit is not None:
+            self._now(now)
+            self.limit *= factor
+            self._room = max(1.0, self.limit / 60 * _BURST_SECONDS)
+
     def _now(self, now: float) -> float:
         since = 0.0 if self._at is None else max(0.0, now - self._at)
         self._at = now
@@ -159,6 +171,7 @@ class Pace:
         self._counted = 0
         self._counted_from: float | None = None
         self._guessed_at: float | None = None
+        self._relaxed = _RELAX
 
     def wait(self, tokens: int, now: float) -> float:
         """Seconds until the next call may begin: 0 at once, infinity when another one must land first."""
@@ -228,7 +241,13 @@ class Pace:
         self.tokens.told(rates.tokens_limit, rates.tokens_remaining, unseen, ticket.at, now)
 
     def _guess(self, now: float) -> None:
-        """A limit that nobody tells of is about what got through between two times that it was met."""
+        """A limit that nobody tells of is about what got through between two times that it was met.
+
+        Where next to nothing has got through yet, nothing is known of it: the pause is all.
+        """
+        if self._counted < _ENOUGH and self._guessed_at is None:
+            self._counted_from = self._counted_from if self._counted else None
+            return
         since = max(1.0, now - (self._counted_from if self._counted_from is not None else now))
         got_through = 60 * self._counted / since * _GUESS
         before = self.requests.limit if self._guessed_at is not None else None
@@ -236,8 +255,11 @@ class Pace:
         guess = min(got_through, tighter) if self._counted else tighter
         self.requests.learn(max(_LOWEST_GUESS, guess), now)
         self._guessed_at, self._counted, self._counted_from = now, 0, now
+        self._relaxed = _RELAX
 
     def _relax(self, now: float) -> None:
-        if self._guessed_at is not None and now - self._guessed_at >= 60 and self.requests.limit is not None:
-            self.requests.limit *= _RELAX
+        quiet = self._guessed_at is not None and now - self._guessed_at >= _QUIET_SECONDS
+        if quiet and self.requests.limit is not None:
+            self.requests.relax(1 + self._relaxed, now)
+            self._relaxed = min(_RELAX_MOST, 2 * self._relaxed)
             self._guessed_at = now

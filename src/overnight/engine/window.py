@@ -31,6 +31,8 @@ class Window:
         self._held = 0
         # Whether the last round spoke against more. One may be slow by chance (a stall, a long answer): two are not.
         self._doubted = False
+        # Whether the window was cut when it was small: then a few answers are enough before it is tried again.
+        self._brief = False
         self._landed = 0
         self._began: float | None = None
         self._cut_at = float("-inf")
@@ -50,7 +52,7 @@ class Window:
 
     @property
     def _round(self) -> int:
-        unjudged = self._aim == "more" and self.size < _JUDGED
+        unjudged = self.size < _JUDGED and (self._aim == "more" or self._brief)
         return self.size if unjudged else max(_ROUND, self.size)
 
     def cut(self, launched_at: float, now: float) -> None:
@@ -58,8 +60,10 @@ class Window:
         if launched_at < self._cut_at:
             return
         self._cut_at = now
-        self.size = max(1, self.size // 2)
-        self._aim, self._best, self._held, self._doubted = "hold", None, _HOLD // 2, False
+        if self.size > 1:  # else there is nothing to halve, and nothing was learned about more
+            self.size //= 2
+            self._aim, self._best, self._held, self._doubted = "hold", None, _HOLD // 2, False
+            self._brief = True
         self._restart(now)
 
     def _turn(self, now: float) -> None:
@@ -108,5 +112,5 @@ class Window:
         self._held += 1
         if self._held < _HOLD:
             return self.size
-        self._aim, self._best = "more", Best(self.size, rate)
+        self._aim, self._best, self._brief = "more", Best(self.size, rate), False
         return min(MOST, self.size * 2)
