@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 N      ?= 200
 
-.PHONY: demo test matrix lint format bench local soak hardening fuzz clean
+.PHONY: demo test matrix lint format bench local lowest soak hardening fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -44,6 +44,17 @@ local: $(STAMP)  ## a live study on a real llama.cpp server, built here (minutes
 	.venv-local/bin/python -m pip install --quiet --disable-pip-version-check 'llama-cpp-python[server]' gguf
 	$(BIN)/python bench/local_server.py --python .venv-local/bin/python
 
+# The lower end of each range in pyproject.toml, in an environment of its own.
+LOWEST := 'aiohttp==3.10.0' 'cyclopts==4.10.0' 'genai-prices==0.2.1' 'msgspec==0.21.0' \
+	'polars==1.34.0' 'python-dotenv==1.0.0' 'PyYAML==6.0.1' 'rich==13.7.0' 'numpy==2.0.0' 'scipy==1.13.0'
+
+lowest:  ## a good part of the tests with the lowest versions that are allowed
+	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check $(LOWEST) pytest hypothesis
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall .
+	.venv-lowest/bin/python -m pytest tests/study tests/tables tests/cli/test_flags.py tests/cli/test_wrong_use.py \
+		tests/scenarios/test_arrivals.py --ignore tests/study/test_frames.py
+
 soak: $(STAMP)  ## N seeded runs with random kills and faults (make soak N=1000)
 	$(BIN)/python bench/soak.py --runs $(N)
 
@@ -57,4 +68,4 @@ fuzz: $(STAMP)  ## a million mutated lines against each row decoder (atheris, in
 		PYTHONPATH=src .venv-fuzz/bin/python fuzz/rows.py $$form -runs=1000000 || exit 1; done
 
 clean:
-	rm -rf $(VENV) .venv-fuzz .venv-local .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-fuzz .venv-local .venv-lowest .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache

@@ -9,11 +9,12 @@ from importlib.util import find_spec
 from itertools import count
 from typing import Any
 
-from cyclopts import App, Group, Parameter
+from cyclopts import App, Group
 
 from overnight import __version__
 from overnight.cli import comparing, deciding, emulating, generating, looking, planning, sending, verifying
 from overnight.cli.help_page import HelpPage
+from overnight.cli.parameters import Parameter
 
 _ABOUT = """\
 Language-model evaluations in bulk, through half-price batch APIs.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from overnight.cli.parameters import Parameter
 
 Models = Annotated[
     list[str],

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
-
 import overnight
 from overnight.cli.asking import Asking, IdColumn, Models, run_name
 from overnight.cli.flags import Flags
+from overnight.cli.parameters import Parameter
 from overnight.cli.sending import SendFlags, send
 from overnight.core.errors import StudyError
 

@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
 import overnight
 from overnight.cli.ending import gathered
 from overnight.cli.flags import Flags
 from overnight.cli.looking import OneRun
+from overnight.cli.parameters import Parameter
 from overnight.core.errors import StudyError
 from overnight.core.wording import number_of
 

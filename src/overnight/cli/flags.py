@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Group, Parameter
+from cyclopts import Group
+
+from overnight.cli.parameters import Parameter
 
 if TYPE_CHECKING:
     from overnight.cli.display import Display

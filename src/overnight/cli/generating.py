@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
 import overnight
 from overnight.cli.asking import Asking, IdColumn, Models, run_name
 from overnight.cli.flags import Flags
+from overnight.cli.parameters import Parameter
 from overnight.cli.sending import SendFlags, send
 from overnight.core.errors import StudyError
 

@@ -40,7 +40,9 @@ class HelpPage:
 
 def label(entry: "HelpEntry") -> str:
     """`STUDY`, `-o, --output FILE`, `--emulate, --no-emulate`."""
-    if entry.positional_label:
-        return entry.positional_label
+    # Two fields of cyclopts 5: under 4, an argument has its name in capitals among the others.
+    positional, metavar = (getattr(entry, field, None) for field in ("positional_label", "metavar"))
+    if positional:
+        return str(positional)
     names = ", ".join((*entry.positive_shorts, *entry.positive_names, *entry.negative_names))
-    return f"{names} {entry.metavar}" if entry.metavar else names
+    return f"{names} {metavar}" if metavar else names

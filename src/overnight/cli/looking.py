@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
-
 import overnight
 from overnight.cli.flags import SHARED, Flags, Voice, above_zero
+from overnight.cli.parameters import Parameter
 from overnight.core.errors import StudyError
 
 AnyRun = Annotated[str | None, Parameter(help="Name of the run, or the id of one of its batches; default: all.")]

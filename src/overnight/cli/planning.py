@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
 import overnight
 from overnight.cli.flags import Flags, above_zero
+from overnight.cli.parameters import Parameter
 from overnight.cli.sending import AsName, StudyFile
 
 

@@ -6,11 +6,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
-from cyclopts import Parameter
 from rich.table import Table
 
 from overnight.cli.ending import WRONG_USE, complain_line
 from overnight.cli.paper import Paper
+from overnight.cli.parameters import Parameter
 from overnight.cli.rank_pictures import headed, item_table, number, short
 from overnight.core.errors import StudyError
 

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
-
 import overnight
 from overnight.cli.ending import DONE, STOPPED, complain, gathered
 from overnight.cli.flags import Flags, above_zero
+from overnight.cli.parameters import Parameter
 from overnight.core.errors import Interrupted, OvernightError, StudyError
 
 if TYPE_CHECKING:
