@@ -59,7 +59,7 @@ soak: $(STAMP)  ## N seeded runs with random kills and faults (make soak N=1000)
 	$(BIN)/python bench/soak.py --runs $(N)
 
 hardening: $(STAMP)  ## malformed studies, files, flags, calls and requests by the thousand (make hardening N=2000)
-	$(BIN)/python bench/hardening.py --cases $(N)
+	$(BIN)/python bench/malformed.py --cases $(N)
 
 fuzz: $(STAMP)  ## a million mutated lines against each row decoder (atheris, in an environment of its own)
 	test -x .venv-fuzz/bin/python || $(PYTHON) -m venv .venv-fuzz

@@ -1,5 +1,7 @@
 """`results` and `rebuild`: a run's rows, now or read again from its raw files."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -37,7 +39,9 @@ def results(
 
     `table` is `verdicts` for what judges said of pairs, `rankings` for the order it comes to.
     """
-    found = scan_results(run, failed=failed, stage=stage, table=table, emulate=emulate, runs=runs).collect()
+    frame = scan_results(run, failed=failed, stage=stage, table=table, emulate=emulate, runs=runs)
+    with readable_tables():
+        found = frame.collect()
     if output is not None:
         write_rows(found.lazy(), Path(output))
     return found
@@ -59,17 +63,33 @@ def scan_results(
         message = f"--failed goes with the table of results, not with {table}"
         raise StudyError(message)
     file = _table_file(folder, table)
-    frame = pl.scan_parquet(file, glob=False)
-    if stage is not None:
-        frame = frame.filter(pl.col("stage") == stage)
-        _check_stage(file, stage)
+    with readable_tables():
+        frame = pl.scan_parquet(file, glob=False)
+        frame.collect_schema()
+        if stage is not None:
+            frame = frame.filter(pl.col("stage") == stage)
+            _check_stage(file, stage)
     return _with_reasons(frame.filter(pl.col("status") == "failed"), folder) if failed else frame
+
+
+@contextmanager
+def readable_tables() -> Iterator[None]:
+    """A table that is damaged is told as such: it can always be made anew."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).partition("\n")[0][:200]
+        raise StudyError(
+            f"a table of the run cannot be read ({reason}); `overnight rebuild RUN` makes it anew"
+        ) from error
 
 
 def _table_file(folder: RunFolder, table: Table) -> Path:
     file = folder.tables / f"{table}.parquet"
-    if file.exists():
+    if file.is_file():
         return file
+    if file.exists():
+        raise StudyError(f"{file}: this is no file; take it away, then overnight rebuild {folder.name}")
     if not (folder.tables / "results.parquet").exists():
         message = f"run '{folder.name}' has no tables yet: overnight rebuild {folder.name}"
     elif table == "rankings" and (folder.tables / "verdicts.parquet").exists():

@@ -21,6 +21,7 @@ from overnight.core.shard import line_of
 from overnight.engine.outbox import UNSENT, input_path
 from overnight.ledger.answers import RawResult, paths, raw_results
 from overnight.ledger.copying import REUSED
+from overnight.ledger.diagnosis import damages
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
 from overnight.ledger.looking import looking_at
@@ -83,10 +84,12 @@ class _Checks:
             if problem != "ok":
                 yield Finding(kind="ledger", message=f"ledger.db is damaged: {problem}", mend=mend)
                 return
+            for damage in damages(self._db):
+                yield Finding(kind="ledger", message=damage, mend=mend)
             self._attempts = {attempt.id: attempt for attempt in attempts(self._db)}
         except sqlite3.DatabaseError as error:
             yield Finding(kind="ledger", message=f"ledger.db is damaged: {error}", mend=mend)
-        except (LedgerError, msgspec.MsgspecError) as error:
+        except (LedgerError, msgspec.MsgspecError, ValueError, TypeError, LookupError) as error:
             yield Finding(kind="ledger", message=f"the events do not add up: {error}", mend=mend)
 
     def files(self) -> Iterator[Finding]:

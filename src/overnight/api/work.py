@@ -282,4 +282,4 @@ def saved_work(folder: RunFolder) -> Work:
     """How the run was last told to be sent."""
     with looking_at(folder) as db:
         row = db.execute("SELECT value FROM fact WHERE name='work'").fetchone()
-    return Work() if row is None else msgspec.json.decode(row[0], type=Work)
+        return Work() if row is None else msgspec.json.decode(row[0], type=Work)

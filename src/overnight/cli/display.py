@@ -11,7 +11,7 @@ from rich.console import RenderableType
 
 from overnight.api import KeyStatus, Plan, Run, RunStatus, status
 from overnight.api.places import run_folder
-from overnight.api.tables import write_rows
+from overnight.api.tables import readable_tables, write_rows
 from overnight.cli import bill_pictures, closing, plan_pictures, row_pictures, status_pictures, verdict_pictures
 from overnight.cli.ending import STOPPED, complain_line
 from overnight.cli.flags import Flags, Voice
@@ -169,18 +169,18 @@ class Display:
 
     def show_results(self, frame: pl.LazyFrame, run: str, *, failed: bool) -> int:
         if self._voice.json:
-            return self._show_json(frame.collect())
+            return self._show_json(_collected(frame))
         last = row_pictures.rows_line(_height(frame), run, failed=failed)
-        first = frame.head(row_pictures.FIRST_ROWS).collect()
+        first = _collected(frame.head(row_pictures.FIRST_ROWS))
         return self.show(None, last, row_pictures.rows(first, self.paper.width, failed=failed), *self._verdicts_of(run))
 
     def show_table(self, frame: pl.LazyFrame, run: str, table: str) -> int:
         """A table of a run's other than its results, as it stands."""
         if self._voice.json:
-            return self._show_json(frame.collect())
+            return self._show_json(_collected(frame))
         more = f"overnight results {run} --table {table} -o {table}.csv"
         last = f"{run}: {number_of(_height(frame), 'row')} of {table}; all of them: {more}"
-        first = frame.head(row_pictures.FIRST_ROWS).collect()
+        first = _collected(frame.head(row_pictures.FIRST_ROWS))
         return self.show(None, last, row_pictures.plain_rows(first, self.paper.width))
 
     def _show_json(self, frame: pl.DataFrame) -> int:
@@ -213,6 +213,11 @@ class Display:
         return max(code, RowsFailed.exit_code if any(run.total("failed") for run in found) else 0)
 
 
+def _collected(frame: pl.LazyFrame) -> pl.DataFrame:
+    with readable_tables():
+        return frame.collect()
+
+
 def _height(frame: pl.LazyFrame) -> int:
     """How many rows there are, without reading them."""
-    return int(frame.select(pl.len()).collect().item())
+    return int(_collected(frame.select(pl.len())).item())

@@ -29,6 +29,7 @@ from overnight.engine.scene import Scene
 from overnight.engine.work import Work
 from overnight.ledger.answers import outcome_counts, token_sums
 from overnight.ledger.database import Database
+from overnight.ledger.diagnosis import diagnosed
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import Account, account_id, arms, begin_run, fingerprint, get_fact, stages
 from overnight.ledger.money import balances, prices
@@ -295,7 +296,7 @@ def opened(folder: RunFolder, memory_file: RunFolder, clock: Clock) -> Iterator[
     A run that was not there and that nobody has begun is taken away again, while the lock is held: who does not hold
     it removes nothing.
     """
-    with folder.locked() as made, seldom_collected():
+    with folder.locked() as made, diagnosed(folder.ledger), seldom_collected():
         new = no_ledger(folder)
         session: Session | None = None
         memory = Memory(memory_file.path / MEMORY)

@@ -13,6 +13,7 @@ from typing import Any, TypeGuard, TypeVar
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LedgerError
 from overnight.core.surroundings import disk_trouble, ledger_trouble
+from overnight.ledger.diagnosis import check_file
 from overnight.ledger.folder import sync_directory
 from overnight.ledger.schema import migrate, version
 
@@ -21,6 +22,7 @@ Work = tuple[str, Callable[[sqlite3.Connection], Any], "Future[Any]"]
 
 
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    check_file(path)
     with contextlib.ExitStack() as stack:
         try:
             mode = "ro" if read_only else "rwc"

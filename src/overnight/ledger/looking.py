@@ -8,6 +8,7 @@ import msgspec
 
 from overnight.core.surroundings import damaged, ledger_trouble
 from overnight.ledger.database import connect
+from overnight.ledger.diagnosis import diagnosed
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.traces import no_ledger, refuse_blank
 
@@ -15,6 +16,12 @@ from overnight.ledger.traces import no_ledger, refuse_blank
 @contextmanager
 def looking_at(folder: RunFolder) -> Iterator[sqlite3.Connection]:
     """Whatever is wrong with the file is said with its path; LedgerLost when it was there and is no longer."""
+    with diagnosed(folder.ledger), _opened(folder) as db:
+        yield db
+
+
+@contextmanager
+def _opened(folder: RunFolder) -> Iterator[sqlite3.Connection]:
     no_ledger(folder)
     db = connect(folder.ledger, read_only=True)
     try:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from hardening.generated.cases import Case
 from hardening.generated.flags import flags
+from hardening.generated.folders import folders
 from hardening.generated.studies import studies
 from hardening.generated.tables import items, verdicts
 
@@ -14,4 +15,5 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "items": items,
     "verdicts": verdicts,
     "flags": flags,
+    "folders": folders,
 }

@@ -1,7 +1,7 @@
 """Malformed input by the thousand: each case must end in an answer, or in one clear line and its exit code.
 
-    python bench/hardening.py --cases 1000          so many of each family, drawn from --seed
-    python bench/hardening.py --only 'items.csv is a FIFO'
+    python bench/malformed.py --cases 1000          so many of each family, drawn from --seed
+    python bench/malformed.py --only 'items.csv is a FIFO'
 
 Commands are typed in a process of its own that is killed when a case takes too long: a hang is a finding.
 """
@@ -47,7 +47,7 @@ def main() -> int:
         found += len(findings)
         print(f"{family}: {count:,} cases, {len(findings)} findings", flush=True)
         for line in findings:
-            print(f"  {line}\n    again: python bench/hardening.py --family {family} --only NAME", flush=True)
+            print(f"  {line}\n    again: python bench/malformed.py --family {family} --only NAME", flush=True)
     return 1 if found else 0
 
 

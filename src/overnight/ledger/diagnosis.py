@@ -1,0 +1,120 @@
+"""What cannot be in a ledger: values of another kind than their column's, rows that point nowhere, JSON that is none.
+
+Looked for when a run is verified, and when reading one has failed for no reason that we know: an answer to "is it the
+ledger, or is it us?".
+"""
+
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from overnight.core.errors import LedgerError, OvernightError
+from overnight.ledger.schema import migrate
+
+_KINDS = {"INTEGER": ("integer",), "REAL": ("real", "integer"), "TEXT": ("text",), "BLOB": ("blob",)}
+# Columns that hold JSON, and those that point to a row of another table.
+_JSON = (("stage", "spec"), ("stage", "settings"), ("arm", "definition"), ("price", "price"), ("event", "data"))
+_POINTERS = (
+    *(("arm", "stage", "stage"), ("ask", "arm", "arm"), ("ask", "file", "file"), ("slot", "arm", "arm")),
+    *(("slot", "ask", "ask"), ("shard", "arm", "arm"), ("shard_row", "shard", "shard"), ("shard_row", "ask", "ask")),
+    *(("attempt", "shard", "shard"), ("attempt", "account", "account"), ("event", "attempt", "attempt")),
+    *(("result", "attempt", "attempt"), ("result", "ask", "ask")),
+    *(
+        ("settled", "attempt", "attempt"),
+        ("settled", "ask", "ask"),
+        ("item", "stage", "stage"),
+        ("queue", "ask", "ask"),
+    ),
+)
+
+
+def check_file(path: Path) -> None:
+    """A ledger is a file: SQLite would wait for ever at a pipe."""
+    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+        raise LedgerError(f"{path}: this is no file; bring ledger.db back from a copy of the run")
+
+
+def refuse_strange(run: Path) -> None:
+    """Nothing in a run is a pipe, a socket or a device: whoever opened one might wait for ever."""
+    for found in (*run.glob("*"), *run.glob("*/*")):
+        with suppress(OSError):
+            mode = found.stat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                raise LedgerError(f"{found}: this is no file; bring it back from a copy of the run")
+
+
+@contextmanager
+def diagnosed(path: Path) -> Iterator[None]:
+    """What is no error of ours, and yet ends the reading of a ledger, is blamed on the ledger only if it is damaged."""
+    refuse_strange(path.parent)
+    try:
+        yield
+    except OvernightError:
+        raise
+    except (sqlite3.Error, msgspec.MsgspecError) as error:
+        raise LedgerError(f"{path}: the ledger cannot be read: {error}; {_WAY_OUT}") from error
+    except Exception as error:
+        problem = next(damages_of(path), None)
+        if problem is None:
+            raise
+        raise LedgerError(f"{path}: {problem}; {_WAY_OUT}") from error
+
+
+_WAY_OUT = "bring ledger.db back from a copy of the run; `overnight verify` tells more"
+
+
+def damages_of(path: Path) -> Iterator[str]:
+    try:
+        check_file(path)
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            yield from damages(db)
+    except (sqlite3.Error, LedgerError, OSError) as error:
+        yield f"the ledger cannot be read: {error}"
+
+
+def damages(db: sqlite3.Connection) -> Iterator[str]:
+    """Each in one line. The tables are held against those that this version would make."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as wanted:
+        migrate(wanted, "a new ledger")
+        tables = [name for (name,) in wanted.execute("SELECT name FROM sqlite_master WHERE type='table' ORDER BY name")]
+        for table in tables:
+            yield from _table_damages(db, table, wanted.execute(f"PRAGMA table_info({table})").fetchall())
+    for table, column in _JSON:
+        query = f"SELECT count(*) FROM {table} WHERE NOT json_valid({column})"
+        yield from _counted(db, query, f"{table}.{column} is no JSON")
+    query = "SELECT count(*) FROM fact WHERE name IN ('work', 'definition') AND NOT json_valid(value)"
+    yield from _counted(db, query, "fact.value is no JSON")
+    for table, column, other in _POINTERS:
+        query = f"SELECT count(*) FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {other})"
+        yield from _counted(db, query, f"{table}.{column} names no {other}")
+
+
+def _table_damages(
+    db: sqlite3.Connection, table: str, columns: list[tuple[int, str, str, int, object, int]]
+) -> Iterator[str]:
+    there = {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
+    if not there:
+        yield f"the table {table} is missing"
+        return
+    for _, column, declared, not_null, _, key in columns:
+        if column not in there:
+            yield f"the column {table}.{column} is missing"
+            continue
+        kinds = _KINDS[declared] if not_null or key else (*_KINDS[declared], "null")
+        allowed = ", ".join(f"'{kind}'" for kind in kinds)
+        query = f"SELECT count(*) FROM {table} WHERE typeof({column}) NOT IN ({allowed})"
+        yield from _counted(db, query, f"{table}.{column} is not {' or '.join(kinds)}")
+
+
+def _counted(db: sqlite3.Connection, query: str, words: str) -> Iterator[str]:
+    try:
+        (count,) = db.execute(query).fetchone()
+    except sqlite3.Error as error:
+        yield f"{words.partition(' ')[0]} cannot be read: {error}"
+        return
+    if count:
+        yield f"{words} in {count:,} {'row' if count == 1 else 'rows'}"

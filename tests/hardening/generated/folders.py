@@ -1,0 +1,169 @@
+"""Run folders: every file removed, emptied, cut, flipped or replaced; every column of every table of the ledger edited."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from emulator_process import EmulatorProcess
+from hardening.conftest import ITEMS, KEY, STUDY
+from hardening.generated.cases import Case
+from hardening.generated.tables import odd_places
+from overnight import api
+
+VERBS: dict[str, tuple[str, ...]] = {
+    "status": ("status", "fruit"),
+    "status --json": ("status", "--json"),
+    "results": ("results", "fruit"),
+    "results --failed": ("results", "fruit", "--failed", "--json"),
+    "rebuild": ("rebuild", "fruit"),
+    "verify": ("verify", "fruit"),
+    "verify --json": ("verify", "fruit", "--json"),
+    "costs": ("costs", "fruit"),
+    "costs --json": ("costs", "fruit", "--json"),
+    "resume": ("resume", "fruit", "--once"),
+}
+# What a hand or a fault may have put into a field.
+EDITS = {
+    "NULL": "NULL", "huge": "9223372036854775807", "negative": "-7", "text": "'x\ny'", "empty": "''", "blob": "x'ff00'", "half": "0.5",
+    "infinite": "9e999", "json": "'[[]]'", "number as text": "'3'", "path": "'../../../etc/passwd'", "absolute": "'/dev/zero'",
+}  # fmt: skip
+Spoil = Callable[[Path], object]
+
+
+def whole_run(folder: Path) -> Path:
+    """A run that has seen some trouble and is done, in a folder of its own: to be copied, then damaged."""
+    folder.mkdir(parents=True)
+    (folder / "items.csv").write_text(ITEMS + "".join(f"{n},thing {n // 2}\n" for n in range(10, 18)))
+    (folder / "study.yaml").write_text(
+        json.dumps({**STUDY, "batch": {"max_requests": 4}, "budget": {"total": 5, "output_tokens": 800}})
+    )
+    faults = [
+        {"on": "batch", "do": "expire", "share": 0.5, "times": 1},
+        {"on": "row", "do": "omit", "odds": 0.3, "times": 2},
+    ]
+    truth = {"time_scale": 20_000, "latency": {"batch": [60, 600], "live": [0, 0]}, "seed": 7, "faults": faults}
+    before = dict(os.environ)
+    with EmulatorProcess(truth) as emulator:
+        os.environ.update(OPENAI_BASE_URL=emulator.openai_url, OPENAI_API_KEY=KEY, OVERNIGHT_TIME_SCALE="20000")
+        try:
+            api.run(folder / "study.yaml", runs=folder / "runs")
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+    return folder
+
+
+@cache
+def _kept_run() -> Path:
+    """One for the process; the folder goes with it."""
+    kept = Path(tempfile.mkdtemp(prefix="hardening-run-"))
+    atexit.register(shutil.rmtree, kept, ignore_errors=True)
+    return whole_run(kept / "whole")
+
+
+def folders() -> Iterator[Case]:
+    whole = _kept_run()
+    for name, spoil in {**file_damages(whole / "runs" / "fruit"), **ledger_edits(whole / "runs" / "fruit")}.items():
+        for verb, arguments in VERBS.items():
+            yield Case(f"{name}, {verb}", _arranged(whole, spoil), arguments)
+
+
+def _arranged(whole: Path, spoil: Spoil) -> Callable[[Path], None]:
+    def arrange(folder: Path) -> None:
+        shutil.copytree(whole, folder, dirs_exist_ok=True)
+        spoil(folder / "runs" / "fruit")
+
+    return arrange
+
+
+def file_damages(run: Path) -> dict[str, Spoil]:
+    found: dict[str, Spoil] = {}
+    files = sorted(path.relative_to(run) for path in run.rglob("*") if path.is_file() and path.name != "lock")
+    for file in files:
+        found[f"{file} gone"] = lambda run, file=file: (run / file).unlink()
+        found[f"{file} empty"] = lambda run, file=file: (run / file).write_bytes(b"")
+        for tenth in (1, 6, 9):
+            found[f"{file} cut at {tenth}/10"] = lambda run, file=file, tenth=tenth: _cut(run / file, tenth)
+        for at in (0, 3, 7, 9):
+            found[f"{file} flipped at {at}/10"] = lambda run, file=file, at=at: _flip(run / file, at)
+        found[f"{file} of zeros"] = lambda run, file=file: (run / file).write_bytes(b"\x00" * 5_000)
+        for name in ("a folder", "a FIFO", "a loop", "what cannot be read", "nothing"):
+            found[f"{file} is {name}"] = lambda run, file=file, name=name: (
+                (run / file).unlink(),
+                odd_places()[name](run / file),
+            )
+    for part in ("requests", "items", "outbox", "raw", "tables"):
+        found[f"{part}/ gone"] = lambda run, part=part: shutil.rmtree(run / part)
+        found[f"{part}/ is a file"] = lambda run, part=part: (shutil.rmtree(run / part), (run / part).write_bytes(b"x"))
+    for name in ("holder", "cancelled", "lock"):
+        for kind in ("a folder", "a FIFO", "a loop"):
+            found[f"{name} is {kind}"] = lambda run, name=name, kind=kind: (
+                (run / name).unlink(missing_ok=True),
+                odd_places()[kind](run / name),
+            )
+    return found
+
+
+def _cut(path: Path, tenth: int) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) * tenth // 10])
+
+
+def _flip(path: Path, tenth: int) -> None:
+    data = bytearray(path.read_bytes())
+    if data:
+        data[min(len(data) * tenth // 10 + 20, len(data) - 1)] ^= 0xFF
+        path.write_bytes(data)
+
+
+def ledger_edits(run: Path) -> dict[str, Spoil]:
+    """Each column of each table: one row's, or all rows', with what does not belong there; rows gone or doubled."""
+    db = sqlite3.connect(run / "ledger.db")
+    tables = [
+        name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite%'")
+    ]
+    columns = {table: [row[1] for row in db.execute(f"PRAGMA table_info({table})")] for table in tables}
+    facts = [name for (name,) in db.execute("SELECT name FROM fact")]
+    db.close()
+    found: dict[str, Spoil] = {}
+    for table, names in columns.items():
+        for column in names:
+            for kind, value in EDITS.items():
+                found[f"{table}.{column} = {kind}"] = _sql(table, f"UPDATE {table} SET {column}={value}", column)
+            found[f"{table}.{column} of another"] = _sql(
+                table, f"UPDATE {table} SET {column}=(SELECT max({column}) FROM {table})", column
+            )
+        found[f"{table} without rows"] = _sql(table, f"DELETE FROM {table}", None)
+        found[f"{table} gone"] = _sql(table, f"DROP TABLE {table}", None)
+    for fact in facts:
+        for kind, value in EDITS.items():
+            found[f"fact {fact} = {kind}"] = _sql("fact", f"UPDATE fact SET value={value} WHERE name='{fact}'", "value")
+    for version in (-1, 0, 1, 99):
+        found[f"version {version}"] = _sql("fact", f"PRAGMA user_version={version}", None)
+    return found
+
+
+def _sql(table: str, statement: str, column: str | None) -> Spoil:
+    """As somebody with another program would: the constraints of the schema are taken away first."""
+
+    def spoil(run: Path) -> None:
+        db = sqlite3.connect(run / "ledger.db", isolation_level=None)
+        if column is not None:
+            db.execute("PRAGMA writable_schema=ON")
+            db.execute("UPDATE sqlite_master SET sql=replace(sql, ' NOT NULL', '') WHERE name=?", (table,))
+            db.close()
+            db = sqlite3.connect(run / "ledger.db", isolation_level=None)
+        with suppress(sqlite3.Error):  # a key that is a row's number takes nothing but numbers
+            db.execute(statement.replace("UPDATE", "UPDATE OR IGNORE", 1))
+        db.close()
+
+    return spoil
