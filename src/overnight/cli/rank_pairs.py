@@ -80,8 +80,8 @@ def rank_pairs(
         table: pl.DataFrame = _ranking().summarize_bt_fit(fit)
         if output is not None:
             _write(table, Path(output))
-    except (StudyError, ValueError, OSError) as error:
-        text = str(error)
+    except (StudyError, ValueError, OSError, pl.exceptions.PolarsError) as error:
+        text = str(error).partition("\n")[0]
         complain_line(text if str(file) in text or str(output) in text else f"{file}: {text}")
         return WRONG_USE
     problems = [*left_out, *fit.problems]
