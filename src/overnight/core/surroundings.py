@@ -6,6 +6,7 @@ ours, and it gets one line: the path, the cause, the way out.
 
 import errno
 import os
+import resource
 import sqlite3
 from pathlib import Path
 
@@ -94,4 +95,6 @@ def _tried(path: Path) -> str | None:
             probe.unlink(missing_ok=True)
     except OSError as error:
         return words_of(error)
-    return None
+    # SQLite files are larger than what was tried: it fails where a small file does not.
+    limited = resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
+    return "; ".join(_KNOWN[errno.EFBIG]) if limited else None
