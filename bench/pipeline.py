@@ -41,7 +41,7 @@ STEPS = {
     "pack": "overnight.engine.packing:pack_queue",
     "input files": "overnight.engine.conductor:write_input",
     "upload": "overnight.engine.courier:Courier._upload",
-    "download": "overnight.engine.arrivals:Arrivals._download_part",
+    "download": "overnight.engine.arrivals:Arrivals._download",
     "ingest": "overnight.engine.arrivals:Arrivals._read_files",
     "tables": "overnight.api.work:write_tables",
 }
