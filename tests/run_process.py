@@ -94,7 +94,9 @@ def _serve() -> None:
     import overnight.api
     import overnight.providers.anthropic
     import overnight.providers.openai
+    from own_time import use_own_time
 
+    use_own_time()
     assert aiohttp
     assert pl
     assert overnight

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import overnight
+import own_time
 from emulator_process import EmulatorProcess
 from overnight.providers import vendors
 from overnight.study import resolve
@@ -22,7 +23,7 @@ def example(verb: str, out: Path, emulator: EmulatorProcess) -> str:
     places = {one.base_url_variable: emulator.url + one.emulator_path for one in vendors().values()}
     keys = {one.key_variable: "sk-test-0123456789abcdefghijklmnop" for one in vendors().values()}
     environ = {**os.environ, **places, **keys, "OVERNIGHT_TIME_SCALE": "50000"}
-    command = [sys.executable, str(EXAMPLES / "multi_batch.py"), verb, str(out)]
+    command = [sys.executable, own_time.__file__, str(EXAMPLES / "multi_batch.py"), verb, str(out)]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

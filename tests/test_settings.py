@@ -1,0 +1,34 @@
+"""What the surroundings may set, and what they may not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from overnight.settings import REHEARSAL_SCALE, settings
+
+ASKED = """
+import os
+from overnight.api.work import connector
+from overnight.pairwise._judging import settings as pairwise_settings
+from overnight.settings import settings
+from overnight.cli.flags import Flags
+os.environ["OVERNIGHT_TIME_SCALE"] = "600"
+os.environ["OVERNIGHT_EMULATE"] = "{emulate}"
+print(settings().time_scale, pairwise_settings().time_scale, Flags().settings().time_scale)
+print(settings(emulate=False).time_scale, settings(emulate=True).time_scale)
+"""
+
+
+@pytest.mark.parametrize(("emulate", "scale"), [("0", "1.0"), ("1", "600.0")])
+def test_a_faster_clock_is_for_rehearsals_only(emulate: str, scale: str) -> None:
+    """In a process of its own: in this one, emulators are taken for providers, and time is theirs."""
+    program = ASKED.format(emulate=emulate)
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert said.split() == [scale, scale, scale, "1.0", "600.0"]
+
+
+def test_a_rehearsal_runs_fast_by_itself() -> None:
+    assert settings(emulate=True, environ={}).time_scale == REHEARSAL_SCALE
