@@ -104,6 +104,10 @@ class EmulatorProcess:
     def finish(self) -> None:
         self.ask("finish", {})
 
+    def add_foreign(self, dialect: str, count: int, *, age: float = 0, rows: int = 1) -> None:
+        """So many batches of somebody else, all of which have ended."""
+        self.ask("foreign", {"dialect": dialect, "count": count, "age": age, "rows": rows})
+
     def arm(self, faults: Sequence[Mapping[str, Any]]) -> None:
         self.ask("faults", faults)
 

@@ -105,7 +105,8 @@ def output_of(batch: Batch, now: float) -> str | None:
 def birth(fault: Fault | None, now: float) -> tuple[float, float]:
     """When a batch that is asked for now is made, and from when on it is listed."""
     wait = 0.0 if fault is None or fault.seconds is None else fault.seconds
-    created_at = now + wait if fault is not None and fault.do == "delay_create" else now
+    shift = {"delay_create": wait, "backdate": -wait}.get(fault.do, 0.0) if fault is not None else 0.0
+    created_at = now + shift
     return created_at, now + wait if fault is not None and fault.do == "hide" else created_at
 
 

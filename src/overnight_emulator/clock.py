@@ -7,6 +7,8 @@ never goes back: a restart continues from the latest moment any reply has mentio
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class Clock:
@@ -14,9 +16,19 @@ class Clock:
         self.scale = scale
         self._start = start
         self._real_start = time.monotonic()
+        self._behind = 0.0
 
     def now(self) -> float:
-        return self._start + (time.monotonic() - self._real_start) * self.scale
+        return self._start + (time.monotonic() - self._real_start) * self.scale - self._behind
+
+    @contextmanager
+    def earlier(self, seconds: float) -> Iterator[None]:
+        """As things stood some time ago, for an answer that is made without a pause."""
+        self._behind = seconds
+        try:
+            yield
+        finally:
+            self._behind = 0.0
 
     def advance(self, seconds: float) -> None:
         self._start += seconds

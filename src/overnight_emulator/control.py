@@ -16,6 +16,7 @@ PREFIX = "/_emulator/"
 # A year at once: dates end somewhere, and jumps add up.
 _LONGEST_JUMP = 366 * 86_400
 _BILLED = ("rows", "input_tokens", "cached_tokens", "output_tokens")
+_PARENT = "projects/lab/locations/us-central1"
 
 
 def control_routes(world: World) -> list[web.RouteDef]:
@@ -26,6 +27,7 @@ def control_routes(world: World) -> list[web.RouteDef]:
         web.post(PREFIX + "advance", control.advance),
         web.post(PREFIX + "faults", control.faults),
         web.post(PREFIX + "finish", control.finish),
+        web.post(PREFIX + "foreign", control.foreign),
     ]
 
 
@@ -78,6 +80,19 @@ class _Control:
             raise _wrong(str(error)) from error
         self._world.faults.replace(faults)
         return json_reply({"armed": len(faults)})
+
+    async def foreign(self, request: web.Request) -> web.Response:
+        """Batches of somebody else, made `age` seconds ago and ended since."""
+        body = await json_body(request, lambda: _wrong("wanted a JSON object"))
+        dialect, count = body.get("dialect"), body.get("count")
+        age, rows = body.get("age", 0), body.get("rows", 1)
+        if dialect not in self._world.formats:
+            raise _wrong(f"dialect: found {dialect!r}, wanted one of {', '.join(sorted(self._world.formats))}")
+        if not all(isinstance(number, int | float) and number >= 0 for number in (count, age, rows)):
+            raise _wrong("count, age, rows: wanted numbers of at least 0")
+        parent = str(body.get("parent") or _PARENT)
+        self._world.add_foreign(str(dialect), int(count or 0), float(age), int(rows), parent)
+        return json_reply({"made": int(count or 0)})
 
     async def finish(self, _: web.Request) -> web.Response:
         return json_reply({"ended": await self._world.works.finish()})

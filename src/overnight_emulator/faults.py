@@ -20,23 +20,34 @@ _DEED_AND_REPLY = _REPLY | {"applied"}
 _NONE: frozenset[str] = frozenset()
 _SECONDS = frozenset({"seconds"})
 _BODY = {"trickle": _SECONDS, "endless": _NONE, "bomb": frozenset({"megabytes"}), "deep": _NONE}
-_CALL = {"status": _REPLY, "drop_answer": _NONE, "slow": _SECONDS, **_BODY}
-_DEED = {"status": _DEED_AND_REPLY, "drop_answer": _NONE, "slow": _SECONDS}
+_TO = frozenset({"to"})
+# Somebody on the way answers in the provider's place: a portal, a proxy, a gateway.
+_ON_THE_WAY = {"web_page": frozenset({"status", "applied"}), "redirect": _TO}
+_CALL = {"status": _REPLY, "drop_answer": _NONE, "slow": _SECONDS, **_BODY, **_ON_THE_WAY}
+_DEED = {"status": _DEED_AND_REPLY, "drop_answer": _NONE, "slow": _SECONDS, **_ON_THE_WAY}
 
 COMMON = frozenset({"on", "do", "times", "lasts", "skip", "odds", "between", "model", "where"})
 
 # For each event: the misdeeds it knows, and the keys each of them takes.
 KINDS: dict[str, dict[str, frozenset[str]]] = {
-    "upload": {"drop_answer": _NONE, "lose_request": _NONE, "status": _DEED_AND_REPLY},
+    "upload": {
+        "drop_answer": _NONE,
+        "lose_request": _NONE,
+        "vanish": _SECONDS,
+        "status": _DEED_AND_REPLY,
+        **_ON_THE_WAY,
+    },
     "create": {
         "drop_answer": _NONE,
         "lose_request": _NONE,
         "delay_create": _SECONDS,
         "hide": frozenset({"seconds", "drop"}),
+        "backdate": frozenset({"seconds", "drop"}),
         "twice": _NONE,
         "status": _DEED_AND_REPLY,
+        **_ON_THE_WAY,
     },
-    "list": {**_CALL, "incomplete": _REPLY},
+    "list": {**_CALL, "incomplete": _REPLY, "stale": _SECONDS},
     "retrieve": _CALL,
     "cancel": _DEED,
     "delete": _DEED,
@@ -46,7 +57,7 @@ KINDS: dict[str, dict[str, frozenset[str]]] = {
         "cut": frozenset({"at", "quiet", "fitting"}),
         "web_page": _NONE,
         "empty": _NONE,
-        "redirect": frozenset({"to"}),
+        "redirect": _TO,
         "garbage_tail": _NONE,
     },
     "batch": {
@@ -72,7 +83,15 @@ KINDS: dict[str, dict[str, frozenset[str]]] = {
     },
 }
 
-REQUIRED = {"slow": "seconds", "delay_create": "seconds", "hide": "seconds", "redirect": "to", "status_word": "word"}
+REQUIRED = {
+    "slow": "seconds",
+    "delay_create": "seconds",
+    "hide": "seconds",
+    "backdate": "seconds",
+    "stale": "seconds",
+    "redirect": "to",
+    "status_word": "word",
+}
 STUCK_IN = ("validating", "in_progress", "finalizing")
 
 

@@ -38,16 +38,31 @@ async def suffer(
     refuses = fault.do in {"status", "incomplete"}
     if refuses and not fault.applied:
         raise refusal(fault)
+    portal = fault.do == "web_page" and fault.on != "content"
+    if portal and not fault.applied:
+        return _web_page(fault)
+    if fault.do == "redirect" and fault.on != "content":
+        raise web.HTTPFound(fault.to)
     if fault.do == "lose_request":
         raise ConnectionDropped
     if fault.do == "slow":
         await asyncio.sleep(clock.real_seconds(fault.seconds or 0))
-    response = await deed()
+    behind = fault.seconds or 0 if fault.do == "stale" else 0
+    with clock.earlier(behind):
+        response = await deed()
+    if portal:
+        return _web_page(fault)
     if fault.drops_connection:
         raise ConnectionDropped
     if refuses:
         raise refusal(fault)
     return spoil(response, fault) if fault.do in SPOILING else response
+
+
+def _web_page(fault: Fault) -> web.Response:
+    """What a portal on the way shows, in place of the provider's answer."""
+    status = fault.status if isinstance(fault.status, int) else 200
+    return web.Response(status=status, body=_WEB_PAGE, content_type="text/html")
 
 
 async def send_part(request: web.Request, response: web.Response, fault: Fault) -> web.StreamResponse:

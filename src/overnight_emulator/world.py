@@ -6,23 +6,40 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from overnight_emulator.armed import ArmedFaults
-from overnight_emulator.batch import Batch
+from overnight_emulator.batch import Batch, Check, Flaw
 from overnight_emulator.chance import Chance
 from overnight_emulator.clock import Clock
 from overnight_emulator.faults import Event, Fault, text_of
+from overnight_emulator.identity import new_id
 from overnight_emulator.rates import RateLimits
 from overnight_emulator.rows import RowFormat
-from overnight_emulator.store import Store
+from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 from overnight_emulator.works import Works
 
 _HOUR = 3_600
+# What the dialects want to know of a batch, said of one that nobody here has asked for.
+_FOREIGN = {
+    "filename": "foreign.jsonl",
+    "completion_window": "24h",
+    "model": "foreign",
+    "inline": False,
+    "version": "",
+    "display_name": "foreign",
+    "model_name": "publishers/google/models/foreign",
+    "labels": {},
+    "input_config": {},
+    "output_config": {},
+}
 
 
 class World:
     def __init__(self, truth: Truth, folder: Path, formats: Mapping[str, RowFormat]) -> None:
         self.truth = truth
+        self.formats = formats
         self.chance = Chance(truth.seed)
         self.store = Store(folder)
         self.clock = Clock(truth.time_scale, self._first_moment())
@@ -43,6 +60,31 @@ class World:
         text = text_of(batch.id, batch.metadata or {}, batch.details.get("filename", ""))
         known = (batch.id, None) if batch.check is None else (batch.check.digest, batch.check.model)
         return self.faults.strike(Event(on, text, *known))
+
+    def keep(self, file: StoredFile, fault: Fault | None) -> StoredFile:
+        """A file that was uploaded; one that a fault lets vanish is there for so many seconds."""
+        if fault is not None and fault.do == "vanish":
+            self.store.add_file(replace(file, expires_at=self.clock.now() + (fault.seconds or 0)))
+        return file
+
+    def add_foreign(self, dialect: str, count: int, age: float, rows: int, parent: str) -> None:
+        """Batches that somebody else has made and that have ended: they are listed, and nothing more."""
+        made_at = self.clock.now() - age
+        check = Check(0.0, total=rows, model="foreign", flaw=Flaw("foreign", "This batch is somebody else's."))
+        with self.store.together():
+            for number in range(count):
+                at = made_at - (count - number) * 1e-3
+                foreign = Batch(
+                    id=new_id("batch_"),
+                    dialect=dialect,
+                    endpoint="/v1/chat/completions",
+                    input_file_id="file-foreign",
+                    created_at=at,
+                    listed_from=at,
+                    details={**_FOREIGN, "total": rows, "parent": parent},
+                    check=check,
+                )
+                self.store.save_batch(foreign, is_open=False)
 
     def creation_wait(self, dialect: str) -> float | None:
         """How long until another batch may be made, when too many were in the last hour."""

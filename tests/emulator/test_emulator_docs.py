@@ -44,7 +44,7 @@ def test_every_misdeed_and_every_key_of_it_is_there():
 
 
 def test_every_request_and_dialect_is_there():
-    for what in ("log", "time", "advance", "finish", "faults"):
+    for what in ("log", "time", "advance", "finish", "faults", "foreign"):
         assert f"{PREFIX}{what}`" in MANUAL
     for dialect in DIALECTS:
         assert f"`{dialect.prefix}`" in MANUAL

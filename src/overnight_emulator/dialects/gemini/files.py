@@ -95,13 +95,13 @@ class FileRoutes:
         if digest.size > most:
             self._uploads.end(upload)
             raise GoogleError(400, f"The file is {digest.size} bytes, larger than the {most} maximum.")
-        event = Event("upload", text_of(upload.about), digest.sha256)
+        fault = self._world.faults.strike(Event("upload", text_of(upload.about), digest.sha256))
 
         async def keep() -> web.Response:
-            file = self._keep(upload, digest)
+            file = self._world.keep(self._keep(upload, digest), fault)
             return json_reply({"file": file_object(file, _origin(request))}, headers={_STATUS: "final"})
 
-        return await suffer(self._world.faults.strike(event), self._world.clock, keep, from_fault)
+        return await suffer(fault, self._world.clock, keep, from_fault)
 
     def _keep(self, upload: Upload, digest: Digest) -> StoredFile:
         now, about = self._world.clock.now(), upload.about

@@ -58,10 +58,13 @@ class FileRoutes:
             _check_upload(fields, received, self._world.truth.limits.bytes or MOST_BYTES)
             event = Event("upload", text_of(received.filename, fields["purpose"]), received.sha256, peek_model(part))
 
-            async def keep() -> web.Response:
-                return json_reply(file_object(self._keep(file_id, part, fields, received)))
+            fault = self._world.faults.strike(event)
 
-            return await suffer(self._world.faults.strike(event), self._world.clock, keep, from_fault)
+            async def keep() -> web.Response:
+                file = self._world.keep(self._keep(file_id, part, fields, received), fault)
+                return json_reply(file_object(file))
+
+            return await suffer(fault, self._world.clock, keep, from_fault)
         finally:
             part.unlink(missing_ok=True)
 

@@ -102,18 +102,19 @@ class UploadRoutes:
         about = upload.about
         await self._check_sums(upload, digest, request)
         self._check_generation(about)
-        event = Event("upload", text_of(about["bucket"], about["name"]), digest.sha256)
+        fault = self._world.faults.strike(Event("upload", text_of(about["bucket"], about["name"]), digest.sha256))
 
         async def keep() -> web.Response:
             self._check_generation(about)
             now, part = self._world.clock.now(), self._uploads.path(upload)
-            file = self._objects.put(about["bucket"], about["name"], part, digest, now, about["kind"])
+            kept = self._objects.put(about["bucket"], about["name"], part, digest, now, about["kind"])
+            file = self._world.keep(kept, fault)
             self._uploads.end(upload)
             if "fields" not in request.query:
                 file = await self._objects.checked(file)
             return json_reply(object_resource(file, origin_of(request)))
 
-        return await suffer(self._world.faults.strike(event), self._world.clock, keep, from_fault)
+        return await suffer(fault, self._world.clock, keep, from_fault)
 
     async def _check_sums(self, upload: Upload, digest: Digest, request: web.Request) -> None:
         told = dict(
