@@ -6,27 +6,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overnight.core.attempt import Attempt, Creating, Examined, Looked, Unknown, Uploaded, Withdrawn, apply
+from overnight.core.attempt import Attempt, Creating, Examined, Looked, Refused, Unknown, Uploaded, Withdrawn, apply
 from overnight.core.result import PASSING, UNASKED, Result, failed
 from overnight.engine.decisions import (
+    DENIALS,
     LOOKS,
+    REFUSED_LOOKS,
+    TIMES_WRONG,
     TRIES,
     Learned,
     Load,
     Waiting,
     adjudicate,
+    after_denials,
     backoff,
     create_outcome,
+    fence_of,
     group,
+    how_far,
     learn_limit,
+    may_follow,
     may_go,
     must_be_cut,
-    past,
     poll_how,
     retry_delay,
     row_fate,
 )
-from overnight.providers import Batch, CreateAnswer, Fence, Limits, Refusal
+from overnight.providers import Batch, CreateAnswer, Fence, Limits, Refusal, Sightings
 
 BATCH = Batch(id="batch_1", phase="running", status="validating")
 NO = Refusal(kind="invalid", message="no")
@@ -199,19 +205,93 @@ def made(batch_id: str, at: float | None) -> Batch:
     return Batch(id=batch_id, phase="running", status="in_progress", created_at=at)
 
 
-def test_only_what_can_be_younger_than_the_fence_is_past_it() -> None:
-    listing = [made("new", 1000.5), made("twin", 1000.0), made("newest", 1000.0), made("old", 999.0), made("?", None)]
-    assert [b.id for b in past(Fence("newest", 1000.2), listing)] == ["new", "twin", "?"]
-    assert [b.id for b in past(Fence(None, 1300.1), listing)] == ["new", "?"]
-    assert [b.id for b in past(Fence("deleted", 0.0), listing)] == ["new", "twin", "newest", "old", "?"]
+def listing(*batches: Batch, whole: bool = True, date: float | None = None) -> Sightings:
+    return Sightings(batches, whole, date)
 
 
-@given(st.lists(st.floats(0, 5000), max_size=20), st.floats(0, 5000))
-def test_no_batch_made_after_the_fence_is_passed_over(times: list[float], fence: float) -> None:
-    listing = [made(str(n), at) for n, at in enumerate(sorted(times, reverse=True))]
-    older = [b for b in listing if (b.created_at or 0) <= fence]
-    kept = {b.id for b in past(Fence(older[0].id if older else None, fence), listing)}
-    assert {b.id for b in listing if (b.created_at or 0) > fence} <= kept
+def test_the_fence_is_told_by_the_times_that_batches_bear() -> None:
+    seen = listing(made("b2", 50.0), made("b1", 70.0), made("?", None), whole=False, date=9_000.0)
+    assert fence_of(seen, tags=True) == Creating("b2", 70.0, 9_000.0)
+    assert fence_of(seen, tags=False) == Creating("b2", 70.0, 9_000.0, ("b2", "b1", "?"), 50.0)
+    assert fence_of(listing(made("b2", 50.0)), tags=False).since is None
+    assert fence_of(listing(date=9.0), tags=True) == Creating(None, None, 9.0)
+
+
+def test_a_listing_goes_back_further_than_the_fence_or_to_its_end() -> None:
+    assert how_far(Creating("b", 100_000.0, 5.0)) == Fence(100_000.0 - TIMES_WRONG, 5.0)
+    assert how_far(Creating(None, None, 5.0)) == Fence(None, 5.0)
+    assert how_far(None) == Fence(None)
+
+
+TIMES = st.lists(st.floats(0, 5000), max_size=20)
+
+
+@given(before=TIMES, after=TIMES, page=st.integers(1, 30), set_back=st.floats(0, 10_000))
+def test_what_was_made_after_the_fence_may_follow_whatever_the_clock_says(
+    before: list[float], after: list[float], page: int, set_back: float
+) -> None:
+    """Up to where the fence's page went, not even a clock that was set back hides a batch."""
+    old = [made(f"old {n}", at) for n, at in enumerate(sorted(before, reverse=True))]
+    fence = fence_of(listing(*old[:page], whole=len(old) <= page), tags=False)
+    new = [made(f"new {n}", at + 5000 - set_back) for n, at in enumerate(after)]
+    kept = {batch.id for batch in may_follow(fence, [*new, *old])}
+    assert kept >= {b.id for b in new if fence.since is None or (b.created_at or 0) >= fence.since}
+    assert not kept & {batch.id for batch in old[:page]}
+
+
+# --- denials
+
+
+def test_a_batch_is_gone_after_hours_of_denials_and_not_before() -> None:
+    now, denials = 1000.0, [1000.0]
+    while not (decided := after_denials(denials)).gone:
+        assert decided.at > now
+        now = decided.at
+        denials.append(now)
+    assert [at - 1000.0 for at in denials] == list(DENIALS)
+
+
+@given(st.lists(st.floats(0, 100_000), max_size=12))
+def test_no_batch_is_gone_before_it_was_denied_for_hours(times: list[float]) -> None:
+    denials = sorted(times)
+    decided = after_denials(denials)
+    if decided.gone:
+        assert len(denials) >= 3
+        assert denials[-1] - denials[0] >= DENIALS[-1]
+    elif denials:
+        assert decided.at > denials[-1]
+
+
+# --- refusals
+
+
+def refused(since: float = 100.0) -> Attempt:
+    attempt = Attempt(
+        id=1, shard=1, n=1, arm=1, token="t", account=1, rows=3, bytes=10, estimate=5, sha256="", intended_at=0.0
+    )
+    for event in (Uploaded("f"), Creating(None, 1.0)):
+        attempt = apply(attempt, event, 2.0)
+    return apply(attempt, Refused("throttled", "slow down", 105.0), since)
+
+
+@given(looks=st.lists(st.tuples(st.floats(0, 100), st.booleans()), max_size=6), now=st.floats(0, 200))
+def test_a_refusal_is_believed_after_its_looks_and_a_batch_that_shows_is_adopted(
+    looks: list[tuple[float, bool]], now: float
+) -> None:
+    attempt = refused()
+    for after, whole in sorted(looks):
+        attempt = look(attempt, 100.0 + after, whole=whole)
+    verdict = adjudicate(attempt, 100.0 + now).verdict
+    assert verdict in ("look", "wait", "believe")
+    if verdict == "believe":
+        assert max(after for after, whole in looks if whole) >= REFUSED_LOOKS[-1]
+    assert adjudicate(look(attempt, 300.0, "batch_1"), 300.0).batch_id == "batch_1"
+
+
+def test_a_listing_without_an_end_is_left_to_the_user() -> None:
+    assert adjudicate(apply(unsure(), Looked(complete=False, endless=True), 100.0), 100.0).verdict == "stuck"
+    found = apply(unsure(), Looked(False, ("batch_1",), endless=True), 100.0)
+    assert adjudicate(found, 100.0).batch_id == "batch_1"
 
 
 # --- row_fate

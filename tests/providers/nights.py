@@ -8,9 +8,10 @@ from typing import Any
 
 from emulator_process import EmulatorProcess
 from overnight.core.ask import Ask, Model
+from overnight.core.attempt import Creating
 from overnight.core.result import Line
-from overnight.engine.decisions import past
-from overnight.providers import Batch, BatchProvider, Fence, Intent, Sightings, emulated_endpoint, vendor
+from overnight.engine.decisions import fence_of, may_follow
+from overnight.providers import Batch, BatchProvider, Intent, Sightings, emulated_endpoint, vendor
 from providers.asking import KEY, ask
 
 SEED = 7
@@ -95,6 +96,11 @@ async def end_of(provider: BatchProvider, batch: Batch) -> Batch:
     return batch
 
 
+async def fence_at(provider: BatchProvider) -> Creating:
+    """What the engine would put on record before a create."""
+    return fence_of(await provider.newest(), tags=provider.tags)
+
+
 async def rows_of(provider: BatchProvider, batch: Batch) -> dict[str, list[Line]]:
     """The decoded rows of each part, with the announced length checked."""
     rows = {}
@@ -105,9 +111,9 @@ async def rows_of(provider: BatchProvider, batch: Batch) -> dict[str, list[Line]
     return rows
 
 
-def claimed(provider: BatchProvider, seen: Sightings, fence: Fence, intent: Intent, file_id: str) -> list[Batch]:
+def claimed(provider: BatchProvider, seen: Sightings, fence: Creating, intent: Intent, file_id: str) -> list[Batch]:
     """The batches of a listing that are ours, or may be, as the engine would take them."""
-    young = past(fence, seen.batches)
+    young = may_follow(fence, seen.batches)
     verdicts = [(batch, provider.ours(batch, intent, file_id)) for batch in seen.batches]
     if provider.tags:
         assert "maybe" not in [ours for _, ours in verdicts]

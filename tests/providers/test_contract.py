@@ -8,10 +8,11 @@ import pytest
 from aiohttp import web
 
 from overnight.core.errors import Unavailable
+from overnight.engine.decisions import how_far
 from overnight.providers import BatchProvider, Endpoint, emulated_endpoint, resolve_model, takes_batches, vendors
 from overnight_emulator.simulate import expected_answer
 from providers.asking import KEY
-from providers.nights import ENDED, MODELS, SEED, Night, causes, claimed, end_of, rows_of, submit, told_apart
+from providers.nights import ENDED, MODELS, SEED, Night, causes, claimed, end_of, fence_at, rows_of, submit, told_apart
 from providers.scripted_server import serving
 
 
@@ -28,14 +29,14 @@ def test_a_batch_from_upload_to_answers(night: Night) -> None:
     async def work(provider: BatchProvider) -> None:
         file_id = await provider.upload(intent)
         assert await provider.knows_file(file_id) == night.files
-        fence = await provider.newest()
+        fence = await fence_at(provider)
         answer = await provider.create(intent, file_id)
         assert (answer.sent, answer.refusal, answer.problem) == (True, None, None)
         batch = answer.batch
         assert batch is not None
         assert provider.ours(batch, intent, None) == ("yes" if provider.tags else "maybe")
         assert batch.input_ref == (file_id if night.files else None)
-        assert fence.date - 300 < (batch.created_at or 0)
+        assert (fence.date or 0) - 300 < (batch.created_at or 0)
         ended = await end_of(provider, batch)
         assert (ended.phase, ended.counts.total, ended.counts.completed) == ("completed", 25, 25)
         rows = await rows_of(provider, ended)
@@ -62,10 +63,10 @@ def test_a_lost_answer_is_found_again(night: Night) -> None:
 
     async def work(provider: BatchProvider) -> None:
         file_id = await provider.upload(intent)
-        fence = await provider.newest()
+        fence = await fence_at(provider)
         answer = await provider.create(intent, file_id)
         assert (answer.sent, answer.status, answer.batch, answer.refusal) == (True, None, None, None)
-        seen = await provider.recent(fence, 5)
+        seen = await provider.recent(how_far(fence), 5)
         assert seen.complete
         assert len(claimed(provider, seen, fence, intent, file_id)) == 1
 
@@ -80,10 +81,10 @@ def test_a_lost_request_is_as_open_but_nothing_is_found(night: Night) -> None:
 
     async def work(provider: BatchProvider) -> None:
         file_id = await provider.upload(intent)
-        fence = await provider.newest()
+        fence = await fence_at(provider)
         answer = await provider.create(intent, file_id)
         assert (answer.sent, answer.status) == (True, None)
-        seen = await provider.recent(fence, 5)
+        seen = await provider.recent(how_far(fence), 5)
         assert seen.complete
         assert claimed(provider, seen, fence, intent, file_id) == []
 
@@ -96,9 +97,9 @@ def test_two_batches_of_one_create_are_both_seen(night: Night) -> None:
 
     async def work(provider: BatchProvider) -> None:
         file_id = await provider.upload(intent)
-        fence = await provider.newest()
+        fence = await fence_at(provider)
         assert (await provider.create(intent, file_id)).batch is None
-        seen = await provider.recent(fence, 5)
+        seen = await provider.recent(how_far(fence), 5)
         assert len(claimed(provider, seen, fence, intent, file_id)) == 2
 
     night.run(work)
@@ -124,19 +125,19 @@ def test_a_listing_of_many_pages_is_complete_or_says_that_it_is_not(night: Night
 
     async def work(provider: BatchProvider) -> None:
         file_id = await provider.upload(intents[0])
-        fence = await provider.newest()
+        fence = await fence_at(provider)
         answers = [await provider.create(intent, file_id) for intent in intents]
         made = [answer.batch for answer in answers if answer.batch is not None]
-        seen = await provider.recent(fence, 5)
+        seen = await provider.recent(how_far(fence), 5)
         assert seen.complete
         ids = [batch.id for batch in seen.batches]
         assert len(ids) == len(set(ids))
         assert len({batch.id for batch in made} & set(ids)) == count
         if provider.tags:
             assert {intent.token for intent in intents} <= {batch.tag for batch in seen.batches}
-        assert not (await provider.recent(fence, 1)).complete
+        assert not (await provider.recent(how_far(fence), 1)).complete
         night.emulator.arm([{"on": "list", "do": "incomplete"}])
-        partial = await provider.recent(fence, 5)
+        partial = await provider.recent(how_far(fence), 5)
         assert not partial.complete
         assert len(partial.batches) == 100
 

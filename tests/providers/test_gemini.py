@@ -11,9 +11,9 @@ from aiohttp import web
 from emulator_process import EmulatorProcess
 from overnight.core.ask import Model
 from overnight.core.errors import Gone, StudyError, Unauthorized, Unavailable
-from overnight.providers import Batch, Endpoint, Fence, Intent
+from overnight.providers import Batch, Endpoint, Intent
 from overnight.providers._gemini_batches import batch_of, inlined_lines, read_page
-from overnight.providers._listing import reaches
+from overnight.providers._listing import newest_first
 from overnight.providers.gemini import Gemini, provider
 from providers.asking import KEY
 from providers.nights import Night, end_of, rows_of, submit
@@ -179,9 +179,8 @@ def test_a_listing_that_is_not_newest_first_must_be_read_to_its_end() -> None:
     def batch(name: str, at: float) -> Batch:
         return Batch(id=name, phase="running", status="running", created_at=at)
 
-    fence = Fence("f", 10_000.0)
-    assert reaches(fence, (batch("n", 10_001.0), batch("f", 10_000.0), batch("o", 9_000.0)))
-    assert not reaches(fence, (batch("o", 1_000.0), batch("p", 9_000.0), batch("f", 10_000.0)))
+    assert newest_first((batch("n", 10_001.0), batch("f", 10_000.0), batch("o", 9_000.0)))
+    assert not newest_first((batch("o", 1_000.0), batch("p", 9_000.0), batch("f", 10_000.0)))
 
 
 def test_answers_in_the_batch_itself_are_read_when_it_is_adopted(emulator: EmulatorProcess, tmp_path: Path) -> None:

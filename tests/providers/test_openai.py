@@ -10,8 +10,8 @@ import pytest
 from aiohttp import web
 
 from overnight.core.ask import Model
-from overnight.core.errors import Gone, OvernightError, Rejected, StudyError, Unauthorized, Unavailable
-from overnight.providers import CreateAnswer, Endpoint, Fence, Intent, Limits
+from overnight.core.errors import Gone, OvernightError, StudyError, Unauthorized, Unavailable
+from overnight.providers import CreateAnswer, Endpoint, Fence, Intent, Limits, Sightings
 from overnight.providers.openai import OpenAI, OpenAIVendor
 from providers.asking import KEY, ask, model, openai_at
 from providers.scripted_server import Answer, closed_port, hang_up, redirecting, replying, serving
@@ -225,6 +225,8 @@ def paged(*pages: Any) -> Answer:
         ([dated("b2000", "b699", has_more=True)], 5, ["b2000", "b699"], True),
         ([dated("b2000", has_more=True), dated("b1900")], 5, ["b2000", "b1900"], True),
         ([dated("b2000", "b1000", has_more=True), dated("b999", has_more=True)], 5, ["b2000", "b1000", "b999"], True),
+        ([dated("b2000", "b1000", has_more=True), dated("b1000", has_more=True)], 5, ["b2000", "b1000"], False),
+        ([dated("b2000", "b3000", "b9", has_more=True), dated("b8")], 5, ["b2000", "b3000", "b9", "b8"], True),
         ([dated("b2000", has_more=True)], 1, ["b2000"], False),
         ([dated("b2000", has_more=True), 500], 5, ["b2000"], False),
         ([dated("b2000", has_more=True), {"odd": 1}], 5, ["b2000"], False),
@@ -235,7 +237,7 @@ def test_a_listing_says_whether_it_reached_the_fence(
     pages: list[Any], limit: int, ids: list[str], complete: bool
 ) -> None:
     async def work(provider: OpenAI, server: Any) -> None:
-        seen = await provider.recent(Fence("b1000", 1000.0), limit)
+        seen = await provider.recent(Fence(1000.0), limit)
         assert [batch.id for batch in seen.batches] == ids
         assert (seen.complete, seen.date) == (complete, 1200.0)
         assert [request.query.get("limit") for request in server.seen] == ["100"] * len(pages)
@@ -251,26 +253,27 @@ def test_a_listing_says_whether_it_reached_the_fence(
 def test_no_first_page_is_no_listing(page: Any, family: type[OvernightError]) -> None:
     async def work(provider: OpenAI, _: Any) -> None:
         with pytest.raises(family):
-            await provider.recent(Fence(None, 0.0), 5)
+            await provider.recent(Fence(None), 5)
 
     with_server(paged(page), work)
 
 
-def test_the_fence_is_the_newest_batch_and_the_servers_time() -> None:
+def test_a_clock_that_was_set_back_makes_only_the_end_a_proof() -> None:
     async def work(provider: OpenAI, server: Any) -> None:
-        assert await provider.newest() == Fence("b20", 1200.0)
-        assert await provider.newest() == Fence(None, 1200.0)
-        assert server.seen[0].query == {"limit": "1"}
+        seen = await provider.recent(Fence(1000.0, 5000.0), 5)
+        assert ([batch.id for batch in seen.batches], seen.complete) == (["b2000", "b999", "b998"], True)
+
+    with_server(paged(dated("b2000", "b999", has_more=True), dated("b998")), work)
+
+
+def test_the_newest_are_a_page() -> None:
+    async def work(provider: OpenAI, server: Any) -> None:
+        seen = await provider.newest()
+        assert ([batch.id for batch in seen.batches], seen.complete, seen.date) == (["b20"], False, 1200.0)
+        assert await provider.newest() == Sightings((), complete=True, date=1200.0)
+        assert server.seen[0].query == {"limit": "100"}
 
     with_server(paged(dated("b20", has_more=True), dated()), work)
-
-
-@pytest.mark.parametrize(("page", "fence"), [(dated("b20"), Fence("b20", 20.0)), (dated(), Fence(None, 0.0))])
-def test_a_server_without_a_clock_gives_an_earlier_fence(page: Any, fence: Fence) -> None:
-    async def work(provider: OpenAI, _: Any) -> None:
-        assert await provider.newest() == fence
-
-    with_server(replying(200, page, Date="no date"), work)
 
 
 def test_what_does_not_exist() -> None:
@@ -320,7 +323,7 @@ def test_the_key_check_names_the_place() -> None:
 
 def test_a_base_url_that_redirects_is_told() -> None:
     async def work(provider: OpenAI, _: Any) -> None:
-        with pytest.raises(Rejected, match="make it the base URL"):
+        with pytest.raises(Unavailable, match="make it the base URL"):
             await provider.check_key()
 
     with_server(redirecting("http://127.0.0.1:1/v1/models"), work)

@@ -205,8 +205,8 @@ def test_counts_and_folders() -> None:
 
 
 def test_listings_reach_back_by_a_filter() -> None:
-    assert since(Fence("x", 1_794_787_500.0)) == {"filter": 'create_time>="2026-11-16T00:00:00Z"'}
-    assert since(Fence(None, 0.0)) == {}
+    assert since(Fence(1_794_787_200.0)) == {"filter": 'create_time>="2026-11-16T00:00:00Z"'}
+    assert since(Fence(None)) == {}
     assert read_page(b"{}", None).batches == ()
     with pytest.raises(Unavailable):
         read_page(b'{"error":"no"}', None)

@@ -87,8 +87,35 @@ def test_one_batch_can_be_cancelled_by_its_id(night: Callable[..., Night]) -> No
     ending = one.call("resume", "night")
     assert ending.state == "held up", ending
     one.emulator.arm([])
+    # Not even the next process asks its rows again, until the user says `run`.
+    made = len(one.batches())
+    for _ in range(2):
+        again = one.call("resume", "night")
+        assert again.state == "held up", again
+        assert "`run` asks its rows again" in again.message
+    assert len(one.batches()) == made
     assert one.run(one.study()).state == "done"
     assert one.statuses() == {"answered": 12}
+
+
+def test_a_batch_cancelled_at_the_console_is_not_asked_again_by_cron(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "batch", "do": "cancel", "times": 1}])
+    study = one.study()
+    assert one.run(study).state == "held up"
+    made = len(one.batches())
+    assert one.call("resume", "night", once=True).state == "held up"
+    assert len(one.batches()) == made
+    assert one.run(study).state == "done"
+    one.assert_paid_once()
+
+
+def test_a_finished_run_cannot_be_cancelled(night: Callable[..., Night]) -> None:
+    one = night()
+    assert one.run(one.study()).state == "done"
+    ending = one.call("cancel", "night")
+    assert ending.state == "done", ending
+    assert any("nothing to call off" in text for text in ending.said)
+    assert not (one.folder / "runs" / "night" / "cancelled").exists()
 
 
 def test_status_finds_the_run_of_a_batch(night: Callable[..., Night]) -> None:

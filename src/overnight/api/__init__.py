@@ -1,7 +1,7 @@
 """The verbs as plain functions: they work in a script, in a notebook, and behind the command line."""
 
 from overnight.api.adopting import adopt
-from overnight.api.cancelling import cancel, resolve_shard
+from overnight.api.cancelling import cancel, forget_batch, resolve_shard
 from overnight.api.costs import costs
 from overnight.api.judgements import judgements
 from overnight.api.keys import KeyStatus, keys
@@ -24,6 +24,7 @@ __all__ = [
     "audit_log",
     "cancel",
     "costs",
+    "forget_batch",
     "judgements",
     "keys",
     "plan",

@@ -258,7 +258,7 @@ class _Adoption:
             attempt = attempts(db, token)[0]
             for event in (
                 Uploaded(batch.input_ref or ""),
-                Creating(None, batch.created_at or 0.0),
+                Creating(None, batch.created_at),
                 Accepted(batch.id, "user"),
             ):
                 attempt = record(db, attempt, event, at)
@@ -325,7 +325,7 @@ def _record_file(
     attempt = attempts(db, token)[0]
     for event in (
         Uploaded(""),
-        Creating(None, 0.0),
+        Creating(None),
         Accepted("file", "user"),
         Ended("completed", "file"),
         Fetched((file,), 2),

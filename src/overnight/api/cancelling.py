@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from overnight.api.places import run_folder, run_with_batch, short_id
+from overnight.api.status import unfinished
 from overnight.api.work import Run, Say, Tell, connector, saved_work, silent, work_on
 from overnight.core.arguments import checked
 from overnight.core.attempt import Accepted, Attempt
@@ -15,7 +16,7 @@ from overnight.core.errors import RunBusy, StudyError, UnknownName
 from overnight.emulation import emulator
 from overnight.engine.session import Connect, opened
 from overnight.ledger.folder import RunFolder
-from overnight.ledger.identity import arms
+from overnight.ledger.identity import arms, disown
 from overnight.ledger.looking import looking_at
 from overnight.ledger.shards import abandon, attempts, record
 from overnight.providers import batches_of
@@ -44,6 +45,10 @@ def cancel(
             say(f"{run} belongs to run '{holder.name}': overnight resume {holder.name} collects what it finished")
             return None
     folder = run_folder(run, place)
+    if not folder.cancel_mark.exists() and not unfinished(folder):
+        say(f"'{folder.name}' is finished: there is nothing to call off")
+        look = msgspec.structs.replace(saved_work(folder), send=False, once=True)
+        return work_on(folder, place, look, say=say, tell=tell)
     folder.cancel_mark.touch()
     work = msgspec.structs.replace(
         saved_work(folder), cancel=True, send=False, until_sent=False, timeout=seconds_of(timeout, "--timeout")
@@ -97,6 +102,16 @@ def resolve_shard(
         event = Accepted(batch_id, "user")
         session.db.write("resolved", partial(record, attempt=attempt, event=event, at=now)).result()
         return f"shard {shard} is batch {batch_id}: overnight resume {folder.name}"
+
+
+@checked
+def forget_batch(run: str | Path, batch_id: str, *, emulate: bool | None = None, runs: str | Path | None = None) -> str:
+    """A batch of this run that its ledger does not know is not to count: its rows may be asked, and paid, again."""
+    place = settings(runs=runs, emulate=emulate)
+    folder = run_folder(run, place)
+    with opened(folder, RunFolder(place.root), WallClock()) as session:
+        session.db.write("forgotten", partial(disown, batch_id=short_id(batch_id))).result()
+    return f"{batch_id} does not count any more; its rows may be paid again: overnight resume {folder.name}"
 
 
 def _undecided(known: list[Attempt], shard: int, name: str) -> Attempt:

@@ -29,7 +29,7 @@ from overnight.engine.intake import StageInput, StageSettings, take_stage
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import StageWork, Work
 from overnight.ledger.folder import RunFolder
-from overnight.ledger.identity import get_fact, set_fact
+from overnight.ledger.identity import call_on, get_fact, set_fact
 from overnight.ledger.shards import attempts, note
 from overnight.providers import check_sending, vendor
 from overnight.settings import Settings, settings
@@ -262,6 +262,7 @@ def _prepare(
 
     timed = session.db.write("intake", fact).result()
     session.folder.cancel_mark.unlink(missing_ok=True)
+    session.db.write("called on", call_on).result()
     if copy_of is not None and is_run(RunFolder(copy_of)):
         _reuse(session, RunFolder(copy_of), say, leave_damaged="damaged" in reask)
     for kind in reask:

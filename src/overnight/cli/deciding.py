@@ -125,8 +125,11 @@ def resolve(
     run: OneRun,
     /,
     *,
-    shard: Annotated[int, Parameter(help="Number of the shard, as `status` shows it.", metavar="N")],
+    shard: Annotated[int | None, Parameter(help="Number of the shard, as `status` shows it.", metavar="N")] = None,
     none: Annotated[bool, Parameter(help="None of the batches that were found is ours.")] = False,
+    forget: Annotated[
+        str | None, Parameter(help="A batch of this run that its ledger does not know: ask its rows again.")
+    ] = None,
     flags: Flags = Flags(),  # noqa: B008 - frozen
 ) -> int:
     """Say that no batch found at the provider is a shard's.
@@ -134,9 +137,19 @@ def resolve(
     Its rows go back to the queue and are sent, and paid, with the next `overnight resume`. To keep one of the
     batches instead: `overnight adopt --shard RUN:N BATCH_ID`.
 
+    A ledger that is older than the batches at the provider sends nothing, because their rows would be paid again.
+    `--forget BATCH_ID` says that this may be so for one of them.
+
     Examples:
       overnight resolve essay-quality --shard 3 --none
+      overnight resolve essay-quality --forget batch_abc
     """
+    if forget is not None:
+        decided = overnight.forget_batch(run, forget, emulate=flags.emulate, runs=flags.runs)
+        return flags.display().show({"run": run, "forgotten": forget}, decided)
+    if shard is None:
+        message = "resolve: name the shard with --shard N, or a batch with --forget BATCH_ID"
+        raise StudyError(message)
     if not none:
         message = (
             f"resolve: say --none when no batch is ours, or keep one: overnight adopt --shard {run}:{shard} BATCH_ID"

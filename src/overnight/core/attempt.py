@@ -2,8 +2,11 @@
 
     intended -> uploaded -> creating -> running -> ended -> fetched -> closed
        |           ^           |  \\-> unsure -^        \\-> closed (failed at validation)
-       |           \\-- refused/         \\-> closed (absent), or stuck until the user decides
+       |           \\- believed ----------/ \\-> closed (absent, refused), or stuck until the user decides
        \\-> calling -> closed      (live: each row is a call of its own)
+
+A refusal makes an attempt `unsure` too, until looks at the listing have confirmed it. A batch that a listing shows as
+ours is accepted from any state before `running`: what the ledger believes may be older than what was done.
 
 Where a provider keeps no tag, `unsure` lasts until the batches that may be ours have ended and were examined.
 
@@ -34,10 +37,17 @@ class Uploaded(msgspec.Struct, frozen=True, tag="uploaded"):
 
 
 class Creating(msgspec.Struct, frozen=True, tag="creating"):
-    """About to send the create. The fence is what the listing showed just before."""
+    """About to send the create. The fence is what the listing showed just before.
+
+    `at` is the newest time that a batch there bore, `date` the server's clock. Where batches bear no tag, `seen` are
+    those that were there, and `since` is how far back that page went: what is not among them may be ours.
+    """
 
     newest: str | None
-    date: float
+    at: float | None = None
+    date: float | None = None
+    seen: tuple[str, ...] = ()
+    since: float | None = None
 
 
 class Accepted(msgspec.Struct, frozen=True, tag="accepted"):
@@ -45,12 +55,32 @@ class Accepted(msgspec.Struct, frozen=True, tag="accepted"):
     how: Literal["answer", "listing", "user"] = "answer"
 
 
+class Reopened(msgspec.Struct, frozen=True, tag="reopened"):
+    """An attempt that was given up has made a batch after all."""
+
+    batch_id: str
+
+
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    """A definite no to the create: nothing runs. `retry_at` is when the same may be sent again."""
+    """A no to the create, which the listing has yet to confirm. `retry_at` is when the same may be sent again."""
 
     reason: str
     message: str
     retry_at: float
+    token_limit: int | None = None
+    line: int | None = None
+    # Tokens of ours that were queued already, as we count them.
+    in_queue: int = 0
+
+
+class Believed(msgspec.Struct, frozen=True, tag="believed"):
+    """The listing shows no batch after the refusal: the same may be sent again."""
+
+
+class Vanished(msgspec.Struct, frozen=True, tag="vanished"):
+    """The provider no longer has the uploaded input: it is uploaded again."""
+
+    file_id: str
 
 
 class Unsent(msgspec.Struct, frozen=True, tag="unsent"):
@@ -69,6 +99,14 @@ class Looked(msgspec.Struct, frozen=True, tag="looked"):
     candidates: tuple[str, ...] = ()
     # Batches that may be ours or not: their own rows tell, once they have ended.
     possible: tuple[str, ...] = ()
+    # The listing comes to no end: looking again would not help.
+    endless: bool = False
+
+
+class Denied(msgspec.Struct, frozen=True, tag="denied"):
+    """The provider said that it does not know a batch that it had."""
+
+    batch_id: str
 
 
 class Examined(msgspec.Struct, frozen=True, tag="examined"):
@@ -146,10 +184,14 @@ AttemptEvent = (
     | Uploaded
     | Creating
     | Accepted
+    | Reopened
     | Refused
+    | Believed
+    | Vanished
     | Unsent
     | Unknown
     | Looked
+    | Denied
     | Examined
     | Withdrawn
     | Stuck
@@ -183,8 +225,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     overtaken: bool = False
     state: State = "intended"
     file_id: str | None = None
-    fence_newest: str | None = None
-    fence_date: float = 0.0
+    # What the listing showed before the first create that may have made a batch.
+    fence: Creating | None = None
     batch_id: str | None = None
     status: str | None = None
     completed: int = 0
@@ -192,6 +234,9 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     # The most that its counts ever showed as completed.
     seen_completed: int = 0
     refusals: int = 0
+    # The refusal that is being looked into; None when nobody knows what became of the create.
+    refused: Refused | None = None
+    last_refusal: str | None = None
     retry_at: float = 0.0
     message: str | None = None
     unsure_since: float | None = None
@@ -204,6 +249,9 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     strangers: tuple[str, ...] = ()
     # Since when a batch that may be ours shows no row.
     unclear_since: float | None = None
+    endless: bool = False
+    # When the provider denied the batch, since it was last seen.
+    denials: tuple[float, ...] = ()
     submitted_at: float | None = None
     ended_at: float | None = None
     ended: Ended | None = None
@@ -220,7 +268,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def holds_queue_room(self) -> bool:
         """Whether its tokens wait in the provider's queue, or are about to. What waits for the user holds up nobody."""
-        return not self.live and self.state not in ("stuck", "ended", "fetched", "closed")
+        return not self.live and self.refused is None and self.state not in ("stuck", "ended", "fetched", "closed")
 
 
 # From which states an event may come. Anything else is a ledger that was tampered with, or a bug.
@@ -228,14 +276,18 @@ LEGAL: dict[type, frozenset[str]] = {
     Intended: frozenset({"intended"}),
     Uploaded: frozenset({"intended"}),
     Creating: frozenset({"uploaded"}),
-    Accepted: frozenset({"creating", "unsure", "stuck"}),
+    Accepted: frozenset({"intended", "uploaded", "creating", "unsure", "stuck"}),
+    Reopened: frozenset({"closed"}),
     Refused: frozenset({"creating"}),
+    Believed: frozenset({"unsure"}),
+    Vanished: frozenset({"uploaded"}),
     Unsent: frozenset({"creating"}),
     Unknown: frozenset({"creating"}),
     Looked: frozenset({"unsure"}),
+    Denied: frozenset({"running", "unsure"}),
     Examined: frozenset({"unsure"}),
     Withdrawn: frozenset({"unsure"}),
-    Stuck: frozenset({"unsure"}),
+    Stuck: frozenset({"intended", "uploaded", "unsure"}),
     Seen: frozenset({"running"}),
     # What a later look at an ended batch shows replaces what the first one did.
     Ended: frozenset({"running", "ended", "fetched"}),
@@ -257,33 +309,36 @@ def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa:
             return attempt
         case Uploaded(file_id):
             return change(attempt, state="uploaded", file_id=file_id)
-        case Creating(newest, date):
-            return change(attempt, state="creating", fence_newest=newest, fence_date=date, submitted_at=at)
-        case Accepted(batch_id):
-            return change(attempt, state="running", batch_id=batch_id, message=None, candidates=(), possible=())
-        case Refused(message=message, retry_at=retry_at):
-            refusals = attempt.refusals + 1
-            return change(attempt, state="uploaded", refusals=refusals, retry_at=retry_at, message=message)
-        case Unsent(message, retry_at):
-            return change(attempt, state="uploaded", retry_at=retry_at, message=message)
-        case Unknown(message):
-            return change(attempt, state="unsure", unsure_since=at, looks=(), message=message)
+        case Creating():
+            # A create that was refused may have made a batch all the same: it lies behind the first fence.
+            fence = attempt.fence if attempt.fence is not None and attempt.refusals else event
+            return change(attempt, state="creating", fence=fence, submitted_at=at)
+        case Accepted(batch_id) | Reopened(batch_id):
+            submitted = at if attempt.submitted_at is None else attempt.submitted_at
+            settled = change(attempt, message=None, refused=None, candidates=(), possible=(), denials=())
+            return change(settled, state="running", batch_id=batch_id, submitted_at=submitted, closed=None)
+        case Refused() | Believed() | Vanished() | Unsent() | Unknown():
+            return _after_create(attempt, event, at)
         case Looked():
             return _after_look(attempt, event, at)
+        case Denied():
+            return change(attempt, denials=(*attempt.denials, at))
         case Examined(batch_id, ours):
             if ours is None:
                 return change(attempt, unclear_since=at if attempt.unclear_since is None else attempt.unclear_since)
             if ours:
-                return change(attempt, candidates=(batch_id,), possible=())
+                return change(attempt, candidates=(batch_id,), possible=(), denials=())
             rest = tuple(one for one in attempt.possible if one != batch_id)
-            return change(attempt, possible=rest, strangers=(*attempt.strangers, batch_id), unclear_since=None)
+            strangers = (*attempt.strangers, batch_id)
+            return change(attempt, possible=rest, strangers=strangers, unclear_since=None, denials=())
         case Withdrawn():
             return change(attempt, withdrawn_at=at)
         case Stuck(candidates):
             return change(attempt, state="stuck", candidates=candidates)
         case Seen(status, _, completed, failed):
             most = max(attempt.seen_completed, completed)
-            return change(attempt, status=status, completed=completed, failed=failed, seen_completed=most)
+            seen = change(attempt, status=status, completed=completed, failed=failed, seen_completed=most)
+            return change(seen, denials=())
         case Ended():
             return _after_end(attempt, event, at)
         case Fetched(files):
@@ -309,11 +364,30 @@ def _after_end(attempt: Attempt, end: Ended, at: float) -> Attempt:
     )
 
 
+def _after_create(attempt: Attempt, event: Refused | Believed | Vanished | Unsent | Unknown, at: float) -> Attempt:
+    """A create that made no batch, or of which nobody knows whether it did."""
+    change = msgspec.structs.replace
+    match event:
+        case Refused(message=message):
+            refusals = attempt.refusals + 1
+            unsure = change(attempt, state="unsure", unsure_since=at, looks=(), message=message)
+            return change(unsure, refusals=refusals, refused=event, last_refusal=event.reason)
+        case Believed():
+            retry_at = attempt.refused.retry_at if attempt.refused is not None else attempt.retry_at
+            return change(attempt, state="uploaded", retry_at=retry_at, refused=None)
+        case Vanished():
+            return change(attempt, state="intended", file_id=None)
+        case Unsent(message, retry_at):
+            return change(attempt, state="uploaded", retry_at=retry_at, message=message)
+        case Unknown(message):
+            return change(attempt, state="unsure", unsure_since=at, looks=(), message=message, refused=None)
+
+
 def _after_look(attempt: Attempt, look: Looked, at: float) -> Attempt:
     """A look counts as an absence when it was complete and showed nothing. What was possible once stays so."""
     seen = dict.fromkeys((*attempt.possible, *look.possible))
     possible = tuple(one for one in seen if one not in attempt.strangers)
-    after = msgspec.structs.replace(attempt, candidates=look.candidates, possible=possible)
+    after = msgspec.structs.replace(attempt, candidates=look.candidates, possible=possible, endless=look.endless)
     if not look.complete or look.candidates or possible:
         return after
     absent = attempt.withdrawn_at is not None

@@ -8,6 +8,8 @@ import re
 import msgspec
 
 TOKEN_LENGTH = 20
+# The first letters of a token are the run's own: whatever of this run a provider lists is known by them.
+_RUN_LENGTH = 8
 # o + token + "-" + up to nine digits: legal as a custom id at every provider.
 LONGEST_CUSTOM_ID = 1 + TOKEN_LENGTH + 1 + 9
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
@@ -23,11 +25,25 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
     live: bool = False
 
 
-def token_of(run_id: str, stage: str, arm: str, shard: int, attempt: int) -> str:
-    """The attempt's name at the provider. Derived, so that a restored ledger finds its batches again."""
-    parts = "\x1f".join((stage, arm, str(shard), str(attempt)))
-    digest = hmac.new(run_id.encode(), parts.encode(), hashlib.sha256).digest()
-    return base64.b32encode(digest).decode().lower()[:TOKEN_LENGTH]
+def token_of(run_id: str, stage: str, arm: str, shard: int, attempt: int, content: str = "") -> str:
+    """The attempt's name at the provider. Derived, so that a restored ledger finds its batches again.
+
+    `content` stands for the questions in their order: a shard that is cut otherwise has another name, so that a batch
+    found by its name holds these rows and no others.
+    """
+    parts = "\x1f".join((stage, arm, str(shard), str(attempt), content))
+    own = _letters(run_id, "attempt\x1f" + parts)[: TOKEN_LENGTH - _RUN_LENGTH]
+    return _letters(run_id, "run")[:_RUN_LENGTH] + own
+
+
+def is_of_run(run_id: str, token: str) -> bool:
+    """Whether a name that a provider shows was given by this run, whatever its ledger knows of it."""
+    return len(token) == TOKEN_LENGTH and token.startswith(_letters(run_id, "run")[:_RUN_LENGTH])
+
+
+def _letters(run_id: str, text: str) -> str:
+    digest = hmac.new(run_id.encode(), text.encode(), hashlib.sha256).digest()
+    return base64.b32encode(digest).decode().lower()
 
 
 def custom_id(token: str, line: int) -> str:

@@ -47,7 +47,8 @@ async def _sees_one_of(desk: Desk, open_attempts: list[Attempt]) -> bool:
     """
     for attempt in open_attempts:
         file_id = attempt.file_id
-        for batch_id in (attempt.batch_id, *attempt.possible, attempt.fence_newest):
+        at_fence = attempt.fence.newest if attempt.fence is not None else None
+        for batch_id in (attempt.batch_id, *attempt.possible, at_fence):
             if batch_id is not None and await desk.patiently(partial(desk.batches.retrieve, batch_id)) is not None:
                 return True
         if file_id is not None and await desk.patiently(partial(desk.batches.knows_file, file_id)):

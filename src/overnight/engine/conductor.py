@@ -24,7 +24,7 @@ from overnight.engine.scene import Scene
 from overnight.engine.spill import cut_at
 from overnight.engine.work import Work
 from overnight.ledger.answers import waiting_rows
-from overnight.ledger.identity import set_fact
+from overnight.ledger.identity import called_off, set_fact
 from overnight.ledger.shards import (
     abandon,
     attempts,
@@ -81,6 +81,7 @@ class Conductor:
     async def conduct(self) -> None:
         """Until nothing is left that this pass can do. The first trouble that stops an account is raised at the end."""
         carried = [attempt for attempt in attempts(self._scene.db.reader()) if attempt.state != "closed"]
+        self._leave_alone(carried)
         await asyncio.to_thread(sweep, self._scene.folder, carried)
         for attempt in carried:
             self._scene.keep(attempt)
@@ -101,6 +102,15 @@ class Conductor:
             raise self._fault
         if self._failure is not None:
             raise self._failure
+
+    def _leave_alone(self, carried: list[Attempt]) -> None:
+        """Arms whose batch somebody has cancelled: rows that wait there are asked when the user says `run`."""
+        reader = self._scene.db.reader()
+        shards = waiting_shards(reader, {attempt.shard for attempt in carried})
+        waiting = {*waiting_rows(reader), *(shard.arm for shard in shards)}
+        for arm, why in called_off(reader).items():
+            if arm in waiting and not self._scene.cancelled():
+                self._scene.halt_arm(arm, why)
 
     def _is_called_off(self, attempt: Attempt) -> bool:
         """The whole run, or what waits to be a batch while the user wants calls."""

@@ -14,17 +14,18 @@ from overnight.core.attempt import (
     Accepted,
     Attempt,
     AttemptEvent,
+    Believed,
     Closed,
-    Creating,
+    Denied,
     Ended,
     Examined,
-    Looked,
     Refused,
     Seen,
     Stuck,
     Unknown,
     Unsent,
     Uploaded,
+    Vanished,
     Withdrawn,
 )
 from overnight.core.errors import OutOfCredit, Rejected, Throttled, Unauthorized, Unavailable
@@ -32,10 +33,12 @@ from overnight.engine.arrivals import Arrivals
 from overnight.engine.decisions import (
     BREAKING_REFUSALS,
     TRANSIENT_REFUSALS,
+    UPLOAD_DOUBTED,
     adjudicate,
+    after_denials,
     backoff,
     create_outcome,
-    past,
+    fence_of,
 )
 from overnight.engine.evidence import FIRST_PAUSE, PATIENT, ended_event
 from overnight.engine.outbox import input_path, write_input
@@ -43,13 +46,11 @@ from overnight.engine.patience import NotNow
 from overnight.engine.provenance import carries
 from overnight.engine.rejections import Rejections
 from overnight.engine.scene import Scene
+from overnight.engine.search import as_listed, found_before, listed_as_ours, look
 from overnight.engine.spill import grace
-from overnight.ledger.shards import abandon, overtake
-from overnight.providers._contract import Batch, CreateAnswer, Fence, Intent, Refusal, RefusalKind
+from overnight.ledger.shards import abandon, end_cancelled, overtake
+from overnight.providers._contract import Batch, CreateAnswer, Intent, Refusal, RefusalKind
 
-# A running batch that the provider no longer knows: asked this often before it is believed.
-_DENIALS = 3
-_LISTING_PAGES = 50
 # While another create of the account is in doubt, look this often whether it still is.
 _DOUBT = 30.0
 # After Ctrl-C or the end of the time, a create has so many real seconds to be answered; then it is in doubt.
@@ -62,7 +63,6 @@ class Courier:
         self._attempt = attempt
         self._desk = scene.desk_of(attempt.arm)
         self._until_sent = until_sent
-        self._denials = 0
         self._cancelled_at: float | None = None
 
     async def carry(self) -> Attempt:
@@ -77,8 +77,7 @@ class Courier:
             "fetched": self._collect,
         }
         while self._attempt.state not in ("closed", "stuck"):
-            if self._scene.spilled and self._attempt.state in ("intended", "uploaded"):
-                await self._take_back()
+            if self._attempt.state in ("intended", "uploaded") and await self._taken_back():
                 break
             if self._until_sent and (self._attempt.state in ("running", "fetched") or self._attempt.possible):
                 break
@@ -106,6 +105,8 @@ class Courier:
     # --- sending
 
     async def _upload(self) -> None:
+        if await self._made_before():
+            return
         await self._ensure_input()
         intent = self._intent()
         async with self._desk.uploading:
@@ -127,16 +128,52 @@ class Courier:
 
     async def _create(self) -> None:
         await self._scene.patience.until(self._attempt.retry_at)
+        if await self._upload_vanished():
+            return
         await self._ensure_input()  # some providers get it with the create itself
         async with self._desk.creating:
             await self._none_in_doubt()
-            fence = await self._desk.patiently(self._desk.batches.newest)
-            await self._record(Creating(fence.newest, fence.date))
+            if await self._made_before():
+                return
+            seen = await self._desk.patiently(self._desk.batches.newest)
+            if await self._claimed(listed_as_ours(self._desk, self._intent(), self._attempt, seen.batches)):
+                return
+            await self._record(fence_of(seen, tags=self._desk.batches.tags))
             self._desk.created()
             file_id = self._attempt.file_id or ""
             create = self._desk.batches.create(self._intent(), file_id)
             answer = await self._scene.patience.to_its_end(create, _LAST_WORD)
             await self._conclude(answer or CreateAnswer(sent=True, problem="stopped before the provider had answered"))
+
+    async def _made_before(self) -> bool:
+        """Whether the provider has this attempt's batch already, though the ledger does not know: it was restored."""
+        found = await found_before(self._scene, self._desk, self._attempt)
+        if found.instead is not None:
+            self._attempt = found.instead
+            self._clean_outbox()
+            return True
+        return await self._claimed(found.batches)
+
+    async def _claimed(self, batches: tuple[str, ...]) -> bool:
+        if len(batches) > 1:
+            await self._record(Stuck(batches))
+        elif batches:
+            await self._record(Accepted(batches[0], "listing"))
+            self._scene.say(f"shard {self._attempt.shard}: found its batch {batches[0]}, made before")
+        return bool(batches)
+
+    async def _upload_vanished(self) -> bool:
+        """A create refused for want of its input, again: does the provider still have what was uploaded?"""
+        attempt, file_id = self._attempt, self._attempt.file_id
+        if not file_id or attempt.refusals < UPLOAD_DOUBTED or attempt.last_refusal != "file_not_ready":
+            return False
+        if attempt.refusals % (2 * UPLOAD_DOUBTED) and await self._desk.patiently(
+            lambda: self._desk.batches.knows_file(file_id)
+        ):
+            return False
+        self._scene.say(f"shard {attempt.shard}: the provider does not find the uploaded input; uploading it again")
+        await self._record(Vanished(file_id))
+        return True
 
     async def _none_in_doubt(self) -> None:
         """Without tags, lost creates could be taken for one another: one at a time may be in doubt."""
@@ -171,13 +208,33 @@ class Courier:
         self._scene.say(f"shard {self._attempt.shard}: {problem or 'not sent'}; sending it again")
 
     async def _refused(self, refusal: Refusal) -> None:
+        """A no is believed when the listing shows no batch: some servers say it after they have made one."""
         wait = backoff(self._attempt.refusals, refusal.retry_after)
-        await self._record(Refused(refusal.kind, refusal.message, self._scene.now() + wait))
+        await self._record(
+            Refused(
+                refusal.kind,
+                refusal.message,
+                self._scene.now() + wait,
+                refusal.token_limit,
+                refusal.line,
+                Rejections(self._scene).tokens_in_queue(self._attempt),
+            )
+        )
+        if refusal.kind not in TRANSIENT_REFUSALS:
+            self._scene.say(f"shard {self._attempt.shard}: {refusal.message}")
         if refusal.kind in BREAKING_REFUSALS:
             error = OutOfCredit if refusal.kind == "no_credit" else Unauthorized
             raise error(refusal.message)
-        if refusal.kind not in TRANSIENT_REFUSALS:
-            await self._refused_for_good(refusal)
+
+    async def _believe(self) -> None:
+        """No batch was made. The same is sent again, or the shard is given up."""
+        refused = self._attempt.refused
+        if refused is None or refused.reason in TRANSIENT_REFUSALS | BREAKING_REFUSALS:
+            await self._record(Believed())
+            return
+        kind = cast("RefusalKind", refused.reason)
+        refusal = Refusal(kind=kind, message=refused.message, token_limit=refused.token_limit, line=refused.line)
+        await self._refused_for_good(refusal)
 
     async def _refused_for_good(self, refusal: Refusal) -> None:
         self._attempt = await Rejections(self._scene).refuse(self._attempt, refusal, "refused")
@@ -212,34 +269,28 @@ class Courier:
                 await self._record(Closed("absent", "no batch was made"))
                 self._scene.say(f"shard {self._attempt.shard}: the batch was not made; sending it again")
                 self._clean_outbox()
+            case "believe":
+                await self._believe()
 
     async def _look(self) -> None:
-        fence = Fence(self._attempt.fence_newest, self._attempt.fence_date)
-        provider, intent = self._desk.batches, self._intent()
-        seen = await self._desk.patiently(lambda: provider.recent(fence, _LISTING_PAGES))
-        told = [(b.id, provider.ours(b, intent, self._attempt.file_id)) for b in seen.batches]
-        found = tuple(dict.fromkeys(batch_id for batch_id, ours in told if ours == "yes"))
-        known = {other.batch_id for other in self._scene.carried.values()}
-        young = {b.id for b in past(fence, seen.batches)} - known
-        possible = tuple(batch_id for batch_id, ours in told if ours == "maybe" and batch_id in young)
-        await self._record(Looked(seen.complete, found, possible))
-        if self._attempt.possible and not found:
+        looked = await look(self._scene, self._desk, self._attempt, self._intent())
+        await self._record(looked)
+        if self._attempt.possible and not looked.candidates:
             names = ", ".join(self._attempt.possible)
             self._scene.say(f"shard {self._attempt.shard}: {names} may be its batch; its rows tell when it has ended")
-        elif not seen.complete and not found:
+        elif not looked.complete and not looked.endless and not looked.candidates:
             await self._scene.patience.pause(30.0)
 
     async def _examine(self) -> None:
         """A batch without a tag is known by the custom ids of its rows, and those show when it has ended."""
         for batch_id in self._attempt.possible:
-            batch = await self._desk.poller.look(batch_id, self._attempt.fence_date)
+            batch = await self._seen(batch_id)
             if batch is not None and batch.phase == "running":
                 continue
-            if batch is None and self._denied_once_more() < _DENIALS:
+            if batch is None and not after_denials(self._attempt.denials).gone:
                 continue
             # A batch that somebody has deleted can no longer be collected, whoever made it.
             ours = batch is not None and await carries(self._desk, batch, self._attempt.token)
-            self._denials = 0
             if ours is None and await self._looked_again_later(batch_id):
                 return
             await self._record(Stuck((batch_id,)) if ours is None else Examined(batch_id, ours))
@@ -257,12 +308,16 @@ class Courier:
 
     # --- waiting and collecting
 
-    async def _take_back(self) -> None:
-        """It never got to the provider, and now its rows are asked live."""
+    async def _taken_back(self) -> bool:
+        """It never got to the provider, and now its rows are asked live, or not at all."""
         scene, attempt, at = self._scene, self._attempt, self._scene.now()
-        self._attempt = await scene.db.commit("taken back", lambda db: abandon(db, attempt, at, "the deadline is near"))
+        if not scene.spilled and not scene.cancelled():
+            return False
+        why = "the deadline is near" if scene.spilled else "called off"
+        self._attempt = await scene.db.commit("taken back", lambda db: abandon(db, attempt, at, why))
         scene.keep(self._attempt)
         self._clean_outbox()
+        return True
 
     async def _make_way(self) -> None:
         """The deadline is near: cancel the batch; if that takes too long, ask its rows live in the meantime."""
@@ -281,35 +336,49 @@ class Courier:
     async def _watch(self) -> None:
         if self._scene.spilled:
             await self._make_way()
-        attempt = self._attempt
-        batch = await self._desk.poller.look(attempt.batch_id or "", attempt.fence_date)
+        batch_id = self._attempt.batch_id or ""
+        batch = await self._seen(batch_id)
         if batch is None:
-            await self._denied()
+            if after_denials(self._attempt.denials).gone:
+                message = f"the provider no longer knows batch {batch_id}"
+                self._scene.say(f"shard {self._attempt.shard}: {message}")
+                await self._record(Ended("gone", "gone", message=message))
         elif batch.phase == "running":
             await self._still_running(batch)
         else:
-            await self._record(ended_event(batch))
+            await self._ended(batch)
 
-    def _denied_once_more(self) -> int:
-        """The provider does not know a batch. Believed only when it says so again and again."""
-        self._denials += 1
-        return self._denials
-
-    async def _denied(self) -> None:
-        if self._denied_once_more() >= _DENIALS:
-            message = f"the provider no longer knows batch {self._attempt.batch_id}"
-            self._scene.say(f"shard {self._attempt.shard}: {message}")
-            await self._record(Ended("gone", "gone", message=message))
+    async def _seen(self, batch_id: str) -> Batch | None:
+        """The batch as it stands; None, and on record, when the provider denies it by name and in its listing."""
+        await self._scene.patience.until(after_denials(self._attempt.denials).at)
+        fence = self._attempt.fence
+        since = fence.at if fence is not None and fence.at is not None else 0.0
+        batch = await self._desk.poller.look(batch_id, since)
+        batch = batch or await as_listed(self._desk, self._attempt, batch_id)
+        if batch is None:
+            if not self._attempt.denials:
+                self._scene.say(f"shard {self._attempt.shard}: the provider does not know {batch_id}; asking again")
+            await self._record(Denied(batch_id))
+        return batch
 
     async def _still_running(self, batch: Batch) -> None:
-        self._denials = 0
         known = self._attempt
         news = (batch.status, batch.counts.completed, batch.counts.failed)
-        if news != (known.status, known.completed, known.failed):
+        if known.denials or news != (known.status, known.completed, known.failed):
             if not batch.known_status and batch.status != known.status:
                 self._scene.say(f"shard {known.shard}: unknown status '{batch.status}', taken as running")
             counts = batch.counts
             await self._record(Seen(batch.status, counts.total, counts.completed, counts.failed))
+
+    async def _ended(self, batch: Batch) -> None:
+        event = ended_event(batch)
+        if batch.phase != "cancelled" or self._scene.spilled:
+            await self._record(event)
+            return
+        scene, attempt, at = self._scene, self._attempt, self._scene.now()
+        scene.halt_arm(attempt.arm, f"batch {attempt.batch_id} was cancelled; `run` asks its rows again")
+        self._attempt = await scene.db.commit("ended", lambda db: end_cancelled(db, attempt, event, at))
+        scene.keep(self._attempt)
 
     async def _collect(self) -> None:
         ended = self._attempt.ended

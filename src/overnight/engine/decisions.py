@@ -1,11 +1,11 @@
 """What to do next, decided from facts alone. Nothing here waits, writes or calls anybody."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
 
-from overnight.core.attempt import Attempt
+from overnight.core.attempt import Attempt, Creating
 from overnight.core.result import PASSING, UNASKED, Result
 from overnight.ledger.answers import Fate
 from overnight.prices import Processing
@@ -16,15 +16,24 @@ from overnight.providers._contract import (
     Limits,
     Provider,
     Refusal,
+    Sightings,
     takes_batches,
 )
 
-# When to look for a batch that may or may not have been made: at once, and until any create has surely arrived.
 # Refusals of one shard after which our count of its tokens is no longer trusted.
 _REFUSED_ENOUGH = 4
+# When to look for a batch that may or may not have been made: at once, and until any create has surely arrived.
 LOOKS = (0.0, 30.0, 120.0, 600.0)
-# How far the clocks of one provider may be apart.
-CLOCKS_APART = 300.0
+# The same after a refusal. The create has been answered, so that none is under way: only a listing that is a little
+# behind could hide a batch.
+REFUSED_LOOKS = (0.0, 30.0)
+# When to ask again for a batch that the provider says it does not have, before it is believed.
+DENIALS = (0.0, 60.0, 300.0, 1800.0, 7200.0, 21600.0)
+_FEWEST_DENIALS = 3
+# How far a provider may be wrong about the times of its own batches: listings are read back this much further.
+TIMES_WRONG = 86400.0
+# Refusals because of an input that the provider does not find, until it is asked whether it has it.
+UPLOAD_DOUBTED = 2
 # A row is asked this many times before it has failed for good.
 TRIES = 4
 # Rows to be asked again wait this long for siblings that are still under way.
@@ -37,7 +46,7 @@ _DOUBLINGS = 20
 # How the user wants rows to travel.
 Mode = Literal["batch", "live", "auto"]
 CreateOutcome = Literal["accepted", "refused", "unsent", "unknown"]
-Verdict = Literal["adopt", "wait", "look", "examine", "withdraw", "absent", "stuck"]
+Verdict = Literal["adopt", "wait", "look", "examine", "withdraw", "absent", "believe", "stuck"]
 # A create refused for these reasons may be sent again as it is.
 TRANSIENT_REFUSALS = frozenset({"throttled", "file_not_ready"})
 # No further create of this account can succeed until somebody does something about it.
@@ -89,23 +98,68 @@ def adjudicate(attempt: Attempt, now: float) -> Adjudication:
         return Adjudication("stuck")
     if attempt.possible:
         return Adjudication("examine")
+    if attempt.endless:
+        return Adjudication("stuck")
     since = attempt.unsure_since if attempt.unsure_since is not None else now
     last = max(attempt.looks, default=since - 1.0)
-    due = [since + delay for delay in LOOKS if since + delay > last]
+    schedule = LOOKS if attempt.refused is None else REFUSED_LOOKS
+    due = [since + delay for delay in schedule if since + delay > last]
     if due:
         return Adjudication("look", at=due[0]) if now >= due[0] else Adjudication("wait", at=due[0])
+    if attempt.refused is not None:
+        return Adjudication("believe")
     if attempt.withdrawn_at is None:
         return Adjudication("withdraw")
     # One complete look after the input was deleted: a create that is still under way can only fail now.
     return Adjudication("absent") if attempt.absent_since_withdrawal else Adjudication("look", at=now)
 
 
-def past(fence: Fence, batches: Iterable[Batch]) -> list[Batch]:
-    """The batches that can have been made after the fence. Those of the same moment can."""
-    seen = list(batches)
-    newest = next((batch.created_at for batch in seen if batch.id == fence.newest), None)
-    earliest = max(fence.date - CLOCKS_APART, newest or 0.0)
-    return [b for b in seen if b.id != fence.newest and (b.created_at is None or b.created_at >= earliest)]
+def fence_of(seen: Sightings, *, tags: bool) -> Creating:
+    """What is put on record before a create, from the first page of the listing.
+
+    The server's clock may differ from the times that its batches bear, so that only these are compared with them.
+    """
+    times = [batch.created_at for batch in seen.batches if batch.created_at is not None]
+    newest = seen.batches[0].id if seen.batches else None
+    at = max(times, default=None)
+    if tags:
+        return Creating(newest, at, seen.date)
+    since = None if seen.complete else min(times, default=None)
+    return Creating(newest, at, seen.date, tuple(batch.id for batch in seen.batches), since)
+
+
+def how_far(fence: Creating | None) -> Fence:
+    """How far back a listing must go to show every batch that was made after the fence."""
+    if fence is None or fence.at is None:
+        return Fence(None, fence.date if fence is not None else None)
+    return Fence(fence.at - TIMES_WRONG, fence.date)
+
+
+def may_follow(fence: Creating | None, batches: Iterable[Batch]) -> list[Batch]:
+    """The batches that can have been made after the fence: those that were not there, as far as the fence saw."""
+    if fence is None:
+        return list(batches)
+    since = fence.since if fence.since is not None else float("-inf")
+    new = (batch for batch in batches if batch.id not in fence.seen and batch.id != fence.newest)
+    return [batch for batch in new if batch.created_at is None or batch.created_at >= since]
+
+
+class Denial(msgspec.Struct, frozen=True):
+    """Whether a batch that the provider denies is gone; if not yet, when to ask again."""
+
+    gone: bool
+    at: float = 0.0
+
+
+def after_denials(denials: Sequence[float]) -> Denial:
+    """A batch that ran is not gone because a server says so for a while: it must say so for hours, on and on."""
+    if not denials:
+        return Denial(gone=False)
+    first, last = denials[0], denials[-1]
+    due = [first + delay for delay in DENIALS if first + delay > last]
+    if not due and len(denials) >= _FEWEST_DENIALS:
+        return Denial(gone=True)
+    return Denial(gone=False, at=due[0] if due else last + DENIALS[1])
 
 
 def row_fate(result: Result, tries: int, most: int = TRIES, *, live: bool = False) -> Fate:

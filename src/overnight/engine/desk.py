@@ -5,6 +5,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
+import msgspec
+
 from overnight.core.ask import Model
 from overnight.core.attempt import Attempt
 from overnight.core.errors import OutOfCredit, ProviderError, Throttled, Unauthorized, Unavailable
@@ -82,7 +84,7 @@ class Poller:
 
     async def _poll(self) -> None:
         if poll_how(len(self._waiting)) == "list":
-            fence = Fence(None, min(self._oldest.values()))
+            fence = Fence(min(self._oldest.values()))
             seen = await self._patience.while_going(self._provider.recent(fence, _POLL_PAGES))
             for batch in seen.batches:
                 self._tell(batch.id, batch)
@@ -103,6 +105,15 @@ class Poller:
         for future in waiting.values():
             if not future.done():
                 future.set_exception(reason)
+
+
+class Stock(msgspec.Struct, frozen=True):
+    """The batches of this run that an account lists, by the names they bear."""
+
+    listed: dict[str, tuple[str, ...]] = {}
+
+    def named(self, token: str) -> tuple[str, ...]:
+        return self.listed.get(token, ())
 
 
 class Desk:
@@ -128,6 +139,8 @@ class Desk:
         self.uploading = asyncio.Semaphore(3)
         # One create at a time keeps the fence of each one honest.
         self.creating = asyncio.Lock()
+        self.stocktaking = asyncio.Lock()
+        self.stock: Stock | None = None
         # A live call that is turned away holds up all others of the account.
         self.cooldown = Cooldown()
         self.turns = Turns(provider, patience)

@@ -31,8 +31,9 @@ class Rejections:
     async def refuse(self, attempt: Attempt, refusal: Refusal, how: str) -> Attempt:
         """Close the attempt and decide over its rows, in one transaction."""
         scene = self._scene
-        scene.say(f"shard {attempt.shard}: {refusal.message}")
-        in_queue = self._tokens_in_queue(attempt)
+        if attempt.refused is None:
+            scene.say(f"shard {attempt.shard}: {refusal.message}")
+        in_queue = self.tokens_in_queue(attempt) if attempt.refused is None else attempt.refused.in_queue
         if refusal.kind == "token_limit":
             await self._learn(attempt, refusal, in_queue)
         if must_be_cut(refusal, attempt.estimate, attempt.rows, in_queue, attempt.n):
@@ -48,7 +49,8 @@ class Rejections:
             raise (OutOfCredit if refusal.kind == "no_credit" else Unauthorized)(refusal.message)
         return closed
 
-    def _tokens_in_queue(self, attempt: Attempt) -> int:
+    def tokens_in_queue(self, attempt: Attempt) -> int:
+        """What this model has waiting at the account besides this attempt."""
         model = self._scene.arms[attempt.arm].model.name
         others = (other for other in self._scene.carried.values() if other.id != attempt.id and other.holds_queue_room)
         return sum(other.estimate for other in others if self._scene.arms[other.arm].model.name == model)
@@ -84,7 +86,7 @@ class Rejections:
         at, scene = self._scene.now(), self._scene
         if refusal.kind in BREAKING_REFUSALS:
             scene.not_before[attempt.shard] = math.inf  # not in this process: somebody has to mend the account first
-        elif refusal.kind == "file_not_ready" or not self._tokens_in_queue(attempt):
+        elif refusal.kind == "file_not_ready" or not self.tokens_in_queue(attempt):
             scene.not_before[attempt.shard] = at + backoff(attempt.n, refusal.retry_after)
         event = Closed(how, refusal.message)  # type: ignore[arg-type]
         return await scene.db.commit("kept", lambda db: record(db, attempt, event, at))

@@ -39,6 +39,32 @@ def set_fact(db: sqlite3.Connection, name: str, value: str) -> None:
     db.execute("INSERT INTO fact VALUES(?,?) ON CONFLICT(name) DO UPDATE SET value=excluded.value", (name, value))
 
 
+def disown(db: sqlite3.Connection, batch_id: str) -> None:
+    """The user says that a batch of this run is not to count: its rows may be asked again."""
+    set_fact(db, f"disowned:{batch_id}", "1")
+
+
+def disowned(db: sqlite3.Connection) -> frozenset[str]:
+    rows = db.execute("SELECT substr(name, 10) FROM fact WHERE name LIKE 'disowned:%'")
+    return frozenset(str(row[0]) for row in rows)
+
+
+def call_off(db: sqlite3.Connection, arm: int, why: str) -> None:
+    """Somebody has cancelled a batch of this arm: its rows wait until the user says `run`."""
+    set_fact(db, f"called_off:{arm}", why)
+
+
+def called_off(db: sqlite3.Connection) -> dict[int, str]:
+    """Why arms are not to be sent, by their number."""
+    rows = db.execute("SELECT substr(name, 12), value FROM fact WHERE name LIKE 'called_off:%'")
+    return {int(arm): str(why) for arm, why in rows}
+
+
+def call_on(db: sqlite3.Connection) -> None:
+    """The user says `run`: nothing is called off any more."""
+    db.execute("DELETE FROM fact WHERE name LIKE 'called_off:%'")
+
+
 def begin_run(db: sqlite3.Connection, at: float) -> str:
     """The run's own id: made once, the secret behind its tokens and fingerprints."""
     known = get_fact(db, "run_id")

@@ -1,16 +1,18 @@
 """From the queue into shards, and the attempts to send them."""
 
+import hashlib
 import sqlite3
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from overnight.core.attempt import Attempt, AttemptEvent, Closed, Overtaken, apply
+from overnight.core.attempt import Attempt, AttemptEvent, Closed, Ended, Overtaken, apply
 from overnight.core.money import Purse
 from overnight.core.pack import Packer, Room, even
 from overnight.core.shard import Shard, token_of
 from overnight.ledger.bulk import Bulk
+from overnight.ledger.identity import call_off
 from overnight.ledger.money import release_all, reserve
 
 _decode_event = msgspec.json.Decoder(AttemptEvent).decode
@@ -154,7 +156,31 @@ def next_token(db: sqlite3.Connection, run_id: str, shard_number: int) -> tuple[
         "WHERE shard.id=?",
         (shard_number,),
     ).fetchone()
-    return n, token_of(run_id, stage, arm, shard_number, n)
+    return n, token_of(run_id, stage, arm, shard_number, n, _content(db, shard_number))
+
+
+def tokens_on_record(db: sqlite3.Connection, tokens: Iterable[str]) -> set[str]:
+    """Those of these names that an attempt bears."""
+    found = (db.execute("SELECT token FROM attempt WHERE token=?", (token,)).fetchone() for token in tokens)
+    return {str(row[0]) for row in found if row is not None}
+
+
+def batches_on_record(db: sqlite3.Connection) -> set[str]:
+    """Every batch that any attempt of this run has or had."""
+    rows = db.execute("SELECT json_extract(data, '$.batch_id') FROM event WHERE kind IN ('accepted', 'reopened')")
+    return {str(row[0]) for row in rows}
+
+
+def _content(db: sqlite3.Connection, shard_number: int) -> str:
+    """The shard's questions in the order of their lines, as one digest."""
+    keys = db.execute(
+        "SELECT ask.key FROM shard_row JOIN ask ON ask.id=shard_row.ask WHERE shard=? ORDER BY shard_row.line",
+        (shard_number,),
+    )
+    digest = hashlib.sha256()
+    for (key,) in keys:
+        digest.update(key)
+    return digest.hexdigest()
 
 
 def intend(
@@ -234,6 +260,12 @@ def requeue_shard(db: sqlite3.Connection, shard_number: int, at: float) -> None:
         (shard_number,),
     )
     finish_shard(db, shard_number, at)
+
+
+def end_cancelled(db: sqlite3.Connection, attempt: Attempt, event: Ended, at: float) -> Attempt:
+    """The user has cancelled a batch, here or at the provider's console: its rows wait until `run` is said."""
+    call_off(db, attempt.arm, f"batch {attempt.batch_id} was cancelled; `run` asks its rows again")
+    return record(db, attempt, event, at)
 
 
 def overtake(db: sqlite3.Connection, attempt: Attempt, at: float) -> Attempt:

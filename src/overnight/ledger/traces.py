@@ -105,7 +105,8 @@ def check_age(folder: RunFolder, db: sqlite3.Connection) -> str | None:
     """
     sent = sent_attempts(folder)
     rows = db.execute(
-        "SELECT token FROM attempt JOIN event ON event.attempt=attempt.id WHERE event.kind IN ('creating', 'calling')"
+        "SELECT token FROM attempt JOIN event ON event.attempt=attempt.id "
+        "WHERE event.kind IN ('creating', 'calling', 'accepted', 'reopened')"
     )
     known = {str(token) for (token,) in rows}
     unknown = [token for token in sent if token not in known]

@@ -128,7 +128,7 @@ def _results(found: _Batch, base_url: str) -> str:
 def create_refusal(reply: Reply, secret: str = "") -> Refusal | None:
     """Why a create was refused; None when the answer leaves open whether it was."""
     definite = 400 <= reply.status < 500 and reply.status not in UNSETTLED
-    if not definite and reply.status != 529:
+    if reply.on_the_way or (not definite and reply.status != 529):
         return None
     said = complaint_of(reply.body, secret)
     kind = _STATUS_KINDS.get(reply.status, "invalid")

@@ -75,10 +75,14 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fence(msgspec.Struct, frozen=True):
-    """What the provider's listing showed just before a create: anything newer may be its child."""
+    """How far back a listing has to go: past every batch made since `at`, by the times that batches bear.
 
-    newest: str | None
-    date: float
+    Without `at` only its end will do. `date` is what the server's own clock showed then: one that shows less has been
+    set back, and then times prove nothing.
+    """
+
+    at: float | None
+    date: float | None = None
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -118,11 +122,15 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sightings(msgspec.Struct, frozen=True):
-    """A listing: what was seen, and whether it reached back to the fence."""
+    """A listing: what was seen, and whether it reached back to the fence.
+
+    `endless`: it did not, and not because of trouble on the way. It goes round in circles, or on and on.
+    """
 
     batches: tuple[Batch, ...]
     complete: bool
     date: float | None = None
+    endless: bool = False
 
 
 class CreateAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -222,7 +230,10 @@ class BatchProvider(Provider, Protocol):
         """A reference to the input at the provider; empty where it travels with the create."""
         ...
 
-    async def newest(self) -> Fence: ...
+    async def newest(self) -> Sightings:
+        """The first page of the listing, newest first where the provider has an order."""
+        ...
+
     async def create(self, intent: Intent, file_id: str) -> CreateAnswer:
         """Once, on a fresh connection, without a retry. Never raises for what happens on the wire."""
         ...

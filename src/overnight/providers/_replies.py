@@ -10,7 +10,9 @@ import msgspec
 from overnight.providers._figures import moment_of, seconds_of
 
 # Codes of the 4xx family that say nothing against the request itself.
-UNSETTLED: frozenset[int] = frozenset({408, 409, 425, 499})
+UNSETTLED: frozenset[int] = frozenset({407, 408, 409, 425, 499})
+# What a gateway in front of a provider may say in its own words, and be right.
+_ANYBODYS: frozenset[int] = frozenset({413, 429})
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +28,18 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ok(self) -> bool:
         return 200 <= self.status < 300
+
+    @property
+    def on_the_way(self) -> bool:
+        """Whether somebody between us and the provider has answered: a portal that wants a sign-in, a proxy's page.
+
+        Every provider words its refusals in JSON. What is in no such form is no verdict on anything we sent.
+        """
+        return not self.ok and self.status not in _ANYBODYS and self.body.lstrip()[:1] not in (b"{", b"[")
+
+    @property
+    def is_web_page(self) -> bool:
+        return self.body.lstrip()[:1] == b"<"
 
 
 class Sending(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,7 +25,6 @@ WINDOW_SECONDS = 4 * 86_400
 LIMITS = Limits(requests=200_000, bytes=1_000_000_000, window_seconds=WINDOW_SECONDS)
 TAG = "overnight"
 _AGENT_ROLE = "Storage Object Admin (roles/storage.objectAdmin)"
-_SLACK_SECONDS = 300.0
 _NOT_IN_A_LABEL = re.compile(r"[^a-z0-9_-]+")
 _LONGEST_LABEL = 63
 
@@ -50,10 +49,9 @@ def job_body(intent: Intent, input_uri: str, output: Place) -> bytes:
 
 def since(fence: Fence) -> dict[str, str]:
     """A filter that leaves out what is surely older than the fence."""
-    if fence.date <= _SLACK_SECONDS:
+    if fence.at is None or fence.at <= 0:
         return {}
-    earliest = datetime.fromtimestamp(fence.date - _SLACK_SECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {"filter": f'create_time>="{earliest}"'}
+    return {"filter": f'create_time>="{datetime.fromtimestamp(fence.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}"'}
 
 
 def read_job(body: bytes) -> Batch:

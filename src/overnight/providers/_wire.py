@@ -297,7 +297,8 @@ class Wire:
             raise Unavailable(f"{self._vendor}: {what} was redirected to an address of no use")
         downgraded = response.url.scheme == "https" and url.scheme == "http"
         if method != "GET" or downgraded or not (roam or url.origin() == self._origin):
-            raise Rejected(
+            # A portal on the way does this too: it is no verdict on what was sent.
+            raise Unavailable(
                 f"{self._vendor}: {what} was redirected to {place}, where the key does not go; "
                 f"if that is the right place, make it the base URL"
             )
@@ -324,12 +325,14 @@ class Wire:
         )
 
     def _checked(self, what: str, reply: Reply, also: Collection[int] = ()) -> Reply:
-        if reply.ok or reply.status in also:
+        if reply.ok or (reply.status in also and not reply.is_web_page):
             return reply
         raise self._error(what, reply)
 
     def _error(self, what: str, reply: Reply) -> ProviderError:
         words = self.explain(what, reply)
+        if reply.on_the_way:
+            return Unavailable(f"{words} (not in {self._vendor}'s words: something on the way has answered)")
         said = complaint_of(reply.body)
         if said.no_credit:
             return OutOfCredit(words)

@@ -26,7 +26,7 @@ from overnight.providers._contract import (
     Vendor,
 )
 from overnight.providers._envelope import Envelope
-from overnight.providers._listing import Page, back_to, fence_of
+from overnight.providers._listing import Page, back_to, first_page
 from overnight.providers._live_wire import LiveWire
 from overnight.providers._surroundings import address_parts, found_key
 from overnight.providers._wire import Timeouts, Wire
@@ -90,9 +90,8 @@ class Anthropic:
     async def upload(self, intent: Intent) -> str:  # noqa: ARG002 - the requests travel with the create
         return ""
 
-    async def newest(self) -> Fence:
-        page = await self._page("1")
-        return fence_of(page.batches[0] if page.batches else None, page.date)
+    async def newest(self) -> Sightings:
+        return await first_page(lambda cursor: self._page(_PAGE, cursor))
 
     async def create(self, intent: Intent, file_id: str) -> CreateAnswer:  # noqa: ARG002 - there are no files
         wire = self._wires[version_of(intent.model)]

@@ -28,7 +28,7 @@ from overnight.providers._contract import Reply as LiveReply
 from overnight.providers._gemini_batches import LIMITS, inlined_lines, read_batch, read_page, short_id
 from overnight.providers._google_guide import guide
 from overnight.providers._google_refusals import count_of, create_refusal, decoded
-from overnight.providers._listing import Page, back_to, fence_of
+from overnight.providers._listing import Page, back_to, first_page
 from overnight.providers._live_wire import LiveWire
 from overnight.providers._replies import Reply
 from overnight.providers._surroundings import address_parts, found_key
@@ -116,9 +116,8 @@ class Gemini:
             await self.remove_file(name)
             raise
 
-    async def newest(self) -> Fence:
-        page = await self._page("1")
-        return fence_of(page.batches[0] if page.batches else None, page.date)
+    async def newest(self) -> Sightings:
+        return await first_page(lambda cursor: self._page(_PAGE, cursor))
 
     async def create(self, intent: Intent, file_id: str) -> CreateAnswer:
         batch = {"displayName": intent.token, "inputConfig": {"fileName": file_id}}

@@ -24,7 +24,7 @@ from overnight.providers._contract import (
     Sightings,
     Vendor,
 )
-from overnight.providers._listing import Page, back_to, fence_of
+from overnight.providers._listing import Page, back_to, first_page
 from overnight.providers._live_wire import LiveWire
 from overnight.providers._mending import UNREADABLE
 from overnight.providers._openai_batches import (
@@ -102,9 +102,8 @@ class OpenAI:
             raise Unavailable(f"openai: {received} of {intent.bytes} bytes of the upload arrived")
         return file_id
 
-    async def newest(self) -> Fence:
-        page = await self._page("1")
-        return fence_of(page.batches[0] if page.batches else None, page.date)
+    async def newest(self) -> Sightings:
+        return await first_page(lambda cursor: self._page(_PAGE, cursor))
 
     async def create(self, intent: Intent, file_id: str) -> CreateAnswer:
         body = msgspec.json.encode(

@@ -29,7 +29,7 @@ from overnight.providers._google_guide import guide
 from overnight.providers._google_refusals import create_refusal
 from overnight.providers._google_storage import CloudStorage, Place, checked_bucket, place_of
 from overnight.providers._google_tokens import USUAL_FILE, Tokens, check_installed
-from overnight.providers._listing import Page, back_to, fence_of
+from overnight.providers._listing import Page, back_to, first_page, set_back
 from overnight.providers._live_wire import LiveWire
 from overnight.providers._surroundings import address_parts
 from overnight.providers._vertex_jobs import LIMITS, job_body, read_job, read_page, since
@@ -96,9 +96,8 @@ class Vertex:
         await self._storage.put(intent, place)
         return place.uri
 
-    async def newest(self) -> Fence:
-        page = await self._page("1", {})
-        return fence_of(page.batches[0] if page.batches else None, page.date)
+    async def newest(self) -> Sightings:
+        return await first_page(lambda cursor: self._page(_PAGE, {}, cursor))
 
     async def create(self, intent: Intent, file_id: str) -> CreateAnswer:
         path = f"{self._parent}/batchPredictionJobs"
@@ -120,8 +119,11 @@ class Vertex:
 
     async def recent(self, fence: Fence, pages: int) -> Sightings:
         """To the end of what is new: the order of the listing is not promised, but its filter is."""
-        wanted = since(fence)
-        return await back_to(Fence(None, 0.0), pages, lambda cursor: self._page(_PAGE, wanted, cursor))
+        seen = await self._all(since(fence), pages)
+        return await self._all({}, pages) if set_back(fence, seen.date) else seen
+
+    async def _all(self, wanted: Mapping[str, str], pages: int) -> Sightings:
+        return await back_to(Fence(None), pages, lambda cursor: self._page(_PAGE, wanted, cursor))
 
     async def _page(self, size: str, wanted: Mapping[str, str], token: str | None = None) -> Page:
         query = {"pageSize": size, **wanted} | ({} if token is None else {"pageToken": token})

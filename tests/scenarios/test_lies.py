@@ -1,0 +1,163 @@
+"""Servers that say no and have done it, forget what they have, or are not there at all: paid once all the same."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from scenarios.conftest import PROVIDERS, Night
+
+LIE = {"on": "create", "do": "status", "applied": True, "times": 1}
+REFUSALS: list[dict[str, Any]] = [
+    {"status": 429, "code": "rate_limit_exceeded", "message": "Slow down"},
+    {"status": 400, "code": "invalid_request_error", "message": "This is not a valid batch"},
+    {"status": 413, "message": "Request too large"},
+]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: str(refusal["status"]))
+def test_a_refusal_after_the_batch_was_made(night: Callable[..., Night], provider: str, refusal: Any) -> None:
+    one = night(faults=[{**LIE, **refusal}], provider=provider)
+    study = one.study(12)
+    ending = one.run(study)
+    assert (ending.state, ending.error) == ("done", None), ending
+    assert one.statuses() == {"answered": 12}
+    assert len(one.batches()) == 3
+    one.assert_paid_once()
+
+
+@pytest.mark.parametrize("provider", ["openai", "gemini", "vertex"])
+def test_a_refusal_that_lies_while_the_listing_is_behind(night: Callable[..., Night], provider: str) -> None:
+    """A batch that shows only seconds after it was made is still found before the same is sent again."""
+    stale = {"on": "list", "do": "stale", "seconds": 20, "times": 4, "skip": 2}
+    one = night({"time_scale": 1000}, faults=[{**LIE, **REFUSALS[0]}, stale], provider=provider)
+    ending = one.run(one.study(5))
+    assert ending.state == "done", ending
+    assert len(one.batches()) == 1
+    one.assert_paid_once()
+
+
+def test_ordinary_refusals_are_sent_again_and_soon(night: Callable[..., Night]) -> None:
+    storm = {"on": "create", "do": "status", "status": 429, "code": "rate_limit_exceeded", "times": 4}
+    one = night({"time_scale": 200}, faults=[storm])
+    assert one.run(one.study(5)).state == "done"
+    one.assert_paid_once()
+    created = [
+        call["at"] for call in one.log()["calls"] if call["path"].endswith("/batches") and call["method"] == "POST"
+    ]
+    assert len(created) == 5
+    # Four pauses of half a minute or as long as the usual back-off, not the ten minutes of an answer that was lost.
+    assert created[-1] - created[0] < 600
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_batch_that_is_denied_for_an_hour_is_not_given_up(night: Callable[..., Night], provider: str) -> None:
+    denied = {"on": "retrieve", "do": "status", "status": 404, "times": 6}
+    hidden = {"on": "list", "do": "stale", "seconds": 10**9, "times": 6, "skip": 4}
+    one = night({"latency": {"batch": [3000, 3000], "live": [0, 0]}}, faults=[denied, hidden], provider=provider)
+    ending = one.run(one.study(5))
+    assert ending.state == "done", ending
+    assert one.statuses() == {"answered": 5}
+    one.assert_paid_once()
+
+
+def test_a_denied_batch_that_the_listing_shows_is_not_denied(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "retrieve", "do": "status", "status": 404}])
+    assert one.run(one.study(5)).state == "done"
+    assert "denied" not in _kinds(one)
+
+
+def test_denials_of_passes_add_up_and_the_rows_are_presumed_spent(night: Callable[..., Night]) -> None:
+    one = night({"time_scale": 1, "latency": {"batch": [5, 5], "live": [0, 0]}})
+    study = one.study(5)
+    assert one.call("submit", study).state == "submitted"
+    one.emulator.arm(
+        [
+            {"on": "retrieve", "do": "status", "status": 404},
+            {"on": "list", "do": "stale", "seconds": 10**9},
+        ]
+    )
+    for _ in range(3):
+        ending = one.call("resume", "night", once=True)
+        assert ending.state == "running", ending
+        assert any("does not know" in text for text in ending.said) or _kinds(one).count("denied") == 1
+    assert _kinds(one).count("denied") == 1  # three passes within seconds prove no more than one
+    hours = 0
+    while ending.state == "running" and hours < 12:
+        hours += 2
+        _make_older(one, 7200)
+        ending = one.call("resume", "night", once=True)
+    assert hours >= 6
+    assert ending.state == "rows failed", ending
+    assert set(one.table()["cause"]) == {"gone"}
+    one.assert_paid_once()
+
+
+def test_an_upload_that_vanished_is_uploaded_again(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "upload", "do": "vanish", "times": 1}], provider="gemini")
+    ending = one.run(one.study(5))
+    assert ending.state == "done", ending
+    assert any("uploading it again" in text for text in ending.said)
+    creates = [call for call in one.log()["calls"] if call["path"].endswith(":batchGenerateContent")]
+    assert len(creates) <= 4
+    one.assert_paid_once()
+
+
+PORTAL: list[dict[str, Any]] = [
+    {"do": "redirect", "to": "http://portal.invalid/"},
+    {"do": "web_page"},
+    {"do": "web_page", "status": 400},
+    {"do": "web_page", "status": 403},
+    {"do": "web_page", "status": 404},
+]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_portal_on_the_way_is_no_verdict(night: Callable[..., Night], provider: str) -> None:
+    """Whatever is called, and whatever it answers in the provider's place."""
+    faults = [
+        {"on": on, "times": 1, **misdeed} for misdeed in PORTAL for on in ("upload", "create", "list", "retrieve")
+    ]
+    one = night(faults=faults, provider=provider)
+    ending = one.run(one.study(5))
+    assert ending.state == "done", ending
+    assert one.statuses() == {"answered": 5}
+    one.assert_paid_once()
+
+
+def test_more_than_five_thousand_newer_batches(night: Callable[..., Night]) -> None:
+    one = night(faults=[{"on": "create", "do": "lose_request", "times": 1}])
+    study = one.study(5)
+    one.emulator.add_foreign("openai", 5_200)
+    ending = one.run(study)
+    assert ending.state == "done", ending
+    one.assert_paid_once()
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_times_that_are_behind_the_servers_clock(night: Callable[..., Night], provider: str) -> None:
+    """150 newer batches of others stand before ours in the listing, and all bear times from before the fence's date."""
+    one = night(
+        faults=[{"on": "create", "do": "backdate", "seconds": 7200, "drop": True, "times": 1}], provider=provider
+    )
+    study = one.study(5)
+    one.emulator.add_foreign(provider, 150, age=7000, rows=7)
+    ending = one.run(study)
+    assert ending.state == "done", ending
+    assert len([batch for batch in one.batches() if batch["executed"]]) == 1
+    one.assert_paid_once()
+
+
+def _kinds(one: Night) -> list[str]:
+    with closing(sqlite3.connect(one.folder / "runs" / "night" / "ledger.db")) as db:
+        return [row[0] for row in db.execute("SELECT kind FROM event ORDER BY id")]
+
+
+def _make_older(one: Night, seconds: float) -> None:
+    with closing(sqlite3.connect(one.folder / "runs" / "night" / "ledger.db")) as db, db:
+        db.execute("UPDATE event SET at = at - ?", (seconds,))

@@ -1,0 +1,145 @@
+"""A ledger that was put back from a backup: what was paid for since is found again, or nothing is sent."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from overnight import api
+from overnight.ledger.shards import requeue_shard
+from scenarios.conftest import Night
+
+TAGGED = ["gemini", "openai", "vertex"]
+MODELS = ["openai/gpt-4.1-mini"]
+STAGES = [
+    {"name": "first", "task": "generate", "items": "night.jsonl", "prompt": "Describe {text}.", "models": MODELS},
+    {"name": "second", "of": "first", "task": "generate", "prompt": "Shorten {answer}", "models": MODELS},
+    {"name": "third", "of": "second", "task": "generate", "prompt": "Rate {answer}", "models": MODELS},
+]
+
+
+def ledger(one: Night) -> Path:
+    return one.folder / "runs" / "night" / "ledger.db"
+
+
+def killed_at(one: Night, study: str, reached: Callable[[], bool]) -> None:
+    """Run on, killed at one checkpoint after the other, until the ledger is where it is wanted."""
+    for kill_at in range(8, 200, 2):
+        assert one.run(study, environ={"OVERNIGHT_KILL_AT": str(kill_at)}).signal
+        if ledger(one).exists() and reached():
+            return
+    raise AssertionError("the run ended first")
+
+
+def back_up(one: Night) -> Path:
+    """A whole copy, as a backup tool makes it."""
+    target = one.folder / "backup.db"
+    target.unlink(missing_ok=True)
+    with closing(sqlite3.connect(ledger(one))) as source, closing(sqlite3.connect(target)) as copy:
+        source.backup(copy)
+    return target
+
+
+def put_back(one: Night, kept: Path) -> None:
+    for path in ledger(one).parent.glob("ledger.db*"):
+        path.unlink()
+    shutil.copy(kept, ledger(one))
+
+
+def states(one: Night) -> set[str]:
+    with closing(sqlite3.connect(ledger(one))) as db:
+        rows = db.execute("SELECT kind FROM event WHERE id IN (SELECT max(id) FROM event GROUP BY attempt)")
+        return {row[0] for row in rows}
+
+
+@pytest.mark.parametrize("provider", TAGGED)
+@pytest.mark.parametrize("at", ["intended", "uploaded", "creating"])
+def test_a_ledger_from_before_the_create(night: Callable[..., Night], provider: str, at: str) -> None:
+    one = night(provider=provider)
+    study = one.study(12)
+    killed_at(one, study, lambda: at in states(one))
+    kept = back_up(one)
+    assert one.run(study).state == "done"
+    made = len(one.batches())
+    put_back(one, kept)
+    ending = one.run(study)
+    assert ending.state == "done", ending
+    assert len(one.batches()) == made
+    assert one.statuses() == {"answered": 12}
+    one.assert_paid_once()
+
+
+def before_the_intents(one: Night, study: str) -> None:
+    """Kill a run when its shards are cut and none is announced."""
+    names = one.folder / "names.txt"
+    assert one.run(study, environ={"OVERNIGHT_CHECKPOINTS": str(names), "OVERNIGHT_KILL_AT": "30"}).signal
+    shutil.rmtree(one.folder / "runs")
+    passed = names.read_text().split()
+    at = next(number for number, name in enumerate(passed, 1) if "packed" in name)
+    assert one.run(study, environ={"OVERNIGHT_KILL_AT": str(at)}).signal
+    assert one.batches() == []
+
+
+@pytest.mark.parametrize("provider", TAGGED)
+def test_a_ledger_from_before_anything_was_sent(night: Callable[..., Night], provider: str) -> None:
+    """Not even the intents are in it: the same shards get the same names, and their batches are found."""
+    one = night(provider=provider)
+    study = one.study(12)
+    before_the_intents(one, study)
+    kept = back_up(one)
+    assert one.run(study).state == "done"
+    made = len(one.batches())
+    put_back(one, kept)
+    ending = one.run(study)
+    assert ending.state == "done", ending
+    assert len(one.batches()) == made
+    one.assert_paid_once()
+
+
+def test_a_run_of_three_stages(night: Callable[..., Night]) -> None:
+    one = night()
+    one.study(6)
+    study = one.write({"name": "night", "stages": STAGES})
+    assert one.call("submit", study).state == "submitted"
+    kept = back_up(one)
+    assert one.run(study).state == "done"
+    made = len(one.batches())
+    assert made == 3
+    put_back(one, kept)
+    ending = one.run(study)
+    assert ending.state == "done", ending
+    assert len(one.batches()) == made
+    one.assert_paid_once()
+
+
+def test_what_is_cut_otherwise_is_not_sent(night: Callable[..., Night]) -> None:
+    """The batches at the provider hold other rows than the restored ledger would send: nothing is joined or paid."""
+    one = night()
+    study = one.study(12)
+    before_the_intents(one, study)
+    kept = back_up(one)
+    assert one.run(study).state == "done"
+    made = one.batches()
+    put_back(one, kept)
+    with closing(sqlite3.connect(ledger(one))) as db, db:
+        for table in ("attempt", "event"):
+            db.execute(f"DELETE FROM {table}")
+        for number in (3, 1, 2):
+            requeue_shard(db, number, 0.0)
+    other = one.study(12, batch={"max_requests": 4})
+    ending = one.run(other)
+    assert ending.state == "held up", ending
+    assert "that its ledger does not know" in ending.message
+    assert "overnight resolve night --forget" in ending.message
+    assert len(one.batches()) == len(made)
+    one.assert_paid_once()
+    for batch in made:
+        api.forget_batch("night", batch["id"], runs=one.folder / "runs")
+    ending = one.run(other)
+    assert ending.state == "done", ending
+    assert one.statuses() == {"answered": 12}
