@@ -66,6 +66,7 @@ def rank_intervals(fit: BradleyTerryFit, level: float = 0.95) -> tuple[list[int 
     return best, worst
 
 
+@readable
 def ability_intervals(fit: BradleyTerryFit, level: float = 0.95) -> tuple[Floats, Floats]:
     """Where each ability may lie, one by one: not finite where there is no telling."""
     reach = _student(norm.ppf((1 + level) / 2), fit.df) * fit.se
