@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+import pytest
 from hypothesis import settings
 
 from own_time import use_own_time
@@ -9,3 +12,9 @@ from own_time import use_own_time
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 use_own_time()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_word_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What the person who runs the tests has allowed, and what tests allow, is kept apart."""
+    os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("config"))

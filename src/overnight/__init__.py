@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         verify,
         watch,
     )
+    from overnight.consent import allow
     from overnight.core.errors import OvernightError
     from overnight.settings import emulate
     from overnight.study import Study
@@ -45,6 +46,7 @@ __all__ = [
     "RunStatus",
     "Study",
     "adopt",
+    "allow",
     "audit_log",
     "cancel",
     "costs",
@@ -64,7 +66,12 @@ __all__ = [
     "watch",
 ]
 
-_HOMES = {"Study": "overnight.study", "OvernightError": "overnight.core.errors", "emulate": "overnight.settings"}
+_HOMES = {
+    "Study": "overnight.study",
+    "OvernightError": "overnight.core.errors",
+    "allow": "overnight.consent",
+    "emulate": "overnight.settings",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 from dotenv import dotenv_values
 
+from overnight.consent import in_env_file
 from overnight.core.arguments import checked
 from overnight.core.errors import StudyError
 
@@ -26,6 +27,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     truth: Path | None = None
     time_scale: float = 1.0
     environ: dict[str, str] = {}
+    # The variables whose values are those of `.env`: it may lie in a folder that somebody sent.
+    env_file: frozenset[str] = frozenset()
 
     @property
     def root(self) -> Path:
@@ -47,8 +50,9 @@ def settings(
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
     """Arguments first, then the environment, then `.env` in the working folder."""
-    values = {name: value for name, value in dotenv_values(".env").items() if value is not None}
-    values.update(os.environ if environ is None else environ)
+    own = os.environ if environ is None else environ
+    filed = _env_file()
+    values = {**filed, **own}
     rehearsal = _flag(values.get("OVERNIGHT_EMULATE")) if emulate is None else emulate
     scale = _number(values, "OVERNIGHT_TIME_SCALE", REHEARSAL_SCALE) if rehearsal else real_time(values)
     script = truth or values.get("OVERNIGHT_TRUTH")
@@ -58,6 +62,7 @@ def settings(
         truth=Path(script) if script and rehearsal else None,
         time_scale=scale,
         environ=values,
+        env_file=frozenset(filed.keys() - own.keys()),
     )
 
 
@@ -68,6 +73,13 @@ def real_time(_: Mapping[str, str]) -> float:
     provider is an emulator put its time in this place (tests/own_time.py).
     """
     return 1.0
+
+
+def _env_file() -> dict[str, str]:
+    """What `.env` may say, as it stands there: it sets keys and settings, and reads nothing of the environment."""
+    written = dotenv_values(".env", interpolate=False)
+    wanted = in_env_file(written, VARIABLES)
+    return {name: value for name, value in written.items() if value is not None and name in wanted}
 
 
 def _flag(text: str | None) -> bool:

@@ -6,6 +6,7 @@ import msgspec
 
 from overnight.core.arguments import checked
 from overnight.core.errors import OvernightError, ProviderError
+from overnight.emulation import endpoint_of
 from overnight.providers import Vendor, vendors
 from overnight.settings import Settings, settings
 
@@ -28,7 +29,7 @@ def keys(*, check: bool = True) -> list[KeyStatus]:
 
 def _status(vendor: Vendor, place: Settings, *, check: bool) -> KeyStatus:
     try:
-        endpoint = vendor.endpoint(place.environ, None)
+        endpoint = endpoint_of(vendor, None, place, None)
     except OvernightError as error:
         address = place.environ.get(vendor.base_url_variable) or vendor.default_base_url
         return KeyStatus(
@@ -61,7 +62,7 @@ def _status(vendor: Vendor, place: Settings, *, check: bool) -> KeyStatus:
 
 
 async def _checked(vendor: Vendor, place: Settings) -> tuple[bool, str]:
-    provider = vendor.connect(vendor.endpoint(place.environ, None))
+    provider = vendor.connect(endpoint_of(vendor, None, place, None))
     try:
         return True, await provider.check_key()
     except ProviderError as error:

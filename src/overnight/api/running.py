@@ -23,7 +23,7 @@ from overnight.core.clock import seconds_of
 from overnight.core.errors import FileDamaged, Interrupted, LedgerError, OvernightError, StudyChanged, StudyError
 from overnight.core.names import run_name_of
 from overnight.core.wording import number_of
-from overnight.emulation import endpoint_of
+from overnight.emulation import agree_to, endpoint_of
 from overnight.engine.decisions import Mode
 from overnight.engine.intake import StageInput, StageSettings, take_stage
 from overnight.engine.session import Connect, Session
@@ -186,7 +186,7 @@ def _send(
     resolved = resolve(written)
     check_rounds(resolved, limit)
     folder = named_folder(place, as_name, resolved.name)
-    _check_keys(resolved, place)
+    _check_keys(resolved, place, own=not written.origin.from_file)
     for stage in resolved.stages:
         for text in (*stage.notes, *clamped(stage)):
             say(text)
@@ -219,12 +219,17 @@ def _send(
     return work_on(folder, place, work, prepare=prepare, say=say, tell=tell)
 
 
-def _check_keys(resolved: Resolved, place: Settings) -> None:
-    """A missing key is said before anything is written."""
+def _check_keys(resolved: Resolved, place: Settings, *, own: bool) -> None:
+    """A missing key, and an address that the user has not agreed to, are said before anything is written.
+
+    What the user's own program names (`own`) needs no further word.
+    """
     if not place.emulate:
         models = [arm.model for stage in resolved.stages for arm in stage.arms]
-        for model in {(model.provider, model.key): model for model in models}.values():
+        for model in {(model.provider, model.key, model.base_url): model for model in models}.values():
             seller = vendor(model.provider)
+            if own:
+                agree_to(seller, model, place)
             endpoint = endpoint_of(seller, model, place, None)
             if resolved.mode != "live":
                 check_sending(seller, endpoint)

@@ -21,6 +21,7 @@ from overnight.engine.progress import BatchLine, Snapshot
 from overnight.engine.session import Connect, Session, Worked, opened
 from overnight.engine.work import Work
 from overnight.ledger.folder import RunFolder
+from overnight.ledger.identity import arms
 from overnight.ledger.looking import looking_at
 from overnight.prices import dollars
 from overnight.providers import Endpoint, Provider, vendor
@@ -135,6 +136,8 @@ def work_on(
 
     `prepare` puts the study on record and may change how the run is worked on.
     """
+    if prepare is None and not offline and not settings.emulate:
+        _check_addresses(folder, settings)
     new_above = [path for path in (settings.root, *settings.root.parents) if not path.exists()]
     begun = folder.exists()
     try:
@@ -157,6 +160,15 @@ def work_on(
     if worked.interrupted or worked.value.stopped:
         raise Interrupted(done.message, [done])
     return done
+
+
+def _check_addresses(folder: RunFolder, settings: Settings) -> None:
+    """A run may come from a stranger: where its rows would go is asked before anything is done with it."""
+    with looking_at(folder) as db:
+        known = arms(db)
+    by_place = {(arm.model.provider, arm.model.key, arm.model.base_url): arm.model for arm in known.values()}
+    for model in by_place.values():
+        endpoint_of(vendor(model.provider), model, settings, None)
 
 
 def _restored(session: Session, work: Work, connect: Connect, say: Say) -> bool:

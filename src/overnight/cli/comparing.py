@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import overnight
 from overnight.cli.asking import Asking, IdColumn, Models, run_name
-from overnight.cli.flags import Flags
+from overnight.cli.flags import TrustFlags
 from overnight.cli.parameters import Parameter
 from overnight.cli.sending import SendFlags, send
 from overnight.core.errors import StudyError
@@ -80,7 +80,7 @@ def compare(
     ] = None,
     asking: Asking = Asking(),  # noqa: B008 - frozen
     sending: SendFlags = SendFlags(),  # noqa: B008 - frozen
-    flags: Flags = Flags(),  # noqa: B008 - frozen
+    flags: TrustFlags = TrustFlags(),  # noqa: B008 - frozen
 ) -> int:
     """Compare samples in pairs, and rank them.
 

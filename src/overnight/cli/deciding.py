@@ -5,7 +5,7 @@ from typing import Annotated
 
 import overnight
 from overnight.cli.ending import gathered
-from overnight.cli.flags import Flags
+from overnight.cli.flags import Flags, TrustFlags
 from overnight.cli.looking import OneRun
 from overnight.cli.parameters import Parameter
 from overnight.core.errors import StudyError
@@ -17,7 +17,7 @@ def cancel(
     /,
     *,
     timeout: Annotated[str, Parameter(help="Wait this long for what had finished; default: 1h.", metavar="D")] = "1h",
-    flags: Flags = Flags(),  # noqa: B008 - frozen
+    flags: TrustFlags = TrustFlags(),  # noqa: B008 - frozen
 ) -> int:
     """Call off a run or a batch, and keep what had finished.
 
@@ -64,7 +64,7 @@ def adopt(
         str | None, Parameter(name="--as", help="Call the run so; default: adopted-BATCH_ID.", metavar="NAME")
     ] = None,
     once: Annotated[bool, Parameter(help="Take what is there now, and do not wait for the rest.")] = False,
-    flags: Flags = Flags(),  # noqa: B008 - frozen
+    flags: TrustFlags = TrustFlags(),  # noqa: B008 - frozen
 ) -> int:
     """Make a run of a batch that was sent elsewhere.
 

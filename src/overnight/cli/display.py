@@ -19,6 +19,7 @@ from overnight.cli.following import Look, follow
 from overnight.cli.live_picture import LivePicture
 from overnight.cli.log_lines import LogLines
 from overnight.cli.paper import Paper, is_terminal
+from overnight.cli.plain_text import one_line
 from overnight.cli.words import state_words
 from overnight.core.errors import LedgerError, RowsFailed, Unauthorized
 from overnight.core.wording import number_of
@@ -76,6 +77,21 @@ class Display:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._progress.stop()
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether somebody is there who can answer."""
+        return sys.stdin is not None and sys.stdin.isatty() and is_terminal(sys.stderr)
+
+    def ask(self, question: str) -> bool:
+        """A question that is answered by y or yes, and by anything else with no."""
+        self._progress.stop()
+        try:
+            sys.stderr.write(f"overnight: {one_line(question)} [y/N] ")
+            sys.stderr.flush()
+            return sys.stdin.readline().strip().lower() in ("y", "yes")
+        finally:
+            self._progress.start()
 
     def say(self, text: str) -> None:
         self._progress.say(self._voice.typed(text))

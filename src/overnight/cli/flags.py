@@ -78,3 +78,32 @@ class Flags(Voice):
         emulate = {None: "", True: " --emulate", False: " --no-emulate"}[self.emulate]
         runs = "" if self.runs is None else f" --runs {shlex.quote(str(self.runs))}"
         return emulate + runs
+
+
+@Parameter(name="*", group=SHARED)
+@dataclass(frozen=True, kw_only=True)
+class TrustFlags(Flags):
+    """The same for verbs that send: a study or a run may come from a stranger."""
+
+    allow_host: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Let rows and keys go to this address, which a study or run names. Remembered; repeatable.",
+            metavar="HOST",
+        ),
+    ] = None
+    allow_path: Annotated[
+        list[Path] | None,
+        Parameter(
+            help="Let the study read this file or folder, outside its own. Remembered; repeatable.", metavar="DIR"
+        ),
+    ] = None
+
+    def display(self) -> "Display":
+        # Imported late, as the display is.
+        from overnight.consent import allow, ask_with  # noqa: PLC0415
+
+        display = super().display()
+        allow(self.allow_host or (), self.allow_path or ())
+        ask_with(display.ask if display.can_ask else None)
+        return display

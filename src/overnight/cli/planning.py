@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import overnight
-from overnight.cli.flags import Flags, above_zero
+from overnight.cli.flags import TrustFlags, above_zero
 from overnight.cli.parameters import Parameter
 from overnight.cli.sending import AsName, StudyFile
 
@@ -24,7 +24,7 @@ def plan(
         Parameter(help="Plan a sample of so many rows, as `run --limit` does.", metavar="N", validator=above_zero),
     ] = None,
     as_name: AsName = None,
-    flags: Flags = Flags(),  # noqa: B008 - frozen
+    flags: TrustFlags = TrustFlags(),  # noqa: B008 - frozen
 ) -> int:
     """Show what a study would send: rows, requests, batches, size.
 

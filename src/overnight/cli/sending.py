@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import overnight
 from overnight.cli.ending import DONE, STOPPED, complain, gathered
-from overnight.cli.flags import Flags, above_zero
+from overnight.cli.flags import Flags, TrustFlags, above_zero
 from overnight.cli.parameters import Parameter
 from overnight.core.errors import Interrupted, OvernightError, StudyError
 
@@ -87,7 +87,7 @@ def run(
     /,
     *,
     sending: SendFlags = SendFlags(),  # noqa: B008 - frozen
-    flags: Flags = Flags(),  # noqa: B008 - frozen
+    flags: TrustFlags = TrustFlags(),  # noqa: B008 - frozen
 ) -> int:
     """Send a study and wait for it.
 
@@ -141,7 +141,7 @@ def submit(
     as_name: AsName = None,
     limit: Limit = None,
     truth: Truth = None,
-    flags: Flags = Flags(),  # noqa: B008 - frozen
+    flags: TrustFlags = TrustFlags(),  # noqa: B008 - frozen
 ) -> int:
     """Send, and come back as soon as the provider has everything.
 
@@ -198,7 +198,7 @@ def resume(
     accept_account: AcceptAccount = False,
     truth: Truth = None,
     pace: PaceFlags = PaceFlags(),  # noqa: B008 - frozen
-    flags: Flags = Flags(),  # noqa: B008 - frozen
+    flags: TrustFlags = TrustFlags(),  # noqa: B008 - frozen
 ) -> int:
     """Go on with a run, or with all that are not finished.
 

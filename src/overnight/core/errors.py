@@ -5,6 +5,7 @@ OvernightError
     WrongArgument       a function of ours was called with something it cannot take
     UnknownName         a provider, model, task, option or run that does not exist
     StudyChanged        the run was started with other questions
+    ConsentNeeded       a study or run wants what only the user may allow
     RowsFailed          the run is done, but rows failed for good                  exit 3
     BudgetExceeded      the rest would pass the cap                                exit 5
   ProviderError         the provider or the network                                exit 4
@@ -52,6 +53,10 @@ class UnknownName(StudyError):
 
 class StudyChanged(StudyError):
     """The run was started with other questions."""
+
+
+class ConsentNeeded(StudyError):
+    """A study or a run wants to send to an address, or read a file, that only the user may allow."""
 
 
 class RowsFailed(StudyError):

@@ -1,11 +1,13 @@
 """The vendors there are, by name: our own and those of other packages (entry point `overnight.providers`)."""
 
+import re
 from collections.abc import Iterable
 from datetime import date
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Protocol, cast, runtime_checkable
+from urllib.parse import urlsplit
 
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError, UnknownName, nearest
@@ -63,6 +65,7 @@ __all__ = [
     "emulated_endpoint",
     "guide",
     "notices",
+    "own_host",
     "owners",
     "resolve_model",
     "takes_batches",
@@ -104,6 +107,13 @@ class _Bucketed(Protocol):
 
     def check_sending(self, endpoint: Endpoint) -> None: ...
     def at_emulator(self, endpoint: Endpoint, origin: str, model: Model | None) -> Endpoint: ...
+
+
+@runtime_checkable
+class _Regional(Protocol):
+    """A vendor that has many hosts; `own_hosts` fits their names as a whole."""
+
+    own_hosts: re.Pattern[str]
 
 
 def vendors() -> dict[str, Vendor]:
@@ -151,6 +161,13 @@ def bucket_scheme(name: str) -> str | None:
     """How the addresses of a vendor's buckets begin; None for one that uses none."""
     found = vendor(name)
     return found.bucket_scheme if isinstance(found, _Bucketed) else None
+
+
+def own_host(one: Vendor, host: str) -> bool:
+    """Whether the host is the vendor's own."""
+    if isinstance(one, _Regional):
+        return one.own_hosts.fullmatch(host) is not None
+    return bool(one.default_base_url) and urlsplit(one.default_base_url).hostname == host.lower().rstrip(".")
 
 
 def check_sending(one: Vendor, endpoint: Endpoint) -> None:

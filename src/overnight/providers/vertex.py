@@ -1,5 +1,6 @@
 """Vertex AI: batch prediction jobs over Cloud Storage, with the usual Google credentials, and live calls."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -208,6 +209,7 @@ class VertexVendor:
     models: tuple[str, ...] = ()
     emulator_path = "/vertex"
     bucket_scheme = "gs://"
+    own_hosts = re.compile(r"(?:[a-z0-9-]+-)?aiplatform(?:\.(?:us|eu)\.rep)?\.googleapis\.com")
 
     def endpoint(self, environ: Mapping[str, str], model: Model | None) -> Endpoint:
         """With an emulated store nobody proves who they are, as with Google's own clients."""

@@ -72,7 +72,7 @@ def parse_document(text: str, name: str, folder: Path) -> Document:
         raise StudyError(f'{name}: not YAML: an escape such as "\\UFFFFFFFF" is no character') from None
     if value is None:
         raise StudyError(f"{name}: the study is empty")
-    return Document(value, Origin(name, folder, reading.keys, reading.values, reading.numbers))
+    return Document(value, Origin(name, folder, reading.keys, reading.values, reading.numbers, from_file=True))
 
 
 class _Reading:

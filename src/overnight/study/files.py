@@ -182,6 +182,11 @@ class TextFolder:
         if not self._files:
             raise StudyError(f"{path}: there is no .txt file in this folder")
 
+    @property
+    def links(self) -> list[Path]:
+        """Files that lie somewhere else in truth."""
+        return [file for file in self._files if file.is_symlink()]
+
     def place(self, number: int) -> str:
         return str(self._files[number])
 

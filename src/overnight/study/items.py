@@ -179,9 +179,12 @@ def open_rows(table: Any, origin: Origin, route: Route = ("items",)) -> Rows:
 
 
 def _file_rows(written: str | Path, origin: Origin, route: Route) -> Rows:
-    path = origin.path(written)
+    path = origin.path(written, route)
     if path.is_dir():
-        return TextFolder(path)
+        folder = TextFolder(path)
+        for file in folder.links:
+            origin.path(file.absolute(), route)
+        return folder
     if not path.exists():
         raise origin.error(route, f"{path}: no such file or folder")
     match path.suffix.lower():

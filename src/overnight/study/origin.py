@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from overnight.consent import check_path
 from overnight.core.errors import StudyError, nearest
 
 # The way to a value inside the study: ("models", 1, "temperature").
@@ -25,14 +26,17 @@ class Origin:
         values: Mapping[Route, Mark] | None = None,
         numbers: Mapping[Route, str] | None = None,
         within: Route = (),
+        *,
+        from_file: bool = False,
     ) -> None:
-        """`within` is the part of the study that all routes begin at."""
+        """`within` is the part of the study that all routes begin at. A file may be of a stranger's making."""
         self.name = name
         self.folder = folder
         self._keys = keys or {}
         self._values = values or {}
         self._numbers = numbers or {}
         self._within = within
+        self.from_file = from_file
 
     def __repr__(self) -> str:
         return f"Origin({self.name!r})"
@@ -40,7 +44,7 @@ class Origin:
     def inside(self, route: Route) -> "Origin":
         """A part of the study, which speaks of itself as the whole does."""
         within = (*self._within, *route)
-        return Origin(self.name, self.folder, self._keys, self._values, self._numbers, within)
+        return Origin(self.name, self.folder, self._keys, self._values, self._numbers, within, from_file=self.from_file)
 
     def error(self, route: Route, message: str, kind: type[StudyError] = StudyError) -> StudyError:
         """`essay.yaml:7:16: models[1].temperature: message`, or without the numbers."""
@@ -61,11 +65,13 @@ class Origin:
         place = _placed(self.name, self._mark(whole))
         return f"{place}: {route_text(whole)}" if whole else place
 
-    def path(self, written: str | Path) -> Path:
-        """A file named in the study: relative to the study's own folder."""
+    def path(self, written: str | Path, route: Route) -> Path:
+        """A file named in the study: relative to the study's own folder, and in it unless the user agrees."""
         path = self.folder / written
         if len(os.fsencode(path.name)) > _LONGEST_NAME:
             raise StudyError(f"{self.name}: '{path.name[:40]}...' is too long for the name of a file")
+        if self.from_file:
+            check_path(path, self.folder, self.at(route))
         return path
 
     def number_text(self, route: Route) -> str | None:

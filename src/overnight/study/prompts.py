@@ -112,7 +112,7 @@ def _read_template(entry: str | TemplateEntry, origin: Origin, route: Route, shi
         return Template(entry.text, entry.name)
     if entry in shipped:
         return Template(shipped[entry], entry)
-    path = origin.path(entry)
+    path = origin.path(entry, route)
     if not path.is_file():
         way_out = "a text in place is written {name: ..., text: ...}"
         there = f"{nearest(entry, shipped)} (shipped: {', '.join(shipped)})" if shipped else ""

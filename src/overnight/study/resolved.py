@@ -146,7 +146,7 @@ def _check_schemes(header: Header, drafts: Sequence[Draft], origin: Origin) -> N
 def _prices(header: Header, origin: Origin) -> Path | None:
     if header.prices is None:
         return None
-    path = origin.path(header.prices)
+    path = origin.path(header.prices, ("prices",))
     if not path.is_file():
         raise origin.error(("prices",), f"{path}: no such file")
     return path

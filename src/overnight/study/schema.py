@@ -13,7 +13,7 @@ def read_schema(written: str | dict[str, Any] | None, origin: Origin, route: Rou
         return written
     if not written.endswith(".json"):
         raise origin.error(route, f"wanted a mapping or the path of a .json file, found '{written}'")
-    return _read_object(origin.path(written), origin, route)
+    return _read_object(origin.path(written, route), origin, route)
 
 
 def _read_object(path: Path, origin: Origin, route: Route) -> dict[str, Any]:
