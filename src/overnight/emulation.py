@@ -14,6 +14,7 @@ import msgspec
 from overnight.consent import Place, Source, check_place, check_variable, grant_place, own_variable
 from overnight.core.ask import Model
 from overnight.core.errors import Unavailable
+from overnight.core.opening import make_private_folder
 from overnight.core.surroundings import disk_trouble
 from overnight.ledger.lock import take_lock
 from overnight.providers import Endpoint, Vendor, bucket_scheme, emulated_endpoint
@@ -56,7 +57,9 @@ def _taken(state: Path) -> tuple[bool, int]:
     for left in reversed(range(_TRIES)):
         try:
             if not state.is_dir():
-                state.mkdir(parents=True, exist_ok=True)
+                state.parent.parent.mkdir(parents=True, exist_ok=True)
+                make_private_folder(state.parent)
+                make_private_folder(state)
                 made = True
             return made, take_lock(state / "in-use", shared=True)
         except (FileNotFoundError, BlockingIOError) as error:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -97,8 +98,10 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("size", [1, 1_000_000])
 def test_a_full_disk_is_one_clear_error(tmp_path: Path, size: int) -> None:
-    (tmp_path / "file.part").symlink_to("/dev/full")
     file = DurableFile(tmp_path / "file")
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, file._handle.fileno())
+    os.close(full)
     with pytest.raises(LedgerError, match="cannot write: the disk is full"), file:
         file.write(b"x" * size)
     file.drop()

@@ -20,10 +20,10 @@ def test_reading_ahead_gives_what_reading_gives(
     """In whatever order, over the edges of blocks, and past the end."""
     folder = tmp_path_factory.getbasetemp() / "read-ahead"
     if not folder.exists():
-        folder.mkdir()
+        (folder / "raw").mkdir(parents=True)
         for name, step in (("1", 3), ("2", 5)):
-            (folder / name).write_bytes(bytes(n * step % 251 for n in range(3 * BLOCK + 7)))
-    with RawFiles(RunFolder(folder), {1: "1", 2: "2"}) as files:
+            (folder / "raw" / name).write_bytes(bytes(n * step % 251 for n in range(3 * BLOCK + 7)))
+    with RawFiles(RunFolder(folder), {1: "raw/1", 2: "raw/2"}) as files:
         ahead = ReadAhead(files)
         for place in wanted:
             here = files.bytes_at(*place)

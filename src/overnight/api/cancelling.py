@@ -49,7 +49,7 @@ def cancel(
         say(f"'{folder.name}' is finished: there is nothing to call off")
         look = msgspec.structs.replace(saved_work(folder), send=False, once=True)
         return work_on(folder, place, look, say=say, tell=tell)
-    folder.cancel_mark.touch()
+    folder.call_off()
     work = msgspec.structs.replace(
         saved_work(folder), cancel=True, send=False, until_sent=False, timeout=seconds_of(timeout, "--timeout")
     )

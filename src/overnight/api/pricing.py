@@ -1,14 +1,18 @@
 """Prices for a study: found, kept with the run, and asked for where a budget needs them."""
 
+import os
 import sqlite3
 from pathlib import Path
 
 import msgspec
 
 from overnight.api.work import reader_of
+from overnight.consent.files import is_inside
 from overnight.core.ask import Arm
 from overnight.core.errors import StudyError
+from overnight.core.opening import refuse_strange
 from overnight.engine.decisions import Mode, first_processing
+from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.identity import arm_id, arms, get_fact, stage_id
 from overnight.ledger.money import keep_price
 from overnight.prices import Price, PriceBook, Processing
@@ -71,10 +75,27 @@ def check_spill(resolved: Resolved) -> None:
             raise StudyError(message)
 
 
-def prices_of_today(db: sqlite3.Connection) -> dict[tuple[int, str], Price]:
-    """What a run's arms cost by today's prices, and by the user's file if it is still there."""
+def keep_price_file(folder: RunFolder, given: Path | None) -> None:
+    """The run has its own copy: it may be handed on, and a path in it would lead to somebody else's files."""
+    if given is None:
+        folder.prices.unlink(missing_ok=True)
+        return
+    with DurableFile(folder.prices) as copy:
+        copy.write(given.read_bytes())
+
+
+def _is_near(file: Path, folder: RunFolder) -> bool:
+    """Whether a file that a ledger names lies where the runs lie: a stranger's ledger may name any."""
+    project = folder.path.absolute().parent.parent
+    return is_inside(Path(os.path.realpath(file)), Path(os.path.realpath(project)))
+
+
+def prices_of_today(db: sqlite3.Connection, folder: RunFolder) -> dict[tuple[int, str], Price]:
+    """What a run's arms cost by today's prices, and by the user's file as it is today, or as the run has it."""
+    refuse_strange(folder.prices)
     named = get_fact(db, "prices_file")
-    book = PriceBook(Path(named) if named and Path(named).exists() else None)
+    today = Path(named) if named and _is_near(Path(named), folder) else folder.prices
+    book = PriceBook(today if today.is_file() else None)
     wanted = ((number, arm, processing) for number, arm in arms(db).items() for processing in PROCESSINGS)
     found = {(number, processing): book.price(arm.model, processing) for number, arm, processing in wanted}
     return {place: price for place, price in found.items() if price is not None}

@@ -11,7 +11,7 @@ import msgspec
 from overnight.api.pacing import kept_deadline, paced_study, paced_work
 from overnight.api.places import chosen_runs, is_run, named_folder, run_folder
 from overnight.api.planning import check_limit, check_rounds, clamped
-from overnight.api.pricing import check_prices, check_spill, keep_prices
+from overnight.api.pricing import check_prices, check_spill, keep_price_file, keep_prices
 from overnight.api.ready import ready_stages
 from overnight.api.reasking import Reask, reask_rows
 from overnight.api.reuse import reuse_answers
@@ -265,6 +265,7 @@ def _prepare(
                 note(db, session.clock.now(), "intake", msgspec.json.encode(taken).decode())
         return timed
 
+    keep_price_file(session.folder, resolved.prices)
     timed = session.db.write("intake", fact).result()
     session.folder.cancel_mark.unlink(missing_ok=True)
     session.db.write("called on", call_on).result()

@@ -144,5 +144,5 @@ def rebuild(run: str | Path, *, emulate: bool | None = None, runs: str | Path | 
     folder = run_folder(run, place)
     with opened(folder, RunFolder(place.root), WallClock()) as session:
         reader = session.db.reader()
-        reread(session.db, folder, decoders(list(arms(reader).values())), prices_of_today(reader))
+        reread(session.db, folder, decoders(list(arms(reader).values())), prices_of_today(reader, folder))
         return write_tables(session.db.reader(), folder)

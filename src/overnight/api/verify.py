@@ -50,7 +50,7 @@ def verify(run: str | Path, *, emulate: bool | None = None, runs: str | Path | N
     folder = run_folder(run, settings(runs=runs, emulate=emulate))
     with folder.locked(), looking_at(folder) as db:
         checks = _Checks(db, folder)
-        broken = [*checks.ledger()]
+        broken = [*checks.strangers(), *checks.ledger()]
         if broken:
             return broken
         every = (
@@ -87,10 +87,17 @@ class _Checks:
             for damage in damages(self._db):
                 yield Finding(kind="ledger", message=damage, mend=mend)
             self._attempts = {attempt.id: attempt for attempt in attempts(self._db)}
+            for (path,) in self._db.execute("SELECT path FROM file ORDER BY path"):
+                self._folder.file(path)
         except sqlite3.DatabaseError as error:
             yield Finding(kind="ledger", message=f"ledger.db is damaged: {error}", mend=mend)
         except (LedgerError, msgspec.MsgspecError, ValueError, TypeError, LookupError) as error:
             yield Finding(kind="ledger", message=f"the events do not add up: {error}", mend=mend)
+
+    def strangers(self) -> Iterator[Finding]:
+        """Links and pipes have no place in a run: whoever made it may have meant somebody else's files."""
+        for message in self._folder.strangers():
+            yield Finding(kind="file", message=message, mend="remove it, and ask who made the run what it was for")
 
     def files(self) -> Iterator[Finding]:
         """Every file on record is there, with its size and its bytes."""

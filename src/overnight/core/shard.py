@@ -12,6 +12,8 @@ TOKEN_LENGTH = 20
 _RUN_LENGTH = 8
 # o + token + "-" + up to nine digits: legal as a custom id at every provider.
 LONGEST_CUSTOM_ID = 1 + TOKEN_LENGTH + 1 + 9
+# Derived; or that of answers taken over from another run, which never travelled.
+_TOKEN = re.compile(rf"[a-z2-7]{{{TOKEN_LENGTH}}}|reused-[^/\\\x00-\x1f\x7f]+-[0-9]+")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
@@ -44,6 +46,11 @@ def is_of_run(run_id: str, token: str) -> bool:
 def _letters(run_id: str, text: str) -> str:
     digest = hmac.new(run_id.encode(), text.encode(), hashlib.sha256).digest()
     return base64.b32encode(digest).decode().lower()
+
+
+def is_token(text: object) -> bool:
+    """Whether an attempt's name can be one of ours: it becomes part of file names and of what providers are told."""
+    return isinstance(text, str) and _TOKEN.fullmatch(text) is not None
 
 
 def custom_id(token: str, line: int) -> str:

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from overnight.core.opening import make_private
 from overnight.core.surroundings import disk_trouble, ledger_trouble
 from overnight.engine.decisions import Learned
 from overnight.providers._contract import Provider
@@ -94,6 +95,7 @@ class Memory:
         with self._opening:  # the loop and the ledger's writer both ask
             if self._opened is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
+                make_private(self._path)
                 db = sqlite3.connect(self._path, isolation_level=None, timeout=5, check_same_thread=False)
                 with ExitStack() as stack:
                     stack.callback(db.close)

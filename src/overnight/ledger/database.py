@@ -12,6 +12,7 @@ from typing import Any, TypeGuard, TypeVar
 
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LedgerError
+from overnight.core.opening import make_private, refuse_strange
 from overnight.core.surroundings import disk_trouble, ledger_trouble
 from overnight.ledger.diagnosis import check_file
 from overnight.ledger.folder import sync_directory
@@ -22,6 +23,8 @@ Work = tuple[str, Callable[[sqlite3.Connection], Any], "Future[Any]"]
 
 
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        refuse_strange(path.with_name(name))
     check_file(path)
     with contextlib.ExitStack() as stack:
         try:
@@ -55,6 +58,7 @@ def _found(path: Path) -> None:
     part = path.with_name(path.name + ".part")
     try:
         _remove(part)
+        make_private(part)
         db = connect(part)
         try:
             migrate(db, str(path))

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from overnight.core.checkpoint import checkpoint
-from overnight.core.errors import FolderUnfit, RunBusy
+from overnight.core.errors import FolderUnfit, LedgerError, RunBusy
+from overnight.core.opening import (
+    PRIVATE_FOLDER,
+    make_private,
+    make_private_folder,
+    open_to_read,
+    open_to_write,
+    refuse_strange,
+)
 from overnight.core.surroundings import disk_trouble, words_of
 from overnight.ledger.lock import take_lock
 
@@ -21,11 +29,13 @@ NETWORK_FILE_SYSTEMS = frozenset(
         *("gpfs", "beegfs", "davfs", "fuse.glusterfs", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone"),
     }
 )
+# The folders of a run; every file that its ledger names is in one of them.
+PARTS = ("requests", "items", "outbox", "raw", "tables")
+_NAME = re.compile(r"[^\x00-\x1f\x7f/\\]{1,255}")
 # What a durable file holds before it goes on: more would fall out of the processor's cache meanwhile.
 _PIECE = 64 * 1024
 # A folder that vanishes between two steps is made anew; one that can never be made is not tried for ever.
 _TRIES = 100
-PARTS = ("requests", "items", "outbox", "raw", "tables")
 
 
 class RunFolder:
@@ -52,6 +62,11 @@ class RunFolder:
         return self.path / "sent"
 
     @property
+    def prices(self) -> Path:
+        """A copy of the user's price file, as it was when the study was last sent."""
+        return self.path / "prices.yaml"
+
+    @property
     def cancel_mark(self) -> Path:
         """There while the run is called off: any process that works on it sees this and sends no more."""
         return self.path / "cancelled"
@@ -61,14 +76,36 @@ class RunFolder:
 
     def make(self) -> None:
         """Its parts, by who holds it."""
-        for part in PARTS:
+        for part in ("", *PARTS):
             try:
-                (self.path / part).mkdir(parents=True, exist_ok=True)
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                if part or not self.path.is_dir():
+                    make_private_folder(self.path / part)
             except OSError as error:
                 raise self._unfit("cannot make the run's folder", error) from error
 
     def file(self, relative: str) -> Path:
-        return self.path / relative
+        """A file by its name in the ledger, which may be a stranger's: nothing outside the run has one."""
+        parts = relative.split("/")
+        if parts[0] not in PARTS or any(not _NAME.fullmatch(part) or set(part) == {"."} for part in parts):
+            raise LedgerError(f"{self.path}: the ledger names a file outside the run, {relative!r}; it is not touched")
+        path = self.path
+        for part in parts:
+            path /= part
+            refuse_strange(path)
+        return path
+
+    def strangers(self) -> Iterator[str]:
+        """What in the folder is neither a plain file nor a folder, in words."""
+        for path in sorted(self.path.rglob("*")):
+            try:
+                refuse_strange(path)
+            except LedgerError as error:
+                yield str(error)
+
+    def call_off(self) -> None:
+        """Set the mark that stops every process from sending."""
+        make_private(self.cancel_mark)
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
@@ -77,9 +114,12 @@ class RunFolder:
         True when its folder was made for this. Nothing but the lock is written before the lock is held.
         """
         refuse_network(self.path)
+        for name in ("lock", "holder", "cancelled", "sent", "ledger.db", "ledger.db-wal", "ledger.db-shm"):
+            refuse_strange(self.path / name)
         made, lock = self._taken()
         try:
-            (self.path / "holder").write_text(f"{os.getpid()}\n")
+            with open(open_to_write(self.path / "holder"), "w") as holder:  # noqa: PTH123 - a handle
+                holder.write(f"{os.getpid()}\n")
             yield made
         except OSError as error:
             if error.filename == str(self.path / "holder"):
@@ -129,13 +169,15 @@ def _made(path: Path) -> bool:
         if path.is_dir():
             return False
         raise
+    path.chmod(PRIVATE_FOLDER)
     return True
 
 
 def _holder(path: Path) -> str:
     try:
-        return f" (process {path.read_text().strip()})"
-    except OSError:
+        with open(open_to_read(path)) as file:  # noqa: PTH123 - a handle
+            return f" (process {int(file.read(20))})"
+    except (OSError, ValueError, LedgerError):
         return ""
 
 
@@ -184,7 +226,10 @@ class DurableFile:
         self.path = path
         self._part = path.with_name(path.name + ".part")
         self._hash = hashlib.sha256()
-        self._handle: BinaryIO = self._part.open("wb")
+        try:
+            self._handle: BinaryIO = open(open_to_write(self._part), "wb")  # noqa: PTH123, SIM115 - closed by keep and drop
+        except OSError as error:
+            raise disk_trouble(path, error) from error
         self._held: list[bytes] = []
         self._handed_over = 0
         self.bytes = 0

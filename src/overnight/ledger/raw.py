@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from overnight.core.errors import FileDamaged
+from overnight.core.opening import open_to_read
 from overnight.core.result import Line, Result
 from overnight.ledger.folder import RunFolder
 
@@ -105,7 +106,7 @@ class RawFiles:
         handle = self._handles.get(file)
         try:
             if handle is None:
-                handle = self._handles[file] = os.open(self._path(file), os.O_RDONLY)
+                handle = self._handles[file] = open_to_read(self._path(file))
             return os.pread(handle, length, offset)
         except (OSError, OverflowError, MemoryError) as error:
             why = error.strerror if isinstance(error, OSError) else "no file is that long"

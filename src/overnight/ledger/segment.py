@@ -6,6 +6,7 @@ from pathlib import Path
 
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import FileDamaged
+from overnight.core.opening import open_to_write
 from overnight.core.surroundings import disk_trouble
 from overnight.ledger.folder import sync_directory
 from overnight.ledger.raw import way_out
@@ -21,7 +22,7 @@ class Segment:
         self._hash = hashlib.sha256()
         self.bytes = 0
         try:
-            self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            self._handle = open_to_write(path)
             sync_directory(path.parent)
         except OSError as error:
             raise disk_trouble(path, error) from error
@@ -52,7 +53,7 @@ class Segment:
 
 def mend(path: Path, end: int) -> tuple[int, str]:
     """Drop the torn last line that a killed process may have left past `end`; the whole file's length and hash."""
-    with path.open("r+b") as file:
+    with open(open_to_write(path, os.O_RDWR), "r+b") as file:  # noqa: PTH123 - a handle
         if os.fstat(file.fileno()).st_size < end:
             message = f"{path}: the file is damaged: {end:,} bytes are on record, and it is shorter; {way_out('raw')}"
             raise FileDamaged(message)

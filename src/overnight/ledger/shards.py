@@ -8,9 +8,10 @@ from typing import NamedTuple
 import msgspec
 
 from overnight.core.attempt import Attempt, AttemptEvent, Closed, Ended, Overtaken, apply
+from overnight.core.errors import LedgerError
 from overnight.core.money import Purse
 from overnight.core.pack import Packer, Room, even
-from overnight.core.shard import Shard, token_of
+from overnight.core.shard import Shard, is_token, token_of
 from overnight.ledger.bulk import Bulk
 from overnight.ledger.identity import call_off
 from overnight.ledger.money import release_all, reserve
@@ -305,6 +306,9 @@ def attempts(db: sqlite3.Connection, token: str | None = None) -> list[Attempt]:
         row[0]: Attempt(**dict(zip(fields, row[:-2], strict=True)), adopted=bool(row[-2]), live=bool(row[-1]))
         for row in rows
     }
+    for attempt in found.values():
+        if not is_token(attempt.token):
+            raise LedgerError(f"attempt {attempt.id} has the token {attempt.token!r}, which none of ours can be")
     for number, event, at in _events(db, list(found) if token else None):
         found[number] = apply(found[number], event, at)
     return list(found.values())

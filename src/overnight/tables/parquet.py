@@ -10,6 +10,7 @@ from polars.io.plugins import register_io_source
 
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LedgerError
+from overnight.core.opening import make_private
 from overnight.ledger.folder import sync_directory
 
 # So many rows are turned into columns at once.
@@ -60,6 +61,9 @@ def _part(path: Path) -> Path:
 
 
 def _sink(frame: pl.LazyFrame, part: Path) -> None:
+    # A leftover may be a link to somewhere else.
+    part.unlink(missing_ok=True)
+    make_private(part)
     frame.sink_parquet(
         part,
         compression="zstd",

@@ -1,0 +1,129 @@
+"""A run folder of a stranger's making: links, paths and names in it lead nowhere; and what is ours is for us alone."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from overnight.api import rebuild, status, verify
+from overnight.core.errors import LedgerError
+from overnight.ledger.folder import RunFolder
+from scenarios.conftest import Night
+
+VICTIM = "precious\n"
+
+
+@pytest.fixture
+def theirs(night: Callable[..., Night]) -> Night:
+    """A run that is over, and somebody's file beside it."""
+    one = night()
+    assert one.run(one.study(6)).state == "done"
+    (one.folder / "victim").write_text(VICTIM)
+    return one
+
+
+def edit(one: Night, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(one.folder / "runs" / "night" / "ledger.db")) as db:
+        db.execute(statement, values)
+        db.commit()
+
+
+def messages(one: Night, verbs: Sequence[str] = ("resume", "rebuild", "verify")) -> dict[str, str]:
+    """What each verb says of the run."""
+    runs = one.folder / "runs"
+    said: dict[str, str] = {}
+    for verb in verbs:
+        if verb == "resume":
+            said[verb] = one.call("resume", "night").message
+            continue
+        try:
+            found = rebuild("night", runs=runs) if verb == "rebuild" else verify("night", runs=runs)
+            said[verb] = " ".join(finding.message for finding in found) if verb == "verify" else ""  # type: ignore[union-attr]
+        except LedgerError as error:
+            said[verb] = str(error)
+    return said
+
+
+@pytest.mark.parametrize("name", ["lock", "holder", "cancelled", "ledger.db-wal", "tables/results.parquet.part"])
+def test_no_link_is_written_through(theirs: Night, name: str) -> None:
+    place = theirs.folder / "runs" / "night" / name
+    place.unlink(missing_ok=True)
+    place.symlink_to(theirs.folder / "victim")
+    said = messages(theirs)
+    assert (theirs.folder / "victim").read_text() == VICTIM
+    if not name.endswith(".part"):  # what is written anew is written over it, and not through it
+        assert "is a symbolic link" in said["resume"]
+        assert "is a symbolic link" in said["verify"]
+
+
+@pytest.mark.parametrize("name", ["raw", "requests", "tables", "outbox"])
+def test_no_linked_folder_is_entered(theirs: Night, name: str) -> None:
+    place = theirs.folder / "runs" / "night" / name
+    elsewhere = theirs.folder / "elsewhere"
+    place.rename(elsewhere)
+    place.symlink_to(elsewhere)
+    before = sorted(elsewhere.iterdir())
+    for said in messages(theirs).values():
+        assert "is a symbolic link" in said
+    assert sorted(elsewhere.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "../victim", "raw/../../victim", "", "raw//x", "lock", "raw/a\nb", "raw/."]
+)
+def test_no_path_leads_out(theirs: Night, path: str) -> None:
+    with pytest.raises(LedgerError, match="names a file outside the run"):
+        RunFolder(theirs.folder / "runs" / "night").file(path)
+    edit(theirs, "UPDATE file SET path=? WHERE id=(SELECT min(id) FROM file WHERE path LIKE 'raw/%')", path)
+    said = messages(theirs, ("rebuild", "verify"))
+    assert all("names a file outside the run" in one for one in said.values()), said
+
+
+def test_a_linked_raw_file_is_not_read(theirs: Night) -> None:
+    raw = next((theirs.folder / "runs" / "night" / "raw").iterdir())
+    raw.unlink()
+    raw.symlink_to(theirs.folder / "victim")
+    said = messages(theirs, ("rebuild", "verify"))
+    assert all("is a symbolic link" in one for one in said.values()), said
+
+
+def test_a_token_is_of_our_making(theirs: Night) -> None:
+    edit(theirs, "UPDATE attempt SET token='../../x' WHERE id=1")
+    said = messages(theirs, ("resume", "verify"))
+    assert all("has the token '../../x', which none of ours can be" in one for one in said.values()), said
+
+
+def test_runs_are_for_their_owner_alone(night: Callable[..., Night]) -> None:
+    one = night()
+    before = os.umask(0)
+    try:
+        study = one.study(6, prices="prices.yaml", budget=5, models=[{"model": one.model, "max_tokens": 50}])
+        (one.folder / "prices.yaml").write_text("openai/gpt-4.1-mini: {input: 1.0, output: 4.0}\n")
+        assert one.run(study).state == "done"
+        assert one.run(one.study(3, name="lively", mode="live")).state == "done"
+        rehearsed = one.call("run", one.study(3, name="rehearsed"), emulate=True)
+        assert rehearsed.state == "done", rehearsed
+    finally:
+        os.umask(before)
+    runs = one.folder / "runs"
+    for path in (runs / "night", runs / "lively", runs / ".rehearsal"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700, path
+    for path in (*(runs / "night").rglob("*"), *(runs / "lively").rglob("*"), *runs.glob("accounts.db*")):
+        wanted = 0o700 if path.is_dir() else 0o600
+        assert stat.S_IMODE(path.stat().st_mode) == wanted, path
+    assert (runs / "night" / "prices.yaml").read_bytes() == (one.folder / "prices.yaml").read_bytes()
+
+
+def test_a_folder_that_the_user_linked_is_the_users_own(theirs: Night) -> None:
+    """Runs on another disk: the run itself may be a link, what is in it may not."""
+    runs = theirs.folder / "runs"
+    (runs / "night").rename(theirs.folder / "disk")
+    (runs / "night").symlink_to(theirs.folder / "disk")
+    assert Path(status("night", runs=runs)[0].run) == Path("night")
+    assert theirs.call("resume", "night").state == "done"
