@@ -51,7 +51,13 @@ KINDS: dict[str, dict[str, frozenset[str]]] = {
     "retrieve": _CALL,
     "cancel": _DEED,
     "delete": _DEED,
-    "live": {**_CALL, "odd_headers": _NONE, "lose_request": _NONE, "cut": frozenset({"at", "quiet"})},
+    "live": {
+        **_CALL,
+        "echo_key": _NONE,
+        "odd_headers": _NONE,
+        "lose_request": _NONE,
+        "cut": frozenset({"at", "quiet"}),
+    },
     "content": {
         **_CALL,
         "cut": frozenset({"at", "quiet", "fitting"}),
@@ -59,6 +65,7 @@ KINDS: dict[str, dict[str, frozenset[str]]] = {
         "empty": _NONE,
         "redirect": _TO,
         "garbage_tail": _NONE,
+        "echo_key": _NONE,
     },
     "batch": {
         "fail": frozenset({"code", "message"}),

@@ -13,7 +13,7 @@ import msgspec
 from aiohttp import web
 
 from overnight_emulator.faults import Event, Fault
-from overnight_emulator.misdeeds import send_part, suffer
+from overnight_emulator.misdeeds import echoing, send_part, suffer
 from overnight_emulator.rates import Verdict
 from overnight_emulator.rows import Reply, canonical
 from overnight_emulator.store import Run
@@ -55,6 +55,8 @@ class LiveCalls:
         response = await suffer(fault, self._world.clock, reply, self._manner.fault)
         if fault is not None and fault.do == "cut" and isinstance(response, web.Response):
             return await send_part(request, response, fault)
+        if fault is not None and fault.do == "echo_key" and isinstance(response, web.Response):
+            response.body = echoing(response.body if isinstance(response.body, bytes) else b"", request)
         return response
 
     async def _reply(self, call: LiveCall, digest: bytes) -> web.Response:

@@ -22,6 +22,33 @@ _WEB_PAGE = b"""<!DOCTYPE html>
 _GARBAGE = b'\x00\xff<html>Bad Gateway</html>{"custom_id": "'
 
 
+_KEY_HEADERS = ("Authorization", "x-api-key", "x-goog-api-key")
+_KEY_PLACE = b"{key}"
+
+
+def key_of(request: web.Request) -> str:
+    """The key that a request came with, and nothing around it."""
+    given = next((request.headers[name] for name in _KEY_HEADERS if name in request.headers), "")
+    return given.removeprefix("Bearer ")
+
+
+def echoing(body: bytes, request: web.Request) -> bytes:
+    """An object of JSON that repeats the caller's key, as a gateway that logs too much does."""
+    key = key_of(request).encode("utf-8", "backslashreplace")
+    return b'{"echo":"%b",%b' % (key, body[1:]) if body.startswith(b"{") else body
+
+
+def with_key(body: object, request: web.Request) -> bytes | None:
+    """A refusal whose message has `{key}` in it tells the key; None where there is nothing to tell."""
+    if not isinstance(body, bytes) or _KEY_PLACE not in body:
+        return None
+    return body.replace(_KEY_PLACE, key_of(request).encode("utf-8", "backslashreplace"))
+
+
+def _echoed(path: Path, request: web.Request) -> bytes:
+    return b"".join(echoing(line, request) + b"\n" for line in path.read_bytes().splitlines())
+
+
 class ConnectionDropped(Exception):
     """The reply is never sent; the connection is closed instead."""
 
@@ -94,6 +121,8 @@ async def send_file(
             return await _send_cut(request, path, fault)
         case "garbage_tail":
             return await _send_with_tail(request, path)
+        case "echo_key":
+            return web.Response(body=_echoed(path, request))
         case misdeed if misdeed in SPOILING:
             return web.Response(body=await asyncio.to_thread(path.read_bytes), headers={"Content-Type": content_type})
         case "web_page":

@@ -10,7 +10,7 @@ from aiohttp import web
 from overnight_emulator.control import PREFIX, control_routes
 from overnight_emulator.dialects import Dialect
 from overnight_emulator.guard import guard
-from overnight_emulator.misdeeds import ConnectionDropped
+from overnight_emulator.misdeeds import ConnectionDropped, with_key
 from overnight_emulator.store import Call
 from overnight_emulator.world import World
 
@@ -32,8 +32,14 @@ def application(world: World, dialects: tuple[Dialect, ...], names: Collection[s
         try:
             response = await handler(request)
             status = response.status
+            told = with_key(getattr(response, "body", None), request) if status >= 400 else None
+            if told is not None and isinstance(response, web.Response):
+                response.body = told
         except web.HTTPException as response_raised:
             status = response_raised.status
+            told = with_key(response_raised.body, request)
+            if told is not None:
+                response_raised.body = told
             raise
         except (ConnectionDropped, ConnectionResetError):  # we hang up on purpose, or the client is gone
             response = _drop(request)

@@ -23,8 +23,9 @@ from overnight.engine.work import Work
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
 from overnight.ledger.looking import looking_at
+from overnight.ledger.shards import note
 from overnight.prices import dollars
-from overnight.providers import Endpoint, Provider, vendor
+from overnight.providers import Endpoint, Provider, taken_echoes, vendor
 from overnight.settings import Settings
 
 Say = Callable[[str], None]
@@ -203,8 +204,21 @@ def _engine(session: Session, work: Work, connect: Connect, say: Say, tell: Tell
     except (ProviderError, Interrupted):
         write_tables(session.db.reader(), session.folder)
         raise
+    finally:
+        _tell_of_echoes(session, say)
     write_tables(session.db.reader(), session.folder)
     return worked
+
+
+def _tell_of_echoes(session: Session, say: Say) -> None:
+    """A gateway that repeats keys is worth a word, and a note for later."""
+    for host, count in taken_echoes().items():
+        replies = number_of(count, "reply", "replies")
+        text = f"{host} repeated the key in {replies}; it was made unreadable before it was kept"
+        say(text)
+        session.db.write(
+            "note", partial(note, at=session.clock.now(), kind="echo", data=msgspec.json.encode(text).decode())
+        ).result()
 
 
 def _run(folder: RunFolder, worked: Worked, work: Work) -> Run:

@@ -36,6 +36,7 @@ from overnight.providers._contract import (
     takes_batches,
     takes_calls,
 )
+from overnight.providers._secrets import taken_echoes
 
 __all__ = [
     "ALIASES",
@@ -68,6 +69,7 @@ __all__ = [
     "own_host",
     "owners",
     "resolve_model",
+    "taken_echoes",
     "takes_batches",
     "takes_calls",
     "vendor",

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from overnight.providers._figures import seconds_of
+from overnight.providers._secrets import without_secrets
 
 # An account that cannot pay says so in the error's code or type, under more than one HTTP status.
 NO_CREDIT: frozenset[str] = frozenset(
@@ -30,6 +31,8 @@ _KEY_LIKE = re.compile(
     r"\b(?:sk|sess)-[A-Za-z0-9_*.…\-]{5,}[A-Za-z0-9_*…\-]|\bAIza[\w\-]{16,}|\bya29\.[\w.\-]{8,}|\b(Bearer)\s+\S{12,}",
     re.IGNORECASE,
 )
+# A user name and password in an address, as in that of a proxy.
+_USERINFO = re.compile(r"://[^/\s@]{1,300}@")
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
@@ -54,8 +57,7 @@ class Complaint(msgspec.Struct, frozen=True, kw_only=True):
 
 def scrub(text: str, secret: str = "") -> str:
     """The text without anything that looks like a key, and no longer than a log line should be."""
-    if len(secret) >= 4:
-        text = text.replace(secret, "[key]")
+    text = _USERINFO.sub("://", without_secrets(text, secret))
     text = _KEY_LIKE.sub(lambda found: "Bearer [key]" if found[1] else "[key]", text)
     return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
 

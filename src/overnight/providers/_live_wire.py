@@ -17,6 +17,7 @@ from overnight.providers._bodies import IDENTITY, whole
 from overnight.providers._contract import Rates, Reply
 from overnight.providers._mending import UNREADABLE
 from overnight.providers._replies import retry_after_of
+from overnight.providers._secrets import Secrets
 from overnight.providers._wire import KeyHeaders, proxy_for, trouble_of
 
 # A model may think for minutes before its first byte; a connection that is silent for longer is lost.
@@ -54,6 +55,7 @@ class LiveWire:
         self._base = base_url.rstrip("/")
         self._origin = URL(self._base).origin()
         self._secret = secret
+        self._secrets = Secrets(self._origin.host or "")
         self._rates = rates
         self._read_seconds = read_seconds
         self._proxy = proxy_for(URL(self._base))
@@ -77,7 +79,7 @@ class LiveWire:
                 self._url(path), data=body, headers=headers, allow_redirects=False, proxy=self._proxy
             ) as response:
                 status = response.status
-                content = await whole(response)
+                content = self._secrets.hidden(await whole(response))
         except _BROKEN_WIRE as error:
             sent = not isinstance(error, _UNSENT)
             return Reply(sent=sent, status=status, problem=trouble_of(error, self._origin, self._secret))
@@ -103,6 +105,7 @@ class LiveWire:
         proof = await self._key_headers() if callable(self._key_headers) else self._key_headers
         if proof != self._proof:
             self._proof, self._headers = proof, CIMultiDict({**_ALWAYS, **proof})
+            self._secrets.know(proof)
         return self._headers
 
     def _url(self, path: str) -> URL:

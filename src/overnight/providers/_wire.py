@@ -31,6 +31,7 @@ from overnight.providers._bodies import IDENTITY, MOST_BYTES, Pace, TooMuch, pie
 from overnight.providers._complaint import complaint_of, scrub
 from overnight.providers._envelope import Envelope
 from overnight.providers._replies import UNSETTLED, Reply, Sending, epoch_of, retry_after_of
+from overnight.providers._secrets import Secrets
 
 Verb = Literal["upload", "list", "create", "retrieve", "fetch", "cancel", "delete"]
 # Headers that prove who asks. They may be asked for anew at each call, where they last an hour.
@@ -99,6 +100,7 @@ class Wire:
         self._origin = URL(self._base).origin()
         self._key_headers = key_headers
         self._secret = secret
+        self._secrets = Secrets(self._origin.host or "")
         self._timeouts = timeouts or Timeouts()
         self._session: aiohttp.ClientSession | None = None
 
@@ -183,8 +185,10 @@ class Wire:
                 pace = Pace(self._timeouts.total, self._timeouts.download_bytes_per_second)
                 coming = pieces(response, pace)
                 # The sink's own errors (a full disk) are not the wire's, hence no `_told` around it.
+                hiding = self._secrets.hiding(sink)
                 while (chunk := await self._told(what, anext(coming, None))) is not None:
-                    sink(chunk)
+                    hiding(chunk)
+                hiding.end()
                 encoded = response.headers.get("Content-Encoding", "identity") != "identity"
                 reply = Reply(
                     status=200,
@@ -305,7 +309,9 @@ class Wire:
         return url
 
     async def _keys(self) -> Mapping[str, str]:
-        return await self._key_headers() if callable(self._key_headers) else self._key_headers
+        headers = await self._key_headers() if callable(self._key_headers) else self._key_headers
+        self._secrets.know(headers)
+        return headers
 
     async def _whole(self, what: str, stream: Any, most: int = MOST_BYTES) -> Reply:
         async with stream as response:
@@ -314,14 +320,13 @@ class Wire:
     async def _read(self, what: str, response: aiohttp.ClientResponse, most: int = MOST_BYTES) -> Reply:
         return await self._told(what, self._whole_reply(response, most))
 
-    @staticmethod
-    async def _whole_reply(response: aiohttp.ClientResponse, most: int = MOST_BYTES) -> Reply:
+    async def _whole_reply(self, response: aiohttp.ClientResponse, most: int = MOST_BYTES) -> Reply:
         return Reply(
             status=response.status,
-            body=await whole(response, most),
+            body=self._secrets.hidden(await whole(response, most)),
             date=epoch_of(response.headers.get("Date")),
             retry_after=retry_after_of(response.headers),
-            headers=response.headers,
+            headers=self._secrets.hidden_headers(response.headers),
         )
 
     def _checked(self, what: str, reply: Reply, also: Collection[int] = ()) -> Reply:

@@ -1,0 +1,133 @@
+"""Keys and passwords that come back: gateways repeat what they were sent, in errors, in rows and in headers.
+
+They are made unreadable where replies enter, before anything is read, kept or told. What replaces them is as long as
+they were, so that lengths and offsets stay true.
+"""
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from urllib.parse import quote, unquote, urlsplit
+from urllib.request import getproxies
+
+# Shorter ones are words that answers may hold for reasons of their own.
+_SHORTEST = 12
+_SHORTEST_IN_MESSAGES = 4
+_HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
+
+Sink = Callable[[bytes], None]
+
+# How many replies of a host have repeated a secret, until somebody asks.
+_echoes: Counter[str] = Counter()
+
+
+def taken_echoes() -> dict[str, int]:
+    """By host, the replies that repeated a key since this was last asked."""
+    found = dict(_echoes)
+    _echoes.clear()
+    return found
+
+
+def spellings(secret: str) -> Iterator[str]:
+    """A secret as it is, in an address, in JSON, and inside Base64 whatever stands before it."""
+    yield secret
+    yield quote(secret, safe="")
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret)[1:-1].replace("/", "\\/")
+    for shift in range(3):
+        encoded = base64.b64encode(b"\0" * shift + secret.encode()).decode().rstrip("=")
+        # The first characters also hold what stands before, the last one what comes after.
+        inner = encoded[(0, 2, 3)[shift] : len(encoded) - 1]
+        yield inner
+        yield inner.replace("+", "-").replace("/", "_")
+
+
+@lru_cache(maxsize=64)
+def _forms(secrets: tuple[str, ...], shortest: int) -> tuple[str, ...]:
+    known = {
+        form for secret in secrets if len(secret) >= shortest for form in spellings(secret) if len(form) >= shortest
+    }
+    return tuple(sorted(known, key=len, reverse=True))
+
+
+def proxy_passwords() -> tuple[str, ...]:
+    """Those in the addresses of the environment's proxies."""
+    found: list[str] = []
+    for address in getproxies().values():
+        try:
+            password = urlsplit(address if "://" in address else f"http://{address}").password
+        except ValueError:
+            continue
+        found += [password, unquote(password)] if password else []
+    return tuple(dict.fromkeys(found))
+
+
+def without_secrets(text: str, *secrets: str) -> str:
+    """A message without them, and without the passwords of proxies."""
+    for form in _forms((*secrets, *proxy_passwords()), _SHORTEST_IN_MESSAGES):
+        text = text.replace(form, "[key]")
+    return text
+
+
+class Secrets:
+    """What one wire proves itself with, looked for in all that comes back on it."""
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+        self._headers: Mapping[str, str] | None = None
+        self._proxies = proxy_passwords()
+        self._known: tuple[bytes, ...] = ()
+
+    def know(self, headers: Mapping[str, str]) -> None:
+        """The headers that are sent from here on."""
+        if headers is not self._headers:
+            self._headers = headers
+            sent = (value for name, value in headers.items() if name.lower() in _HEADERS)
+            keys = tuple(value.removeprefix("Bearer ") for value in sent)
+            self._known = tuple(form.encode() for form in _forms((*keys, *self._proxies), _SHORTEST))
+
+    def hidden(self, data: bytes) -> bytes:
+        found = False
+        for form in self._known:
+            if form in data:
+                found = True
+                data = data.replace(form, b"*" * len(form))
+        if found:
+            _echoes[self._host] += 1
+        return data
+
+    def hidden_headers(self, headers: Mapping[str, str]) -> Mapping[str, str]:
+        """As they are, unless one holds a secret."""
+        if not any(form.decode() in value for form in self._known for value in headers.values()):
+            return headers
+        kept = type(headers)()
+        for name, value in headers.items():
+            kept.add(name, self.hidden(value.encode("utf-8", "surrogateescape")).decode())  # type: ignore[attr-defined]
+        return kept
+
+    def hiding(self, sink: Sink) -> "Hiding":
+        return Hiding(self, sink, max(map(len, self._known), default=1) - 1)
+
+
+class Hiding:
+    """A sink that hides secrets, also where one piece ends in the middle of one."""
+
+    def __init__(self, secrets: Secrets, sink: Sink, held: int) -> None:
+        self._secrets = secrets
+        self._sink = sink
+        self._held = held
+        self._tail = b""
+
+    def __call__(self, piece: bytes) -> None:
+        data = self._secrets.hidden(self._tail + piece)
+        cut = max(0, len(data) - self._held)
+        self._tail = data[cut:]
+        if cut:
+            self._sink(data[:cut])
+
+    def end(self) -> None:
+        if self._tail:
+            self._sink(self._tail)
+            self._tail = b""

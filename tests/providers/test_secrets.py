@@ -1,0 +1,79 @@
+"""Secrets that come back are made unreadable, in every spelling and over every border of pieces."""
+
+from __future__ import annotations
+
+import base64
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overnight.providers._complaint import scrub
+from overnight.providers._secrets import Secrets, taken_echoes, without_secrets
+
+KEY = "sk-lab/0123+456789=abcdef"
+PROXY = "http://user:s3cret-pass%2Fword@proxy.example:8080"
+
+
+def known(**headers: str) -> Secrets:
+    secrets = Secrets("host.example")
+    secrets.know(headers or {"Authorization": f"Bearer {KEY}"})
+    return secrets
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        KEY,
+        f"Bearer {KEY}!",
+        quote(KEY, safe=""),
+        json.dumps({"a": KEY}),
+        json.dumps({"a": KEY}).replace("/", "\\/"),
+        *(base64.b64encode(f"{before}{KEY}{after}".encode()).decode() for before in ("", "u:", "user:") for after in ("", "x", "xyz")),
+    ],
+)  # fmt: skip
+def test_every_spelling_is_found(text: str) -> None:
+    taken_echoes()
+    hidden = known().hidden(f'{{"said":"{text}"}}'.encode())
+    assert len(hidden) == len(f'{{"said":"{text}"}}'.encode())
+    assert hidden != f'{{"said":"{text}"}}'.encode()
+    assert KEY[3:].encode() not in hidden
+    assert b"*" * 12 in hidden
+    assert taken_echoes() == {"host.example": 1}
+    assert taken_echoes() == {}
+
+
+@given(st.lists(st.integers(1, 40), max_size=40))
+def test_pieces_make_no_difference(cuts: list[int]) -> None:
+    whole = b"before " + KEY.encode() + b" between " + KEY.encode() * 2 + b" after"
+    got: list[bytes] = []
+    hiding = known().hiding(got.append)
+    place = 0
+    for cut in cuts:
+        hiding(whole[place : place + cut])
+        place += cut
+    hiding(whole[place:])
+    hiding.end()
+    stars = b"*" * len(KEY)
+    assert b"".join(got) == b"before " + stars + b" between " + stars * 2 + b" after"
+
+
+def test_short_words_and_other_headers_are_left_alone() -> None:
+    secrets = known(Authorization="Bearer EMPTY", **{"OpenAI-Organization": "org-0123456789abcdef"})
+    assert secrets.hidden(b"EMPTY org-0123456789abcdef") == b"EMPTY org-0123456789abcdef"
+
+
+@pytest.mark.parametrize("header", ["x-api-key", "x-goog-api-key"])
+def test_every_vendors_header_counts(header: str) -> None:
+    assert KEY.encode() not in known(**{header: KEY}).hidden(KEY.encode())
+
+
+def test_proxies_passwords_are_secrets_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", PROXY)
+    said = f"407, message='s3cret-pass/word', url='{PROXY}'"
+    assert scrub(said) == "407, message='[key]', url='http://proxy.example:8080'"
+    basic = base64.b64encode(b"user:s3cret-pass/word").decode()
+    assert "s3cret" not in without_secrets(basic)
+    assert basic not in without_secrets(basic)
