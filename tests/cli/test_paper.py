@@ -1,15 +1,17 @@
 """Standard output: any character set, any reader, and readers that leave."""
 
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.live import Live
 from rich.table import Table
 
 from cli.shell import clean_environment
-from overnight.cli.paper import Paper
+from overnight.cli.paper import Paper, console_on
 
 
 def test_a_pipe_is_neither_cut_nor_padded(capsys: pytest.CaptureFixture[str]):
@@ -65,3 +67,27 @@ def test_a_reader_that_left_is_noticed_once():
         _, complaint = process.communicate(b"\n", timeout=60)
     assert process.returncode == 7
     assert complaint == b""
+
+
+STRANGE = "a\x1b[2J\x1b]0;owned\x07b\u202ec\x9bd\re[red]f"
+
+
+def test_no_text_steers_the_terminal(capsys: pytest.CaptureFixture[str]):
+    table = Table(STRANGE, box=None, title=STRANGE)
+    table.add_row(STRANGE)
+    Paper().print(table, STRANGE)
+    shown = capsys.readouterr().out
+    assert all(character.isprintable() or character == "\n" for character in shown)
+    assert shown.count("[red]") == 4  # markup is text as well
+
+
+def test_no_text_steers_what_is_drawn():
+    stream = io.StringIO()
+    stream.isatty = lambda: True  # type: ignore[method-assign]
+    console = console_on(stream)
+    with Live(console=console, get_renderable=lambda: STRANGE, transient=True) as live:
+        console.print(STRANGE)
+        live.refresh()
+    for part in ("\x1b[2J", "\x1b]0", "\x07", "\u202e", "\x9b"):
+        assert part not in stream.getvalue()
+    assert "\x1b[" in stream.getvalue()  # our own moves are still made

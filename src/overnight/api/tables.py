@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import polars as pl
+import polars.selectors as cs
 
 from overnight.api.places import run_folder
 from overnight.api.pricing import prices_of_today
@@ -22,6 +23,8 @@ from overnight.tables.rereading import reread
 
 WRITERS = (".parquet", ".csv", ".jsonl")
 Table = Literal["results", "verdicts", "rankings"]
+# How a cell begins that a spreadsheet runs instead of showing.
+_FORMULA = r"^[=+\-@\t\r]"
 
 
 @checked
@@ -120,8 +123,19 @@ def _with_reasons(frame: pl.LazyFrame, folder: RunFolder) -> pl.LazyFrame:
     return frame.join(last, on="request_key", how="left", maintain_order="left")
 
 
-def write_rows(frame: pl.LazyFrame, path: Path) -> None:
-    """By the file's ending: Parquet, CSV (UTF-8, one header, nothing for a missing value) or JSON lines."""
+def write_rows(frame: pl.LazyFrame, path: Path, *, for_spreadsheets: bool = False) -> None:
+    """By the file's ending: Parquet, CSV (UTF-8, one header, nothing for a missing value) or JSON lines.
+
+    `for_spreadsheets` puts an apostrophe before texts of a CSV that a spreadsheet would take for a formula.
+    """
+    if for_spreadsheets:
+        if path.suffix != ".csv":
+            message = (
+                f"-o {path}: only a .csv file is read by spreadsheets as formulas; leave --safe-for-spreadsheets out"
+            )
+            raise StudyError(message)
+        text = cs.string()
+        frame = frame.with_columns(pl.when(text.str.contains(_FORMULA)).then("'" + text).otherwise(text).name.keep())
     if path.suffix not in WRITERS:
         message = f"-o {path}: cannot write '{path.suffix or path.name}'; wanted {', '.join(WRITERS)}"
         raise StudyError(message)

@@ -19,7 +19,7 @@ from overnight.cli.following import Look, follow
 from overnight.cli.live_picture import LivePicture
 from overnight.cli.log_lines import LogLines
 from overnight.cli.paper import Paper, is_terminal
-from overnight.cli.plain_text import one_line
+from overnight.cli.plain_text import one_line, visible
 from overnight.cli.words import state_words
 from overnight.core.errors import LedgerError, RowsFailed, Unauthorized
 from overnight.core.wording import number_of
@@ -174,11 +174,16 @@ class Display:
         return self.show(runs, "", status_pictures.one_run(runs[0], advice, self.paper.width))
 
     def show_log(self, log: pl.DataFrame) -> int:
+        if self.paper.drawn and not self._voice.json:
+            self.paper.write(visible(log.write_csv()))
+            return 0
         self.paper.write_bytes((log.write_json() + "\n" if self._voice.json else log.write_csv()).encode())
         return 0
 
-    def write_table(self, frame: pl.LazyFrame, run: str, table: str, output: Path) -> int:
-        write_rows(frame, output)
+    def write_table(
+        self, frame: pl.LazyFrame, run: str, table: str, output: Path, *, for_spreadsheets: bool = False
+    ) -> int:
+        write_rows(frame, output, for_spreadsheets=for_spreadsheets)
         count = _height(frame)
         document = {"run": run, "table": table, "rows": count, "output": str(output)}
         return self.show(document, f"{run}: wrote {number_of(count, 'row')} to {output}")

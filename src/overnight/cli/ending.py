@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, TypeVar
 
 from overnight.cli.flags import Voice
-from overnight.cli.plain_text import one_line, shortened
+from overnight.cli.plain_text import one_line, shortened, visible
 from overnight.core.errors import Interrupted, OutOfCredit, OvernightError, Throttled, Unavailable
 from overnight.core.surroundings import file_words
 
@@ -28,6 +28,7 @@ DONE = 0
 FAULT = 1
 WRONG_USE = 2
 STOPPED = 130
+_SHORTEST_KEY = 8
 
 # Errors of writing that mean that nobody is there any more: a pipe's reader, a terminal.
 GONE = frozenset({errno.EPIPE, errno.EIO})
@@ -51,7 +52,12 @@ def exit_code_of(command: Callable[[], int | None], voice: Voice) -> int:
         return _complain(error, file_words(error), voice, WRONG_USE)
     except Exception as error:  # noqa: BLE001 - the process's edge
         hint = "" if voice.verbose else "; -v shows where"
-        return _complain(error, f"a fault of Overnight's own: {type(error).__name__}: {error}{hint}", voice, FAULT)
+        return _complain(
+            error,
+            f"a fault of Overnight's own: {type(error).__name__}: {_without_keys(str(error))}{hint}",
+            voice,
+            FAULT,
+        )
 
 
 def gathered(verb: Callable[[], Iterable[T]]) -> tuple[list[T], int]:
@@ -74,9 +80,18 @@ def complain(error: OvernightError, voice: Voice) -> int:
 def _complain(error: BaseException, text: str, voice: Voice, code: int) -> int:
     with suppress(OSError):
         if voice.verbose:
-            traceback.print_exception(error)
+            sys.stderr.write(visible(_without_keys("".join(traceback.format_exception(error)))))
         complain_line(text)
     return code
+
+
+def _without_keys(text: str) -> str:
+    """What an error of anybody's code holds may be anything: the keys in the environment are taken out."""
+    # Imported late: only a command that fails needs it.
+    from overnight.providers._secrets import without_secrets  # noqa: PLC0415
+
+    named = (value for name, value in os.environ.items() if "KEY" in name.upper() or "TOKEN" in name.upper())
+    return without_secrets(text, *(value for value in named if len(value) >= _SHORTEST_KEY))
 
 
 def complain_line(text: str) -> None:

@@ -69,6 +69,9 @@ def results(
         Path | None,
         Parameter(alias="-o", help="Write all rows to this .parquet, .csv or .jsonl file.", metavar="FILE"),
     ] = None,
+    safe_for_spreadsheets: Annotated[
+        bool, Parameter(help="With -o FILE.csv: an apostrophe before texts that a spreadsheet would run as formulas.")
+    ] = False,
     failed: Annotated[bool, Parameter(help="Only rows that failed, with the provider's own words why.")] = False,
     stage: Annotated[str | None, Parameter(help="Only rows of this stage.", metavar="NAME")] = None,
     table: Annotated[
@@ -90,7 +93,7 @@ def results(
     display = flags.display()
     frame = overnight.scan_results(run, failed=failed, stage=stage, table=table, emulate=flags.emulate, runs=flags.runs)
     if output is not None:
-        return display.write_table(frame, run, table, output)
+        return display.write_table(frame, run, table, output, for_spreadsheets=safe_for_spreadsheets)
     if table != "results":
         return display.show_table(frame, run, table)
     return display.show_results(frame, run, failed=failed)

@@ -7,14 +7,16 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import IO
 
 import msgspec
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from overnight.cli.ending import GONE, leave_pipe
+from overnight.cli.plain_text import visible
 
 # A pipe has no width: nothing is cut or wrapped there.
 _ENDLESS = 100_000
@@ -22,10 +24,19 @@ _ENDLESS = 100_000
 _USUAL = 120
 
 
+class _PlainConsole(Console):
+    """Names, ids and a provider's words come from anywhere: whatever picture they are in, they steer no terminal."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            # What moves the cursor on purpose is marked as such.
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
 def console_on(stream: IO[str]) -> Console:
     """A terminal as wide as it is; anything else without colours and without an edge."""
     drawn = is_terminal(stream)
-    return Console(
+    return _PlainConsole(
         file=stream, highlight=False, markup=False, emoji=False, soft_wrap=False, width=None if drawn else _ENDLESS
     )
 

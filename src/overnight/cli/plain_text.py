@@ -9,6 +9,11 @@ def one_line(text: str) -> str:
     return " ".join(visible.split())
 
 
+def visible(text: str) -> str:
+    """The same for text of several lines. What has no width leaves no gap, so that columns stay where they are."""
+    return "".join(character for character in text if character.isprintable() or character == "\n")
+
+
 def shortened(text: str, width: int) -> str:
     """At most so many characters; what is cut is cut at the end."""
     if len(text) <= width:

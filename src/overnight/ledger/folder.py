@@ -76,11 +76,10 @@ class RunFolder:
 
     def make(self) -> None:
         """Its parts, by who holds it."""
-        for part in ("", *PARTS):
+        for part in PARTS:
             try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                if part or not self.path.is_dir():
-                    make_private_folder(self.path / part)
+                _made(self.path)
+                make_private_folder(self.path / part)
             except OSError as error:
                 raise self._unfit("cannot make the run's folder", error) from error
 
