@@ -1,7 +1,6 @@
 """The command: any file of verdicts in, a table, a picture and every problem out."""
 
 import json
-import sys
 
 import numpy as np
 import polars as pl
@@ -218,14 +217,6 @@ def test_files_that_are_not_there_or_not_tables(tmp_path, capsys):
     file = written(tmp_path / "few.csv", spelled("A>B B>A"))
     assert rank_pairs(file, output=tmp_path / "ranking.xlsx") == 2
     assert "found '.xlsx'" in capsys.readouterr().err
-
-
-def test_without_numpy_it_says_what_to_install(tmp_path, capsys, monkeypatch):
-    file = written(tmp_path / "few.csv", spelled("A>B B>A"))
-    monkeypatch.delattr("overnight.rank")
-    monkeypatch.setitem(sys.modules, "overnight.rank", None)
-    assert rank_pairs(file) == 2
-    assert "ranking needs numpy and scipy: pip install 'overnight[rank]'" in capsys.readouterr().err
 
 
 def test_whiskers():

@@ -15,8 +15,7 @@ def judgements(verdicts: pl.DataFrame) -> pl.DataFrame:
     """One row for each judge, template and thinking setting: its verdicts by kind, and what both orders tell.
 
     `consistent` is the share of pairs with the same winner in both orders, `p_position` the exact sign test on the
-    others: small where the place decides. Both are empty where pairs were shown in one order, or without the extra
-    `rank`.
+    others: small where the place decides. Both are empty where pairs were shown in one order.
     """
     rows = [
         _row(dict(zip(_WHO, who, strict=True)), said) for who, said in verdicts.group_by(*_WHO, maintain_order=True)
@@ -38,10 +37,9 @@ def _both_orders(said: pl.DataFrame) -> dict[str, Any]:
     nothing = {"pairs": None, "consistent": None, "p_position": None}
     if said["direction"].n_unique() < 2:
         return nothing
-    try:
-        from overnight.analysis import check_positional_bias, compute_reverse_consistency  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError:
-        return nothing
+    # numpy and scipy take half a second, which those who ask about one order need not wait.
+    from overnight.analysis import check_positional_bias, compute_reverse_consistency  # noqa: PLC0415
+
     renamed = said.rename({"first_id": "ID1", "second_id": "ID2", "winner_id": "better_id"})
     orders = (renamed.filter(pl.col("direction") == direction) for direction in ("forward", "reverse"))
     consistency = compute_reverse_consistency(*orders)

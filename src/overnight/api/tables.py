@@ -97,8 +97,8 @@ def _table_file(folder: RunFolder, table: Table) -> Path:
         message = f"run '{folder.name}' has no tables yet: overnight rebuild {folder.name}"
     elif table == "rankings" and (folder.tables / "verdicts.parquet").exists():
         message = (
-            f"run '{folder.name}' has no ranking: it takes a readable verdict, at most {MOST_RANKED:,} samples, and "
-            f"pip install 'overnight[rank]'; try overnight rank-pairs {folder.tables / 'verdicts.parquet'}"
+            f"run '{folder.name}' has no ranking: it takes a readable verdict and at most {MOST_RANKED:,} samples; "
+            f"try overnight rank-pairs {folder.tables / 'verdicts.parquet'}"
         )
     else:
         message = f"run '{folder.name}' has no {table}: none of its stages compares anything"

@@ -102,7 +102,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return pl.read_parquet(self.path / "tables" / "verdicts.parquet", glob=False)
 
     def rankings(self) -> pl.DataFrame:
-        """The order that the verdicts come to; it needs the extra `rank`."""
+        """The order that the verdicts come to."""
         return pl.read_parquet(self.path / "tables" / "rankings.parquet", glob=False)
 
 

@@ -2,8 +2,7 @@
 
 from io import BytesIO
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import polars as pl
 from rich.table import Table
@@ -13,9 +12,16 @@ from overnight.cli.paper import Paper
 from overnight.cli.parameters import Parameter
 from overnight.cli.rank_pictures import headed, item_table, number, short
 from overnight.core.errors import StudyError
-
-if TYPE_CHECKING:
-    from overnight.rank import BradleyTerryFit
+from overnight.rank import (
+    PENALTIES,
+    BradleyTerryFit,
+    build_bt_data,
+    fit_bt_model,
+    fit_judge_model,
+    require_columns,
+    summarize_bt_fit,
+    verdict_column,
+)
 
 _FIRST_ITEMS = 200
 _MOST_WORDS = 5
@@ -77,7 +83,7 @@ def rank_pairs(
     try:
         bt_data, left_out = read_verdicts(file, names, [name for name in (cluster, judge, *covariate) if name])
         fit, judges = _fit(bt_data, position, ties, penalty, cluster, judge, covariate)
-        table: pl.DataFrame = _ranking().summarize_bt_fit(fit)
+        table = summarize_bt_fit(fit)
         if output is not None:
             _write(table, Path(output))
     except (StudyError, ValueError, OSError, pl.exceptions.PolarsError) as error:
@@ -95,24 +101,14 @@ def rank_pairs(
     return 0
 
 
-def _ranking() -> ModuleType:
-    """The ranking code, which needs what not everyone has installed."""
-    try:
-        from overnight import rank  # noqa: PLC0415 - numpy and scipy are an extra
-    except ModuleNotFoundError as error:
-        raise StudyError(f"ranking needs numpy and scipy: pip install 'overnight[rank]' ({error})") from error
-    return rank
-
-
 def read_verdicts(file: Path, names: dict[str, str | None], keep: list[str]) -> tuple[pl.DataFrame, list[str]]:
     """Rows `object1, object2, result` of a file, with the columns to keep; and a sentence about rows left out."""
-    ranking = _ranking()
     frame = _renamed(_read(file), names)
-    ranking.require_columns(frame, keep)
-    column = ranking.verdict_column(frame)
+    require_columns(frame, keep)
+    column = verdict_column(frame)
     frame = frame.with_row_index(_ROW)
     weights = [name for name in ("count", "weight") if name in frame.columns]
-    bt_data: pl.DataFrame = ranking.build_bt_data(frame, keep=list(dict.fromkeys([_ROW, *keep, *weights])))
+    bt_data = build_bt_data(frame, keep=list(dict.fromkeys([_ROW, *keep, *weights])))
     if bt_data.height == frame.height:
         return bt_data.drop(_ROW), []
     unread = frame.join(bt_data.select(_ROW), on=_ROW, how="anti").get_column(column).cast(pl.String)
@@ -160,7 +156,7 @@ def _renamed(frame: pl.DataFrame, names: dict[str, str | None]) -> pl.DataFrame:
     if not by_winner:
         known = {"first": "object1", "second": "object2", "result": "result"}
     given = {name: known[role] for role, name in names.items() if name}
-    _ranking().require_columns(frame, list(given))
+    require_columns(frame, list(given))
     in_the_way = [name for name in given.values() if name in frame.columns and name not in given]
     return frame.drop(in_the_way).rename(given)
 
@@ -173,20 +169,19 @@ def _fit(
     cluster: str | None,
     judge: str | None,
     covariates: tuple[str, ...],
-) -> tuple["BradleyTerryFit", pl.DataFrame | None]:
-    ranking = _ranking()
+) -> tuple[BradleyTerryFit, pl.DataFrame | None]:
     strength: float | str = penalty
-    if penalty not in ranking.PENALTIES:
+    if penalty not in PENALTIES:
         try:
             strength = float(penalty)
         except ValueError:
             raise StudyError(f"--penalty must be a number, firth or eb; found {penalty!r}") from None
     if judge is None:
-        fit = ranking.fit_bt_model(bt_data, position, ties, strength, cluster, covariates=covariates)
+        fit = fit_bt_model(bt_data, position, ties, strength, cluster, covariates=covariates)
         return fit, None
     if covariates or isinstance(strength, str):
         raise StudyError("--judge goes with neither --covariate nor --penalty firth or eb")
-    found = ranking.fit_judge_model(bt_data, judge, position, ties, strength, cluster)
+    found = fit_judge_model(bt_data, judge, position, ties, strength, cluster)
     return found.fit, found.judges
 
 
@@ -204,7 +199,7 @@ def _write(table: pl.DataFrame, output: Path) -> None:
 
 
 def _document(
-    fit: "BradleyTerryFit", table: pl.DataFrame, judges: pl.DataFrame | None, problems: list[str], file: Path
+    fit: BradleyTerryFit, table: pl.DataFrame, judges: pl.DataFrame | None, problems: list[str], file: Path
 ) -> dict[str, Any]:
     document = {
         "file": str(file),
@@ -226,7 +221,7 @@ def _document(
 
 
 def _pictures(
-    fit: "BradleyTerryFit", table: pl.DataFrame, judges: pl.DataFrame | None, problems: list[str], *, verbose: bool
+    fit: BradleyTerryFit, table: pl.DataFrame, judges: pl.DataFrame | None, problems: list[str], *, verbose: bool
 ) -> list[Table | str]:
     shown: list[Table | str] = [item_table(table.head(_FIRST_ITEMS))]
     if table.height > _FIRST_ITEMS:
@@ -237,7 +232,7 @@ def _pictures(
     return [*shown, "", *lines]
 
 
-def _last_line(fit: "BradleyTerryFit", problems: list[str], file: Path, output: Path | None, *, quiet: bool) -> str:
+def _last_line(fit: BradleyTerryFit, problems: list[str], file: Path, output: Path | None, *, quiet: bool) -> str:
     counts = f"{file.name}: {len(fit.items):,} items from {fit.n_comparisons:,.10g} comparisons"
     reliability = "" if fit.reliability != fit.reliability else f", reliability {fit.reliability:.2f}"
     said = f"; {len(problems)} things to know" if quiet and problems else ""
@@ -253,7 +248,7 @@ def _judge_table(judges: pl.DataFrame) -> Table:
     return columns
 
 
-def _term_lines(fit: "BradleyTerryFit") -> list[str]:
+def _term_lines(fit: BradleyTerryFit) -> list[str]:
     meanings = {"position": " (log-odds of being shown first)", "tie": f" ({fit.model.outcomes.name})"}
     return [
         f"{term} {number(estimate)}, se {number(error)}{meanings.get(term, '')}"
@@ -261,7 +256,7 @@ def _term_lines(fit: "BradleyTerryFit") -> list[str]:
     ]
 
 
-def _fit_lines(fit: "BradleyTerryFit") -> list[str]:
+def _fit_lines(fit: BradleyTerryFit) -> list[str]:
     lines = [
         f"model {fit.engine}; {fit.steps} steps; log-likelihood {fit.loglik:.4f}",
         f"deviance {fit.deviance:.2f} on {fit.df_residual:,} degrees of freedom",

@@ -1,7 +1,6 @@
 """`rankings.parquet`: the order that verdicts come to, of all judges together and by template, model and thinking."""
 
 from collections.abc import Collection, Iterator
-from importlib.util import find_spec
 from math import isfinite, isnan
 from pathlib import Path
 
@@ -39,7 +38,7 @@ COLUMNS: dict[str, type[pl.DataType]] = {
 
 
 def write_rankings(verdicts: Path, path: Path, adaptive: Collection[str] = ()) -> bool:
-    """From the table of verdicts; False, and no file, where nothing can be ranked, or numpy and scipy are not there.
+    """From the table of verdicts; False, and no file, where nothing can be ranked.
 
     `adaptive` are the stages whose pairs were chosen by earlier verdicts.
     """
@@ -51,8 +50,6 @@ def write_rankings(verdicts: Path, path: Path, adaptive: Collection[str] = ()) -
 
 
 def _rankings(verdicts: pl.DataFrame, adaptive: Collection[str]) -> Iterator[pl.DataFrame]:
-    if not (find_spec("numpy") and find_spec("scipy")):  # they are an extra
-        return
     readable = verdicts.filter(pl.col("verdict").is_in(["first", "second", "tie"]))
     for (stage,), rows in readable.group_by("stage", maintain_order=True):
         if pl.concat([rows["first_id"], rows["second_id"]]).n_unique() > MOST_RANKED:
@@ -71,7 +68,8 @@ def _ranking(rows: pl.DataFrame, stage: str, scope: str, *, adaptive: bool) -> p
     Where pairs were chosen by earlier verdicts, and where somebody won or lost everything, a prior is learnt from the
     verdicts: likelihood alone would take the luck of the first rounds for ability, or end in infinity.
     """
-    from overnight.rank import ability_intervals, build_bt_data, fit_bt_model, summarize_bt_fit  # noqa: PLC0415 - as above
+    # numpy and scipy take half a second, which a run without pairs need not wait.
+    from overnight.rank import ability_intervals, build_bt_data, fit_bt_model, summarize_bt_fit  # noqa: PLC0415
 
     verdicts = build_bt_data(rows)
     fit = fit_bt_model(verdicts, position=True, by_pair=True, penalty="eb" if adaptive else 0.0)

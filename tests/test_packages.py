@@ -1,0 +1,77 @@
+"""What a plain install brings is what the source needs: no more, and nothing that is missing when it is wanted."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+# What is imported under another name than it is installed by.
+IMPORTED_AS = {"python-dotenv": "dotenv", "pyyaml": "yaml", "google-auth": "google", "genai-prices": "genai_prices"}
+# Parts of another package's own interface, which brings them.
+BROUGHT = {"requests": "google", "multidict": "aiohttp", "yarl": "aiohttp"}
+OUR_OWN = {"overnight", "overnight_emulator"}
+
+
+def names(requirements: list[str]) -> set[str]:
+    found = {re.split(r"[\[<>=!~ ;]", one)[0].lower() for one in requirements}
+    return {IMPORTED_AS.get(name, name) for name in found} - OUR_OWN
+
+
+def imports() -> dict[str, set[str]]:
+    """Packages of others by the modules that import them; what only a type checker reads does not count."""
+    found: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+                node.body = []
+        for node in ast.walk(tree):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                modules = [node.module or ""]
+            for module in modules:
+                package = module.partition(".")[0]
+                if package not in sys.stdlib_module_names and package not in OUR_OWN:
+                    found.setdefault(BROUGHT.get(package, package), set()).add(path.name)
+    return found
+
+
+CORE = names(PROJECT["dependencies"])
+EXTRAS = {name for extra, list_ in PROJECT["optional-dependencies"].items() if extra != "dev" for name in names(list_)}
+
+
+def test_every_package_is_imported() -> None:
+    assert sorted(CORE - imports().keys()) == []
+
+
+def test_what_is_not_in_a_plain_install_is_asked_for_in_one_place() -> None:
+    missing = {package: modules for package, modules in imports().items() if package not in CORE}
+    assert missing.keys() <= EXTRAS
+    assert {package: len(modules) for package, modules in missing.items()} == dict.fromkeys(missing, 1)
+
+
+def test_rankings_need_no_extra() -> None:
+    assert {"numpy", "scipy"} <= CORE
+    told = [
+        str(path.relative_to(ROOT))
+        for place in ("src", "docs", "README.md")
+        for path in ([ROOT / place] if place.endswith(".md") else sorted((ROOT / place).rglob("*.*")))
+        if path.suffix in {".py", ".md"}
+        and re.search(r"overnight\[rank|extra `rank`", path.read_text(encoding="utf-8"))
+    ]
+    assert told == []
+
+
+def test_the_lowest_versions_are_those_that_are_tried() -> None:
+    """`make lowest` tries the lower end of each range, and of each range."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    tried = dict(re.findall(r"'([A-Za-z-]+)==([0-9.]+)'", makefile.partition("LOWEST :=")[2].partition("lowest:")[0]))
+    ends = dict(one.split(">=") for one in PROJECT["dependencies"])
+    assert tried.keys() == ends.keys()
+    for name, end in ends.items():
+        assert f"{tried[name]}.".startswith(f"{end}."), name
