@@ -21,7 +21,9 @@ from overnight.pairwise import (
     parse_openai_batch_output,
     set_prompt_template,
 )
+from overnight.pairwise._judging import Judging
 from overnight.pairwise.multi_batch import llm_resume_multi_batches, llm_submit_pairs_multi_batch
+from overnight.tasks._answer_form import TAGS
 from pairwise.conftest import ASKED, Desk
 
 BOTH_TAGS = "<BETTER_SAMPLE>SAMPLE_1</BETTER_SAMPLE> or <BETTER_SAMPLE>SAMPLE_2</BETTER_SAMPLE>?"
@@ -151,8 +153,9 @@ def test_rows_of_the_error_file_say_why(desk: Callable[..., Desk], few: pl.DataF
     one.submit(few, n_segments=2)
     got = one.resume()
     assert got.combined is not None
-    assert got.combined.height == 6
-    failed = got.combined.filter(pl.col("better_id").is_null())
+    assert got.combined.height == 3
+    assert got.combined["better_id"].is_not_null().all()
+    failed = got.failed_attempts
     assert failed.height == 3
     assert all("this text is not allowed" in message for message in failed["error_message"])
     assert failed["status_code"].to_list() == [400] * 3
@@ -170,8 +173,8 @@ def test_an_answer_with_both_tags_is_nobody_s_win(desk: Callable[..., Desk], few
     one = desk(answer_with={".": BOTH_TAGS})
     one.submit(few)
     got = one.resume()
-    assert got.combined is not None
-    assert got.combined["better_id"].null_count() == 6
+    assert got.combined is None
+    assert got.failed_attempts.height == 6
     assert set(got.failed_attempts["error_code"]) == {"parse_error"}
 
 
@@ -235,10 +238,10 @@ def test_another_vendor_s_errors_are_told_in_its_words(desk: Callable[..., Desk]
     one.submit(few, "claude-haiku-4-5", backend="anthropic")
     got = one.resume()
     assert got.combined is not None
-    failed = got.combined.filter(pl.col("better_id").is_null())
-    assert failed["result_type"].to_list() == ["errored"] * 3
+    failed = got.failed_attempts
+    assert failed["error_code"].to_list() == ["http_error"] * 3
     assert all("not allowed" in message for message in failed["error_message"])
-    assert got.combined.filter(pl.col("better_id").is_not_null())["total_tokens"].is_not_null().all()
+    assert got.combined["total_tokens"].is_not_null().all()
 
 
 @pytest.mark.parametrize(
@@ -257,9 +260,10 @@ def test_exported_files_say_what_the_table_says(
     one.submit(few, model, backend=backend)
     got = one.resume()
     assert got.combined is not None
-    named = few.with_columns(got.combined["custom_id"].alias("pair_uid"))
+    judged = Judging(one.folder).judged(TAGS)
+    named = few.with_columns(judged["custom_id"].alias("pair_uid"))
     parsed = parse(got.jobs[0].batch_output_path, pairs=named).sort("custom_id")
-    wanted = got.combined.sort("custom_id")
+    wanted = judged.sort("custom_id")
     for column in ("ID1", "ID2", "better_id", "content", "prompt_tokens", "completion_tokens", "error_message"):
         assert parsed[column].to_list() == wanted[column].to_list(), column
     assert wanted["better_id"].null_count() == 3

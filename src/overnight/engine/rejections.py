@@ -6,7 +6,7 @@ from collections import Counter
 
 from overnight.core.attempt import Attempt, Closed
 from overnight.core.errors import OutOfCredit, Unauthorized
-from overnight.core.result import Cause, failed
+from overnight.core.result import Cause, Result, failed
 from overnight.engine.decisions import BREAKING_REFUSALS, Learned, backoff, learn_limit, must_be_cut, row_fate
 from overnight.engine.scene import Scene
 from overnight.ledger.answers import Fate, Landed, rows_of, take_in
@@ -36,6 +36,10 @@ class Rejections:
         in_queue = self.tokens_in_queue(attempt) if attempt.refused is None else attempt.refused.in_queue
         if refusal.kind == "token_limit":
             await self._learn(attempt, refusal, in_queue)
+        if not scene.can_ask_again:
+            # Nothing of it is sent anew, for whatever reason it was refused.
+            scene.keep(closed := await self._fail_rows(attempt, refusal, how))
+            return closed
         if must_be_cut(refusal, attempt.estimate, attempt.rows, in_queue, attempt.n):
             closed = await self._cut(attempt, refusal, how)
         elif refusal.kind in ("token_limit", "file_not_ready", *BREAKING_REFUSALS):
@@ -113,13 +117,18 @@ class Rejections:
             scene.halt_arm(attempt.arm, f"{count} lines in a row were refused ({refusal.message}); look at the study")
         return closed
 
+    def _fate(self, result: Result, tries: int) -> Fate:
+        return row_fate(result, tries) if self._scene.can_ask_again else Fate(final=True, tries=tries + 1)
+
     async def _fail_rows(self, attempt: Attempt, refusal: Refusal, how: str) -> Attempt:
         at, scene = self._scene.now(), self._scene
         result = failed(_CAUSES.get(refusal.kind, "invalid_request"), refusal.message)
 
         def fact(db: sqlite3.Connection) -> tuple[Attempt, int]:
             rows = rows_of(db, attempt.shard)
-            landed = [(Landed(line=line, result=result), row_fate(result, row.tries)) for line, row in enumerate(rows)]
+            landed = [
+                (Landed(line=line, result=result), self._fate(result, row.tries)) for line, row in enumerate(rows)
+            ]
             fresh = take_in(db, attempt.id, rows, landed, at)
             closed = record(db, attempt, Closed(how, refusal.message), at)  # type: ignore[arg-type]
             finish_shard(db, attempt.shard, at)

@@ -32,11 +32,23 @@ def require(frame: pl.DataFrame, columns: Sequence[str], what: str) -> None:
             raise StudyError(f"{what}: there is no column '{name}'; {columns_text(frame.columns)}{near}")
 
 
+def as_text(frame: pl.DataFrame, columns: Sequence[str], what: str) -> pl.DataFrame:
+    """The frame with these columns as text; what cannot be text is refused."""
+    try:
+        return frame.with_columns(pl.col(*columns).cast(pl.String))
+    except pl.exceptions.PolarsError:
+        for name in columns:
+            kind = frame.schema[name]
+            if kind.is_nested() or kind in (pl.Object, pl.Binary):
+                raise StudyError(f"{what}: wanted text in '{name}', found {kind}") from None
+        raise StudyError(f"{what}: {' and '.join(columns)} cannot be read as text") from None
+
+
 def pairs_of(data: Any) -> pl.DataFrame:
     """Pairs with their ids as text; every pair has both texts, and no sample meets itself."""
     pairs = frame_of(data, "pairs")
     require(pairs, PAIR_COLUMNS, "pairs")
-    pairs = pairs.with_columns(pl.col(*PAIR_COLUMNS).cast(pl.String))
+    pairs = as_text(pairs, PAIR_COLUMNS, "pairs")
     for column in PAIR_COLUMNS:
         empty = pairs.with_row_index("row").filter(pl.col(column).fill_null("").str.strip_chars() == "")
         if empty.height:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
@@ -74,8 +74,19 @@ _ERROR_CODES = {
     "expired": "timeout",
     "missing": "backend_missing_fields",
     "unreadable": "backend_missing_fields",
+    "content_filter": "backend_missing_fields",
+    "max_tokens": "parse_error",
+    "invalid_winner": "invalid_winner",
 }
 SEATS = {"first": ("SAMPLE_1", 1), "second": ("SAMPLE_2", 2)}
+
+
+class BatchFailure(NamedTuple):
+    """How a batch failed as a whole: its status, why, and when."""
+
+    status: str
+    detail: str | None
+    failed_at: str | None
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -169,7 +180,7 @@ def _row(answer: Mapping[str, Any], line: bytes, judge: Judge, form: AnswerForm)
 
 def failed_rows(judged: pl.DataFrame) -> pl.DataFrame:
     """Those without a winner, each with a code for the kind of failure and the words that came with it."""
-    lost = judged.filter(pl.col("better_id").is_null() & pl.col("custom_id").is_not_null())
+    lost = judged.filter(pl.col("better_id").is_null())
     told = lost.with_columns(
         pl.when(pl.col("content").is_not_null() & pl.col("cause").is_null())
         .then(pl.lit("parse_error"))

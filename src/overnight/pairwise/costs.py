@@ -2,7 +2,7 @@
 
 import random
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,8 @@ import polars as pl
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError, nearest
 from overnight.pairwise._frames import pairs_of
-from overnight.pairwise.multi_batch import llm_resume_multi_batches, llm_submit_pairs_multi_batch
+from overnight.pairwise._rows import with_keys
+from overnight.pairwise.multi_batch import Collected, llm_resume_multi_batches, llm_submit_pairs_multi_batch
 from overnight.pairwise.templates import build_prompt
 from overnight.prices import PriceBook
 from overnight.prices.rates import Processing
@@ -75,8 +76,10 @@ def estimate_llm_pairs_cost(
     chosen = _chosen(prompts, n_test, test_strategy, seed)
     rest = [row for row in range(frame.height) if row not in set(chosen)]
     asked = (model, trait_name, trait_description, prompt_template, backend)
-    pilot = _judged(frame[chosen], asked, output_dir, options) if chosen else None
-    tokens = _Tokens(pilot, [prompts[row] for row in chosen], budget_quantile)
+    judged = _judged(frame[chosen], asked, output_dir, options) if chosen else None
+    sizes = dict(zip(with_keys(frame[chosen])["pair_uid"], (prompts[row] for row in chosen), strict=True))
+    tokens = _Tokens(judged, sizes, budget_quantile)
+    pilot = None if judged is None else judged.combined
     facts = {
         "backend": vendor(backend).name,
         "mode": mode,
@@ -146,18 +149,21 @@ def _chosen(sizes: Sequence[int], n_test: int, strategy: str, seed: int | None) 
 
 def _judged(
     pairs: pl.DataFrame, asked: tuple[str, str, str, str, str], output_dir: str | Path | None, options: dict[str, Any]
-) -> pl.DataFrame | None:
+) -> Collected:
     folder = Path(tempfile.mkdtemp(prefix="overnight-pilot-")) if output_dir is None else Path(output_dir)
     llm_submit_pairs_multi_batch(pairs, *asked, output_dir=folder, **options)
-    return llm_resume_multi_batches(output_dir=folder).combined
+    return llm_resume_multi_batches(output_dir=folder)
 
 
 class _Tokens:
     """What the pilot took, and what that says of other prompts."""
 
-    def __init__(self, pilot: pl.DataFrame | None, sizes: Sequence[int], quantile: float) -> None:
-        rows = [] if pilot is None else pilot.select("prompt_tokens", "completion_tokens").rows()
-        told = [(size, *row) for size, row in zip(sizes, rows, strict=False) if None not in row]
+    def __init__(self, pilot: Collected | None, sizes: Mapping[str, int], quantile: float) -> None:
+        # An answer without a winner was paid for as well.
+        tables = () if pilot is None else (pilot.combined, pilot.failed_attempts)
+        columns = ("pair_uid", "prompt_tokens", "completion_tokens")
+        rows = [row for table in tables if table is not None for row in table.select(*columns).iter_rows()]
+        told = [(sizes[uid], *counts) for uid, *counts in rows if None not in counts]
         self._pilot = pl.DataFrame(
             told, schema=dict.fromkeys(("bytes", "prompt_tokens", "completion_tokens"), pl.Int64), orient="row"
         )

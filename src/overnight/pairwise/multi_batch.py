@@ -25,7 +25,7 @@ from overnight.pairwise._exports import (
 from overnight.pairwise._foreign import Adopted
 from overnight.pairwise._judge import judge_of
 from overnight.pairwise._judging import Judging, Question
-from overnight.pairwise._rows import failed_rows
+from overnight.pairwise._rows import BatchFailure, failed_rows
 from overnight.pairwise.registry import Job, Segment, read_registry, registry_frame
 from overnight.settings import settings
 from overnight.tasks._answer_form import TAGS
@@ -122,10 +122,12 @@ def llm_resume_multi_batches(
     *,
     timeout: float | str = "48h",
     pairs: Any = None,
+    join_by_position: bool = False,
 ) -> Collected:
     """Poll batches until all have ended, and collect what they hold: of every segment, finished before or now.
 
-    `pairs` are only needed for a folder that pairwiseLLM made, where its own files of pairs cannot be read.
+    `pairs` are only needed for a folder that pairwiseLLM made, where its own files of pairs cannot be read. Its
+    Gemini batches carry no keys: `join_by_position=True` says that their answers may be joined by their order.
     Rows whose failure may pass are asked again up to `openai_max_retries` times; by default as often as was said when
     they were submitted.
     """
@@ -137,15 +139,21 @@ def llm_resume_multi_batches(
     if judging.is_ours():
         collected = _collect(judging, view, wait)
     else:
-        collected = _collect_foreign(folder, list(jobs) if jobs else read_registry(folder), pairs, view, wait)
-    if write_combined_csv and collected.combined is not None:
-        path = combined_path(folder, combined_csv_path)
-        write_csv(collected.combined, path)
-        write_csv(collected.failed_attempts, folder / FAILED_ATTEMPTS)
-        view.say(f"wrote {path}")
+        adopted = Adopted(folder, jobs or read_registry(folder), pairs, by_position=join_by_position)
+        collected = _collect_foreign(adopted, view, wait)
+    if write_combined_csv:
+        _write_combined(collected, folder, combined_csv_path, view)
     if not keep_jsonl:
         remove_jsonl(collected.jobs)
     return collected
+
+
+def _write_combined(collected: Collected, folder: Path, given: str | Path | None, view: "View") -> None:
+    write_csv(collected.failed_attempts, folder / FAILED_ATTEMPTS)
+    if collected.combined is not None:
+        path = combined_path(folder, given)
+        write_csv(collected.combined, path)
+        view.say(f"wrote {path}")
 
 
 def _folder_of(jobs: Sequence[Job] | None, output_dir: str | Path | None) -> Path:
@@ -175,6 +183,7 @@ class Wait(NamedTuple):
 
 def _collect(judging: Judging, view: "View", wait: Wait) -> Collected:
     retries = judging.judge.max_retries if wait.retries is None else wait.retries
+    reason: str | None = None
     for _ in wait.rounds(judging.place.time_scale):
         run = judging.work(
             interval=wait.interval,
@@ -186,28 +195,42 @@ def _collect(judging: Judging, view: "View", wait: Wait) -> Collected:
         view.show(judging)
         if run.state != "running":
             view.say(run.message)
+            reason = None if run.state == "stopped" else run.message
             break
     segments = judging.segments()
     export_outputs(judging.run, segments)
-    settled = judging.judged(view.tags).filter(pl.col("status") != "pending")
-    return _collected([segment.job for segment in segments], settled, _batch_failures(segments))
+    judged = judging.judged(view.tags)
+    if reason is not None:
+        judged = _given_up(judged, reason)
+    return _collected([segment.job for segment in segments], judged, _batch_failures(segments))
 
 
-def _collect_foreign(folder: Path, jobs: list[Job], pairs: Any, view: "View", wait: Wait) -> Collected:
-    adopted = Adopted(folder, jobs, pairs)
-    for _ in wait.rounds(settings(runs=folder).time_scale):
+def _given_up(judged: pl.DataFrame, reason: str) -> pl.DataFrame:
+    """What is open when nothing goes on has failed for now, whatever held it up."""
+    left = pl.col("status") == "pending"
+    return judged.with_columns(
+        pl.when(left).then(pl.lit(reason)).otherwise("error_message").alias("error_message"),
+        pl.when(left).then(pl.lit("cancelled")).otherwise("cause").alias("cause"),
+        pl.when(left).then(pl.lit("failed")).otherwise("status").alias("status"),
+    )
+
+
+def _collect_foreign(adopted: Adopted, view: "View", wait: Wait) -> Collected:
+    for _ in wait.rounds(settings(runs=adopted.folder).time_scale):
         is_open = adopted.look(view.say)
         view.write(adopted.jobs, adopted.judged(view.tags))
         if not is_open:
             break
-    settled = adopted.judged(view.tags).filter(pl.col("status") != "pending")
-    return _collected(adopted.jobs, settled, pl.DataFrame(schema=BATCH_FAILURES))
+    failures = _failures_frame(adopted.failures())
+    return _collected(adopted.jobs, adopted.judged(view.tags), failures)
 
 
-def _collected(jobs: Sequence[Job], settled: pl.DataFrame, failures: pl.DataFrame) -> Collected:
-    """Everything that is settled so far, whether it was finished in this session or before."""
-    whole = results_table(settled)
-    parts = {number: results_table(part) for (number,), part in settled.group_by("segment_index", maintain_order=True)}
+def _collected(jobs: Sequence[Job], judged: pl.DataFrame, failures: pl.DataFrame) -> Collected:
+    """Everything that is settled so far, whether it was finished in this session or before; each pair once."""
+    settled = judged.filter(pl.col("status") != "pending")
+    won = settled.filter(pl.col("better_id").is_not_null())
+    whole = results_table(won)
+    parts = {number: results_table(part) for (number,), part in won.group_by("segment_index", maintain_order=True)}
     return Collected(
         jobs=[
             msgspec.structs.replace(job, results=parts.get(job.segment_index, whole.clear()) if job.done else None)
@@ -221,14 +244,19 @@ def _collected(jobs: Sequence[Job], settled: pl.DataFrame, failures: pl.DataFram
 
 def _batch_failures(segments: Sequence[Segment]) -> pl.DataFrame:
     """Batches that did not run to their end; what they had finished is among the results all the same."""
-    rows = []
+    told = []
     for segment in segments:
-        job, attempt = segment.job, segment.attempt
+        attempt = segment.attempt
         ended = attempt.ended
         if ended is not None and ended.phase != "completed":
             detail = ended.message or (attempt.closed.message if attempt.closed else None)
             failed_at = None if attempt.ended_at is None else time_text(attempt.ended_at)
-            rows.append((job.segment_index, job.provider, job.model, job.batch_id, ended.status, detail, failed_at))
+            told.append((segment.job, BatchFailure(ended.status, detail, failed_at)))
+    return _failures_frame(told)
+
+
+def _failures_frame(told: Sequence[tuple[Job, BatchFailure]]) -> pl.DataFrame:
+    rows = [(job.segment_index, job.provider, job.model, job.batch_id, *failure) for job, failure in told]
     return pl.DataFrame(rows, schema=BATCH_FAILURES, orient="row")
 
 
@@ -263,7 +291,8 @@ class View:
     def write(self, jobs: Sequence[Job], judged: pl.DataFrame | None) -> None:
         for job in jobs:
             if self._csv and job.done and judged is not None:
-                write_csv(results_table(judged.filter(pl.col("segment_index") == job.segment_index)), job.csv_path)
+                won = pl.col("better_id").is_not_null() & (pl.col("segment_index") == job.segment_index)
+                write_csv(results_table(judged.filter(won)), job.csv_path)
                 self._written.add(job.segment_index)
         if self._registry:
             registry.write_registry(self._folder, jobs)

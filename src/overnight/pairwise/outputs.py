@@ -12,9 +12,8 @@ from overnight.api.work import reader_of
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError
 from overnight.core.result import Result
-from overnight.pairwise._foreign import pair_names, pair_of_row
-from overnight.pairwise._frames import pairs_of
-from overnight.pairwise._rows import RAW, SEATS, Envelope, envelope_of, with_keys
+from overnight.pairwise._foreign_pairs import foreign_pairs, pair_names, pairs_of_row
+from overnight.pairwise._rows import RAW, SEATS, Envelope, envelope_of
 from overnight.tasks._answer_form import TAGS, AnswerForm
 
 
@@ -41,7 +40,7 @@ def parse_gemini_batch_output(
 
 def _parsed(provider: str, path: Path, tags: tuple[str, str], pairs: Any) -> pl.DataFrame:
     decode = reader_of(Model(provider=provider, name="unknown")).decode
-    keyed = None if pairs is None else with_keys(pairs_of(pairs))
+    keyed = None if pairs is None else foreign_pairs(pairs, "pairs")
     names = {} if keyed is None else pair_names(keyed)
     form = AnswerForm(tags=tags)
     rows = []
@@ -49,7 +48,10 @@ def _parsed(provider: str, path: Path, tags: tuple[str, str], pairs: Any) -> pl.
         found = decode(line)
         ids: dict[str, Any] = {}
         if keyed is not None and found.custom_id is not None:
-            ids = keyed.row(pair_of_row(found.custom_id, names), named=True)
+            places = pairs_of_row(found.custom_id, names)
+            if not places:
+                raise StudyError(f"pairs: the row '{found.custom_id}' could be no pair; give the pairs that were asked")
+            ids = keyed.row(places[0], named=True)
         rows.append(_row(found.custom_id, found.result, line, form, ids.get("ID1"), ids.get("ID2")))
     return pl.DataFrame(rows, schema=RAW, orient="row")
 

@@ -99,6 +99,14 @@ class _Metadata(msgspec.Struct, gc=False):
     key: str | None = None
 
 
+class _Told(msgspec.Struct, gc=False):
+    """An answer as pairwiseLLM writes it down: a response, mostly in a list of its own, or an error."""
+
+    type: str | None = None
+    response: _Response | list[_Response] | None = None
+    error: Any = None
+
+
 class _Row(msgspec.Struct, gc=False):
     """Vertex makes a number of an id that looks like one."""
 
@@ -108,6 +116,7 @@ class _Row(msgspec.Struct, gc=False):
     response: _Response | None = None
     error: Any = None
     status: Any = None
+    result: _Told | None = None
 
 
 _rows = msgspec.json.Decoder(_Row)
@@ -129,6 +138,8 @@ def _id_of(row: _Row) -> str:
 
 
 def _result(row: _Row) -> Result:
+    if row.result is not None and row.response is None:
+        return _noted(row.result)
     response = row.response
     if response is not None and (response.candidates or response.prompt_feedback is not None):
         return _answer(response)
@@ -137,6 +148,16 @@ def _result(row: _Row) -> Result:
     if told not in (None, "", {}):
         return _failure(told, usage)
     return failed("unreadable", "neither an answer nor an error", usage)
+
+
+def _noted(told: _Told) -> Result:
+    """What pairwiseLLM noted. It calls failed rows `succeeded` too, and their reasons are lost then."""
+    response = told.response[0] if isinstance(told.response, list) and told.response else told.response
+    if isinstance(response, _Response) and (response.candidates or response.prompt_feedback is not None):
+        return _answer(response)
+    if told.error not in (None, "", {}):
+        return _failure(told.error, Usage())
+    return failed("server_error", "no answer was written down, and no reason")
 
 
 def _answer(response: _Response) -> Result:

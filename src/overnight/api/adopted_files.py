@@ -1,0 +1,135 @@
+"""Output files of somebody else's batches: read whole and checked before a run is made of them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from overnight.core.errors import StudyError
+from overnight.core.files import plain_file
+from overnight.core.result import Line
+from overnight.core.wording import number_of
+from overnight.providers import BatchProvider, Endpoint, batches_of, takes_batches, vendor, vendors
+
+_GZIP = b"\x1f\x8b"
+_LOOKED_AT = 1 << 12
+# So many lines tell whose format a file has.
+_ENOUGH_LINES = 100
+BY_POSITION = "--by-position (join_by_position=True in Python)"
+_RISK = "Google documents that such answers keep the order of the requests, but nothing in them proves it"
+
+
+def offline(provider: str) -> BatchProvider:
+    """A provider that only reads: it has no address and no key."""
+    return batches_of(vendor(provider).connect(Endpoint(base_url="http://unused.invalid/v1", key="unused")))
+
+
+def no_keys_text(where: str) -> str:
+    """Why answers without keys are not joined to anything, and what the user may decide."""
+    return f"{where}: the answers carry no keys. To join them by their order, say {BY_POSITION}: {_RISK}"
+
+
+def position_name(number: int) -> str:
+    """What the row in this place is called, counted from 1; names sort as the places do."""
+    return f"{number:06d}"
+
+
+def read_output(path: Path, provider: str, *, by_position: bool = False) -> list[str]:
+    """The custom ids of an output file, in its order. StudyError names the line that cannot be used.
+
+    A file is taken whole or not at all: what a damaged line was about, nobody can say.
+    """
+    plain_file(path, "--output-file")
+    _refuse_other_formats(path)
+    reader, unread = offline(provider), 0
+    # Where each id was first seen, and what its row said.
+    seen: dict[str, tuple[int, int]] = {}
+    for number, line in positioned(path) if by_position else numbered(path):
+        found = reader.decode(line)
+        if found.custom_id is None:
+            raise StudyError(_unreadable(path, number, line, reader, found))
+        unread += found.result is None or found.result.cause == "unreadable"
+        said = hash(found.result and (found.result.outcome, found.result.cause, found.result.answer))
+        before, other = seen.setdefault(found.custom_id, (number, said))
+        if other != said:
+            repeated = f"custom_id '{found.custom_id}' is already on line {before}, with another answer"
+            raise StudyError(f"--output-file {path}:{number}: {repeated}")
+    if not seen:
+        raise StudyError(f"--output-file {path}: the file is empty; wanted a {provider} batch's output")
+    if unread == len(seen):
+        _refuse_other_vendors(path, provider, len(seen))
+    return list(seen)
+
+
+def numbered(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Each line that is not blank, with its number."""
+    with path.open("rb") as handle:
+        for number, line in enumerate(handle, 1):
+            if text := line.strip():
+                yield number, text
+
+
+def positioned(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Each keyless answer with the name of its place put in."""
+    for place, (number, line) in enumerate(numbered(path), 1):
+        yield number, named_line(line, place, f"{path}:{number}")
+
+
+def named_line(line: bytes, place: int, where: str) -> bytes:
+    """A keyless answer with the name of its place; one that has a name of its own is refused."""
+    try:
+        answer: Any = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise StudyError(f"{where}: not a line of JSON: {error}; by position, every line counts") from None
+    if not isinstance(answer, dict):
+        raise StudyError(f"{where}: not an answer; by position, every line counts")
+    if any(answer.get(name) is not None for name in ("key", "custom_id")) or _inner_key(answer):
+        raise StudyError(f"{where}: the answers have keys; join them by these, without {BY_POSITION}")
+    return msgspec.json.encode({"key": position_name(place), **answer})
+
+
+def _inner_key(answer: dict[str, Any]) -> bool:
+    metadata = answer.get("metadata")
+    return isinstance(metadata, dict) and metadata.get("key") is not None
+
+
+def is_keyless(line: bytes) -> bool:
+    """Whether a line is one of Google's answers, without a name."""
+    try:
+        answer = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    named = isinstance(answer, dict) and (answer.get("key") or answer.get("custom_id") or _inner_key(answer))
+    return isinstance(answer, dict) and not named and ("response" in answer or "error" in answer)
+
+
+def _refuse_other_formats(path: Path) -> None:
+    with path.open("rb") as handle:
+        start = handle.read(_LOOKED_AT)
+    if start.startswith(_GZIP):
+        raise StudyError(f"--output-file {path}: the file is compressed; unpack it first: gunzip {path.name}")
+    if start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        raise StudyError(f"--output-file {path}: this is a web page, not a batch's output; download it again")
+
+
+def _unreadable(path: Path, number: int, line: bytes, reader: BatchProvider, found: Line) -> str:
+    if reader.name == "gemini" and is_keyless(line):
+        return no_keys_text(f"--output-file {path}:{number}")
+    problem = found.problem or "not a batch result"
+    return f"--output-file {path}:{number}: {problem}; download the file again, or take the line out"
+
+
+def _refuse_other_vendors(path: Path, provider: str, rows: int) -> None:
+    """This provider's reader makes nothing of any row; if another's does, the wrong one was named."""
+    for name, seller in vendors().items():
+        other = seller.connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
+        if name == provider or not takes_batches(other):
+            continue
+        read = (other.decode(line).result for _, (_, line) in zip(range(_ENOUGH_LINES), numbered(path), strict=False))
+        if any(one is not None and one.cause != "unreadable" for one in read):
+            raise StudyError(
+                f"--output-file {path}: no line is a {provider} batch result; they look like {name}'s: "
+                f"overnight adopt {name} --output-file {path.name}"
+            )
+    raise StudyError(f"--output-file {path}: none of {number_of(rows, 'line')} is a {provider} batch result")

@@ -1,0 +1,272 @@
+"""A batch of somebody else's making, put on record: its rows from its input, or else from what it answered."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from overnight.api.adopted_files import BY_POSITION, is_keyless, no_keys_text, numbered, position_name, positioned
+from overnight.api.places import short_id
+from overnight.api.ready import arm_of, read_lines
+from overnight.api.work import Say
+from overnight.core.ask import Arm, Item, Model
+from overnight.core.attempt import Accepted, AttemptEvent, Creating, Ended, Fetched, Uploaded
+from overnight.core.errors import Gone, StudyError, Unavailable, UnknownName
+from overnight.core.shard import token_of
+from overnight.core.wording import number_of
+from overnight.engine.intake import StageInput, StageSettings, take_stage
+from overnight.engine.session import Connect, Session
+from overnight.engine.work import Work
+from overnight.ledger.folder import DurableFile
+from overnight.ledger.identity import Account, account_id, arm_id, fingerprint, set_fact, stage_id
+from overnight.ledger.questions import register_pending, settle_pending
+from overnight.ledger.shards import adopted_attempt, attempts, record, take_queue
+from overnight.providers import Batch, BatchProvider, Fence, ReadyLine, batches_of
+from overnight.tasks._ready import ARM, BODY, Ready, body_of
+
+STAGE = "adopted"
+# How much of a listing is read for a token: of a hundred batches each, more than a provider retains of most accounts.
+_PAGES = 200
+# Seconds between downloads of a file that does not hold what the batch says it has answered.
+_LOOK_AGAIN = (5.0, 30.0, 120.0)
+
+
+class NothingToAdopt(StudyError):
+    """The batch is there, but no row of it can be had: not yet, or, where it has ended, never."""
+
+    def __init__(self, batch: Batch) -> None:
+        yet = " yet" if batch.phase == "running" else ""
+        super().__init__(f"{batch.id} ({batch.status}) has nothing to adopt{yet}")
+        self.batch = batch
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which batch: by the provider's name for it, or by ours."""
+
+    batch_id: str | None = None
+    token: str | None = None
+
+    @property
+    def name(self) -> str:
+        return short_id(self.batch_id) if self.batch_id is not None else self.token or ""
+
+
+def told_of(batch: Batch) -> int:
+    """How many rows a batch says that it has settled, where it names a place for them."""
+    return batch.counts.completed + batch.counts.failed if batch.parts else 0
+
+
+class Rows(NamedTuple):
+    """What a batch holds: whom it asked, its rows, and whether their questions came along."""
+
+    model: Model
+    items: list[Item]
+    known: bool
+
+
+class Adoption:
+    """Puts a foreign batch on record: its rows from its input file, or else from what it answered."""
+
+    def __init__(self, session: Session, connect: Connect, provider: str, wanted: Wanted, say: Say) -> None:
+        self._session = session
+        self._connect = connect
+        self._provider = provider
+        self._wanted = wanted
+        self._say = say
+
+    async def take(self, ask_again: bool, *, by_position: bool) -> bool:
+        """Whether what is missing can and may be asked again: only where the questions are known."""
+        provider = batches_of(self._connect(Model(provider=self._provider, name="unknown")))
+        try:
+            batch = await self._batch(provider)
+            if by_position:
+                rows, copy = await self._in_order(provider, batch)
+                self._put_on_record(provider, batch, rows, ask_again=False, copy=copy)
+                return False
+            found = await self._rows(provider, batch)
+        finally:
+            await provider.close()
+        known = ask_again and found.known
+        self._put_on_record(provider, batch, found, ask_again=known)
+        return known
+
+    async def _batch(self, provider: BatchProvider) -> Batch:
+        batch_id = self._wanted.batch_id or await self._sent_as(provider, self._wanted.token or "")
+        batch = await provider.retrieve(batch_id)
+        if batch is None:
+            message = f"{self._provider} has no batch '{batch_id}' in this account"
+            raise UnknownName(message)
+        return batch
+
+    async def _sent_as(self, provider: BatchProvider, token: str) -> str:
+        """The batch that bears our token, from the provider's whole listing."""
+        if not provider.tags:
+            message = f"--token: {self._provider} keeps no token with a batch; adopt it by its id instead"
+            raise StudyError(message)
+        seen = await provider.recent(Fence(None, 0.0), _PAGES)
+        found = sorted({batch.id for batch in seen.batches if batch.tag == token})
+        if len(found) > 1:
+            message = f"--token {token}: {self._provider} lists several: adopt one of {', '.join(found)} by its id"
+            raise StudyError(message)
+        if not found:
+            whole = "" if seen.complete else ", as far back as its listing goes"
+            message = f"--token {token}: {self._provider} lists no batch with that token in this account{whole}"
+            raise UnknownName(message)
+        return found[0]
+
+    async def _rows(self, provider: BatchProvider, batch: Batch) -> "Rows":
+        """With their questions where the provider still has them."""
+        scratch = self._session.folder.file("outbox/adopted-input.jsonl")
+        if batch.input_ref and await self._fetched(provider, batch.input_ref, scratch):
+            lines = self._questions(scratch, provider)
+            if lines:
+                items = [Item(line.custom_id, {BODY: line.body.decode()}) for line in lines]
+                return Rows(lines[0].model, items, known=True)
+        self._say("the questions cannot be had from the provider; only what was answered can be adopted")
+        ids = await self._answered(provider, batch, scratch)
+        for pause in _LOOK_AGAIN if len(ids) < told_of(batch) else ():
+            # A file that is short of the batch's own counts proves nothing until it goes on being so.
+            await self._session.clock.sleep(pause)
+            ids = await self._answered(provider, batch, scratch)
+            if len(ids) >= told_of(batch):
+                break
+        if not ids:
+            raise NothingToAdopt(batch)
+        return Rows(Model(provider=self._provider, name="unknown"), [Item(i, {BODY: ""}) for i in ids], known=False)
+
+    async def _answered(self, provider: BatchProvider, batch: Batch, scratch: Path) -> list[str]:
+        ids: dict[str, None] = {}
+        for _, ref in batch.parts:
+            if await self._fetched(provider, ref, scratch):
+                ids.update(dict.fromkeys(self._custom_ids(provider, batch, scratch)))
+        return list(ids)
+
+    def _custom_ids(self, provider: BatchProvider, batch: Batch, path: Path) -> Iterator[str]:
+        try:
+            for _, line in numbered(path):
+                custom_id = provider.decode(line).custom_id
+                if custom_id is not None:
+                    yield custom_id
+                elif self._provider == "gemini" and is_keyless(line):
+                    raise StudyError(no_keys_text(batch.id))
+        finally:
+            path.unlink()
+
+    async def _in_order(self, provider: BatchProvider, batch: Batch) -> "tuple[Rows, DurableFile]":
+        """Answers without keys, each named by its place; there must be as many of them as there were requests."""
+        if batch.phase == "running" or not batch.parts:
+            raise NothingToAdopt(batch)
+        scratch = self._session.folder.file("outbox/adopted-output.jsonl")
+        for _, ref in batch.parts:
+            if not await self._fetched(provider, ref, scratch):
+                raise Gone(f"{self._provider} no longer keeps the answers of {batch.id}")
+        try:
+            copy, count = copied(self._session, (line for _, line in positioned(scratch)))
+        finally:
+            scratch.unlink()
+        if batch.counts.total and count != batch.counts.total:
+            copy.path.unlink()
+            came = f"{number_of(count, 'answer')} came for {number_of(batch.counts.total, 'request')}"
+            raise StudyError(f"{batch.id}: {came}, so their places say nothing; {BY_POSITION} is refused")
+        items = [Item(position_name(place), {BODY: ""}) for place in range(1, count + 1)]
+        return Rows(Model(provider=self._provider, name="unknown"), items, known=False), copy
+
+    def _questions(self, scratch: Path, provider: BatchProvider) -> list[ReadyLine]:
+        """None where a line does not say all that would be asked, as where only the batch names the model."""
+        try:
+            return [line for _, line in read_lines(scratch, provider)]
+        except StudyError:
+            return []
+        finally:
+            scratch.unlink()
+
+    async def _fetched(self, provider: BatchProvider, ref: str, path: Path) -> bool:
+        file = DurableFile(path)
+        try:
+            announced = await provider.fetch(ref, file.write)
+        except Gone:
+            file.drop()
+            return False
+        except BaseException:
+            file.drop()
+            raise
+        if announced not in (None, file.bytes):
+            file.drop()
+            raise Unavailable(f"{ref}: {file.bytes:,} of {announced:,} bytes came; try again later")
+        file.keep()
+        return True
+
+    def _put_on_record(
+        self,
+        provider: BatchProvider,
+        batch: Batch,
+        rows: "Rows",
+        *,
+        ask_again: bool,
+        copy: DurableFile | None = None,
+    ) -> None:
+        session, at = self._session, self._session.clock.now()
+        arm = arm_of(rows.model, STAGE)
+        endpoint = provider.endpoint
+        account = Account(
+            provider=provider.name,
+            place=endpoint.identity or endpoint.base_url,
+            organization=endpoint.organization or "",
+            project=endpoint.project or "",
+            fingerprint=fingerprint(session.run_id, endpoint.key),
+        )
+        events: list[AttemptEvent] = [
+            Uploaded(batch.input_ref or ""),
+            Creating(None, batch.created_at),
+            Accepted(batch.id, "user"),
+        ]
+
+        def fact(db: sqlite3.Connection) -> None:
+            number = taken_in(session, arm, rows.items, Work(can_ask_again=ask_again), db)
+            came: list[AttemptEvent] = (
+                [] if copy is None else [_ended(batch), Fetched((registered(session, copy, db),), 2)]
+            )
+            token = token_of(session.run_id, STAGE, arm.name, 1, 1)
+            adopted_attempt(db, number, take_queue(db), token, at, account_id(db, account))
+            attempt = attempts(db, token)[0]
+            for event in (*events, *came):
+                attempt = record(db, attempt, event, at)
+
+        session.db.write("adopted", fact).result()
+        self._say(f"adopted {batch.id} ({batch.status}): {number_of(len(rows.items), 'row')}")
+
+
+def _ended(batch: Batch) -> Ended:
+    return Ended(batch.phase, batch.status, batch.parts, batch.counts.completed, batch.counts.failed)  # type: ignore[arg-type]
+
+
+def taken_in(session: Session, arm: Arm, items: Sequence[Item], work: Work, db: sqlite3.Connection) -> int:
+    """The rows on record; the number of their arm."""
+    set_fact(db, "work", msgspec.json.encode(work).decode())
+    take_stage(db, session.folder, _stage(arm, items), body_of)
+    return arm_id(db, stage_id(db, STAGE, Ready.name, Ready.version), arm)
+
+
+def registered(session: Session, copy: DurableFile, db: sqlite3.Connection) -> int:
+    file = register_pending(db, copy, session.folder)
+    settle_pending(db, file, copy)
+    return file
+
+
+def copied(session: Session, lines: Iterable[bytes]) -> tuple[DurableFile, int]:
+    """A raw file of our own, and how many lines it has."""
+    copy, count = DurableFile(session.folder.file("raw/adopted-output.jsonl")), 0
+    with copy:
+        for line in lines:
+            copy.write(line + b"\n")
+            count += 1
+    return copy, count
+
+
+def _stage(arm: Arm, items: Sequence[Item]) -> StageInput:
+    named = [Item(item.id, {**item.fields, ARM: arm.name}) for item in items]
+    return StageInput(
+        name=STAGE, task=Ready((arm,)), arms=(arm,), items=lambda: iter(named), settings=StageSettings(dedupe=False)
+    )
