@@ -75,6 +75,7 @@ KINDS: dict[str, dict[str, frozenset[str]]] = {
         "empty_output": frozenset({"as", "seconds"}),
         "status_word": frozenset({"word"}),
         "cancel": _NONE,
+        "shuffle": _NONE,
     },
     "row": {
         "error": frozenset({"status", "code", "type", "message"}),

@@ -135,6 +135,22 @@ def test_requests_in_place(shared: EmulatorProcess) -> None:
     assert [usage.thoughts_token_count for usage in usages if usage is not None] == [None] * 8
 
 
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_answers_in_place_keep_their_order_unless_told_otherwise(shuffled: bool) -> None:
+    faults = [{"on": "batch", "do": "shuffle"}] if shuffled else []
+    emulator = EmulatorProcess({"time_scale": 100_000.0, "faults": faults}).start()
+    try:
+        client = gemini_client(emulator)
+        requests = [types.InlinedRequest(contents=f"Say {n}.", metadata={"key": f"k{n}"}) for n in range(20)]
+        done = wait(client, client.batches.create(model=MODEL, src=requests))
+        assert done.dest is not None
+        keys = [(one.metadata or {})["key"] for one in done.dest.inlined_responses or []]
+        assert (keys == [f"k{n}" for n in range(20)]) is not shuffled
+        assert sorted(keys) == sorted(f"k{n}" for n in range(20))
+    finally:
+        emulator.close()
+
+
 def test_all_versions_and_both_download_paths(shared: EmulatorProcess) -> None:
     client = gemini_client(shared, api_version="v1beta")
     done = wait(client, submit(client, gemini_lines(2)))

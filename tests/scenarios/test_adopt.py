@@ -149,3 +149,118 @@ def test_adopted_rows_can_be_exported(night: Callable[..., Night]) -> None:
     target = one.folder / "rows.csv"
     api.results(f"adopted-{batch}", output=target, runs=one.folder / "runs")
     assert pl.read_csv(target).height == 3
+
+
+GOOD: dict[str, dict[str, object]] = {
+    "openai": {
+        "id": "r",
+        "custom_id": "a",
+        "response": {
+            "status_code": 200,
+            "body": {"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]},
+        },
+        "error": None,
+    },
+    "anthropic": {
+        "custom_id": "a",
+        "result": {
+            "type": "succeeded",
+            "message": {
+                "content": [{"type": "text", "text": "yes"}],
+                "stop_reason": "end_turn",
+                "usage": {"input_tokens": 1, "output_tokens": 1},
+            },
+        },
+    },
+    "gemini": {
+        "key": "a",
+        "response": {"candidates": [{"content": {"parts": [{"text": "yes"}]}, "finishReason": "STOP"}]},
+    },
+}
+
+
+def text_of(provider: str, *names: str, answer: str = "yes") -> bytes:
+    """Good lines of a provider, one for each name."""
+    line = json.dumps(GOOD[provider]).replace('"yes"', json.dumps(answer))
+    return b"".join(line.replace('"a"', json.dumps(name)).encode() + b"\n" for name in names)
+
+
+@pytest.mark.parametrize("provider", list(GOOD))
+def test_an_output_file_of_each_vendor_is_adopted(tmp_path: Path, provider: str) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_bytes(b"\n" + text_of(provider, "x", "y").replace(b"\n", b"\r\n\n") + text_of(provider, "y"))
+    (run,) = api.adopt(provider, output_file=path, runs=tmp_path / "runs")
+    assert run.results().select("item_id", "answer").rows() == [("x", "yes"), ("y", "yes")]
+
+
+@pytest.mark.parametrize("provider", list(GOOD))
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (lambda p: b"", "the file is empty"),
+        (lambda p: b"\n \n", "the file is empty"),
+        (lambda p: b"<!DOCTYPE html><html>502</html>", "this is a web page"),
+        (lambda p: b"\xef\xbb\xbf\n <html>", "this is a web page"),
+        (lambda p: b"\x1f\x8b\x08rest", "the file is compressed; unpack it first: gunzip out.jsonl"),
+        (lambda p: text_of(p, "x", "y")[:-20], "out.jsonl:2: "),
+        (lambda p: text_of(p, "x") + b"\x00\xff\xfe\n" + text_of(p, "y"), "out.jsonl:2: "),
+        (lambda p: text_of(p, "x", "y").decode().encode("utf-16"), "out.jsonl:1: "),
+        (
+            lambda p: text_of(p, "x", "y") + text_of(p, "x", answer="no"),
+            "out.jsonl:3: custom_id 'x' is already on line 1, with another answer",
+        ),
+    ],
+)  # fmt: skip
+def test_a_damaged_output_file_is_refused_whole(
+    tmp_path: Path, provider: str, content: Callable[[str], bytes], words: str
+) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_bytes(content(provider))
+    with pytest.raises(StudyError) as told:
+        api.adopt(provider, output_file=path, runs=tmp_path / "runs")
+    assert words in str(told.value)
+    assert "\n" not in str(told.value)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("provider", list(GOOD))
+@pytest.mark.parametrize("other", list(GOOD))
+def test_the_wrong_provider_is_told(tmp_path: Path, provider: str, other: str) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_bytes(text_of(provider, "x", "y"))
+    if other == provider:
+        return
+    with pytest.raises(StudyError, match=f"they look like {provider}'s: overnight adopt {provider} --output-file"):
+        api.adopt(other, output_file=path, runs=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("place", ["/dev/zero", ".", "nowhere.jsonl"])
+def test_what_is_no_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StudyError, match="--output-file"):
+        api.adopt("openai", output_file=place)
+    with pytest.raises(StudyError, match="--from"):
+        api.adopt(tracking=place)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_unknown_batch_of_a_tracking_file_keeps_no_other_out(night: Callable[..., Night]) -> None:
+    one = night()
+    batches = [made_elsewhere(one, 2), "batch_nobody", made_elsewhere(one, 3)]
+    tracked = {"batches": [{"provider": "openai", "batch_id": b} for b in batches]}
+    (one.folder / "batch_tracking.json").write_text(json.dumps(tracked))
+    ending = one.call("adopt", tracking="batch_tracking.json")
+    assert ending.error == "StudyError"
+    assert "1 of 3 batches could not be adopted: openai has no batch 'batch_nobody' in this account" in ending.message
+    assert [one.table(f"adopted-{b}").height for b in (batches[0], batches[2])] == [2, 3]
+
+
+@pytest.mark.parametrize("code", ["token_limit_exceeded", "invalid_json_line"])
+def test_a_batch_that_failed_has_failed_for_good_when_nothing_is_asked_again(
+    night: Callable[..., Night], code: str
+) -> None:
+    one = night(faults=[{"on": "batch", "do": "fail", "code": code, "message": "no room"}])
+    batch = made_elsewhere(one)
+    assert one.call("adopt", "openai", batch, ask_again=False).state == "rows failed"
+    assert one.statuses(f"adopted-{batch}") == {"failed": 6}

@@ -48,6 +48,8 @@ def read_output(path: Path, provider: str, *, by_position: bool = False) -> list
     for number, line in positioned(path) if by_position else numbered(path):
         found = reader.decode(line)
         if found.custom_id is None:
+            if not seen:
+                _refuse_other_vendors(path, provider)
             raise StudyError(_unreadable(path, number, line, reader, found))
         unread += found.result is None or found.result.cause == "unreadable"
         said = hash(found.result and (found.result.outcome, found.result.cause, found.result.answer))
@@ -58,7 +60,8 @@ def read_output(path: Path, provider: str, *, by_position: bool = False) -> list
     if not seen:
         raise StudyError(f"--output-file {path}: the file is empty; wanted a {provider} batch's output")
     if unread == len(seen):
-        _refuse_other_vendors(path, provider, len(seen))
+        _refuse_other_vendors(path, provider)
+        raise StudyError(f"--output-file {path}: none of {number_of(unread, 'line')} is a {provider} batch result")
     return list(seen)
 
 
@@ -120,7 +123,7 @@ def _unreadable(path: Path, number: int, line: bytes, reader: BatchProvider, fou
     return f"--output-file {path}:{number}: {problem}; download the file again, or take the line out"
 
 
-def _refuse_other_vendors(path: Path, provider: str, rows: int) -> None:
+def _refuse_other_vendors(path: Path, provider: str) -> None:
     """This provider's reader makes nothing of any row; if another's does, the wrong one was named."""
     for name, seller in vendors().items():
         other = seller.connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
@@ -132,4 +135,3 @@ def _refuse_other_vendors(path: Path, provider: str, rows: int) -> None:
                 f"--output-file {path}: no line is a {provider} batch result; they look like {name}'s: "
                 f"overnight adopt {name} --output-file {path.name}"
             )
-    raise StudyError(f"--output-file {path}: none of {number_of(rows, 'line')} is a {provider} batch result")

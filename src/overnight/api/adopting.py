@@ -63,8 +63,9 @@ def adopt(
 ) -> list[Run]:
     """A batch by its id or its token, an output file, or all batches of a tracking file; partial results are welcome.
 
-    `token` is the name under which a run of ours sent it, as the run's file `sent` has it. `by_position` is for Gemini's answers without keys: their rows are named by their places, 000001 and on. With
-    `ask_again=False`, what failed has failed for good; else `resume` asks it again where the questions are known.
+    `token` is the name under which a run of ours sent it, as the run's file `sent` has it. `by_position` is for
+    Gemini's answers without keys: their rows are named by their places, 000001 and on. With `ask_again=False`, what
+    failed has failed for good; else `resume` asks it again where the questions are known.
     """
     place = settings(runs=runs, emulate=emulate)
     work = Work(timeout=timeout, once=once, can_ask_again=ask_again)

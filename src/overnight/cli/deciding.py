@@ -63,6 +63,10 @@ def adopt(
     as_name: Annotated[
         str | None, Parameter(name="--as", help="Call the run so; default: adopted-BATCH_ID.", metavar="NAME")
     ] = None,
+    by_position: Annotated[
+        bool,
+        Parameter(help="Gemini's answers without keys: name rows by their places, which nothing in them proves."),
+    ] = False,
     once: Annotated[bool, Parameter(help="Take what is there now, and do not wait for the rest.")] = False,
     flags: TrustFlags = TrustFlags(),  # noqa: B008 - frozen
 ) -> int:
@@ -91,6 +95,7 @@ def adopt(
                 token=token,
                 raw=raw,
                 as_name=as_name,
+                by_position=by_position,
                 once=once,
                 emulate=flags.emulate,
                 runs=flags.runs,

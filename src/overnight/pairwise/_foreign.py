@@ -198,7 +198,9 @@ class Adopted:
         asked = pairs[list(rows)].with_columns(pl.Series("item_id", list(rows.values()), dtype=pl.String))
         if found.run is None:
             return _unanswered(asked, job, found, form)
-        tries = pl.read_parquet(found.run.path / "tables" / "attempts.parquet").group_by("request_key").last()
+        tries = (
+            pl.read_parquet(found.run.path / "tables" / "attempts.parquet", glob=False).group_by("request_key").last()
+        )
         answers = found.run.results().join(tries, on="request_key", how="left", suffix="_try")
         joined = asked.join(answers, on="item_id", how="left", maintain_order="left")
         torn = _contradicted(found.run.path, job)

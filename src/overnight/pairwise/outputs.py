@@ -109,13 +109,22 @@ def _plain(told: Envelope) -> dict[str, Any]:
     return msgspec.structs.asdict(told)
 
 
+_MODEL_PLACES = (
+    ("response", "body", "model"),
+    ("result", "message", "model"),
+    ("response", "modelVersion"),
+    ("result", "response", "modelVersion"),
+)
+
+
 def _model(line: bytes) -> str | None:
     """Wherever the provider says it."""
     document = json.loads(line)
-    for steps in (("response", "body", "model"), ("result", "message", "model"), ("response", "modelVersion")):
+    for steps in _MODEL_PLACES:
         value: Any = document
         for step in steps:
             value = value.get(step) if isinstance(value, dict) else None
+            value = value[0] if isinstance(value, list) and value else value
         if isinstance(value, str):
             return value
     return None

@@ -157,6 +157,8 @@ def _noted(told: _Told) -> Result:
         return _answer(response)
     if told.error not in (None, "", {}):
         return _failure(told.error, Usage())
+    if told.response is None:
+        return failed("unreadable", "neither an answer nor an error")
     return failed("server_error", "no answer was written down, and no reason")
 
 
