@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from overnight.core.errors import StudyError
+from overnight.core.wording import quoted
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd])")
@@ -61,8 +62,8 @@ def seconds_of(duration: str | float, where: str = "duration") -> float:
     """`90`, `"90s"`, `"10m"`, `"1h30m"`, `"2d"` in seconds."""
     seconds = _read_seconds(duration.strip().lower()) if isinstance(duration, str) else float(duration)
     if not abs(seconds) <= _LONGEST:
-        found = f"{duration:.40}" if isinstance(duration, str) else f"{float(duration):g}"
-        message = f"{where}: '{found}' is not a duration; wanted seconds or something like 90s, 10m, 1h30m, 2d"
+        found = quoted(duration if isinstance(duration, str) else f"{float(duration):g}")
+        message = f"{where}: {found} is not a duration; wanted seconds or something like 90s, 10m, 1h30m, 2d"
         raise StudyError(message)
     return seconds
 

@@ -34,6 +34,11 @@ def found_text(value: Any) -> str:
             return f"a {type(value).__name__}"
 
 
+def quoted(text: str) -> str:
+    """Somebody's words inside a message of ours: on one line, and not too long."""
+    return f"'{_printable(text[:_SHOWN])}{'...' if len(text) > _SHOWN else ''}'"
+
+
 def _printable(text: str) -> str:
     """Line breaks, terminal controls and halves of characters as one would type them."""
     if text.isprintable():

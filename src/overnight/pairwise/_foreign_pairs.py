@@ -8,9 +8,10 @@ import polars as pl
 
 from overnight.core.errors import StudyError
 from overnight.core.files import plain_file
-from overnight.pairwise._frames import as_text, frame_of, require
+from overnight.pairwise._frames import frame_of, require
 from overnight.pairwise._rows import with_keys
 from overnight.pairwise.registry import PAIRS, REGISTRY, Job
+from overnight.rank.columns import as_text
 
 _COMPARED = "_vs_"
 # What versions of pairwiseLLM have called the two samples of a pair.

@@ -1,28 +1,33 @@
 """Tables as notebooks hold them: polars, pandas, columns or rows in; polars out."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from overnight.core.errors import StudyError
 from overnight.core.template import columns_text, nearest_column
+from overnight.core.wording import found_text
+from overnight.rank.columns import UNREADABLE, as_text, shallow
 
+_LONGEST_REASON = 200
 PAIR_COLUMNS = ("ID1", "text1", "ID2", "text2")
 
 
 def frame_of(data: Any, what: str) -> pl.DataFrame:
     """A polars frame of whatever table was handed over; `what` it is begins the complaint."""
-    if isinstance(data, pl.DataFrame):
-        return data
-    if isinstance(data, pl.LazyFrame):
-        return data.collect()
-    if type(data).__module__.split(".")[0] == "pandas":
-        return pl.DataFrame(pl.from_pandas(data))
+    if data is None or isinstance(data, str | bytes | Path):
+        raise StudyError(f"{what}: wanted a table, found {found_text(data)}")
     try:
-        return pl.DataFrame(data, infer_schema_length=None, strict=False)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise StudyError(f"{what}: wanted a table, found {type(data).__name__}: {error}") from error
+        if isinstance(data, pl.DataFrame | pl.LazyFrame):
+            return data.lazy().collect()
+        if type(data).__module__.split(".")[0] == "pandas":
+            return pl.DataFrame(pl.from_pandas(data))
+        return pl.DataFrame(shallow(data), infer_schema_length=None, strict=False)
+    except UNREADABLE as error:
+        reason = str(error).partition("\n")[0][:_LONGEST_REASON]
+        raise StudyError(f"{what}: wanted a table, found {found_text(data)}: {reason}") from error
 
 
 def require(frame: pl.DataFrame, columns: Sequence[str], what: str) -> None:
@@ -30,18 +35,6 @@ def require(frame: pl.DataFrame, columns: Sequence[str], what: str) -> None:
         if name not in frame.columns:
             near = nearest_column(name, frame.columns)
             raise StudyError(f"{what}: there is no column '{name}'; {columns_text(frame.columns)}{near}")
-
-
-def as_text(frame: pl.DataFrame, columns: Sequence[str], what: str) -> pl.DataFrame:
-    """The frame with these columns as text; what cannot be text is refused."""
-    try:
-        return frame.with_columns(pl.col(*columns).cast(pl.String))
-    except pl.exceptions.PolarsError:
-        for name in columns:
-            kind = frame.schema[name]
-            if kind.is_nested() or kind in (pl.Object, pl.Binary):
-                raise StudyError(f"{what}: wanted text in '{name}', found {kind}") from None
-        raise StudyError(f"{what}: {' and '.join(columns)} cannot be read as text") from None
 
 
 def pairs_of(data: Any) -> pl.DataFrame:

@@ -4,8 +4,10 @@ from typing import Any
 
 import msgspec
 
+from overnight.core.arguments import misfit
 from overnight.core.ask import Model, Options
-from overnight.core.errors import StudyError, nearest
+from overnight.core.errors import StudyError, WrongArgument, nearest
+from overnight.core.wording import quoted
 from overnight.providers import vendor
 from overnight.study.models import takes
 
@@ -14,6 +16,11 @@ OPTIONS = (
     "temperature", "top_p", "max_tokens", "seed", "endpoint", "reasoning", "thinking_level", "thinking_budget_tokens",
     "include_thoughts", "include_raw",
 )  # fmt: skip
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("temperature", "top_p"), float),
+    **dict.fromkeys(("max_tokens", "seed", "thinking_budget_tokens"), int),
+    **dict.fromkeys(("include_thoughts", "include_raw"), bool),
+}
 _PLAIN = ("top_p", "max_tokens", "seed")
 _SHORT_ANSWER, _ANSWER_AFTER_THINKING = 768, 2048
 _LEAST_THOUGHT = 1024
@@ -33,9 +40,11 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
 
 def judge_of(backend: str, model: str, options: dict[str, Any], max_retries: int = 3) -> Judge:
     """Unknown options are refused with the nearest that there is."""
-    for name in options:
+    for name, value in options.items():
         if name not in OPTIONS:
-            raise StudyError(f"unknown option '{name}'{nearest(name, OPTIONS)} (known: {', '.join(OPTIONS)})")
+            raise StudyError(f"unknown option {quoted(name)}{nearest(name, OPTIONS)} (known: {', '.join(OPTIONS)})")
+        if problem := misfit(value, _KINDS.get(name, str) | None):
+            raise WrongArgument(f"{name}: {problem}")
     provider = vendor(backend).name
     thoughts = bool(options.get("include_thoughts"))
     entry = {name: options[name] for name in _PLAIN if options.get(name) is not None}
@@ -70,7 +79,9 @@ def _thinking(provider: str, options: dict[str, Any], *, thoughts: bool) -> str 
 
 def _api(endpoint: str) -> str:
     if endpoint not in ENDPOINTS:
-        raise StudyError(f"endpoint: wanted {' or '.join(ENDPOINTS)}, found '{endpoint}'{nearest(endpoint, ENDPOINTS)}")
+        raise StudyError(
+            f"endpoint: wanted {' or '.join(ENDPOINTS)}, found {quoted(endpoint)}{nearest(endpoint, ENDPOINTS)}"
+        )
     return ENDPOINTS[endpoint]
 
 

@@ -11,6 +11,8 @@ from overnight.api import Run, run, submit
 from overnight.api.reasking import Reask
 from overnight.api.work import saved_work, work_on
 from overnight.core.errors import StudyChanged, StudyError
+from overnight.core.files import folder_at
+from overnight.core.wording import quoted
 from overnight.engine.progress import Snapshot
 from overnight.ledger.database import connect
 from overnight.ledger.folder import RunFolder
@@ -42,7 +44,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.tags[0] not in self.prompt_template:
             raise StudyError(
-                f"prompt_template: {self.tags[0]} does not stand in it, so no judge would know how to answer; "
+                f"prompt_template: {quoted(self.tags[0])} does not stand in it, so no judge would know how to answer; "
                 "get_prompt_template() shows one that does"
             )
 
@@ -70,7 +72,7 @@ class Judging:
         frame = with_keys(pairs_of(pairs))
         study = self._study(frame, judge, question, batch or {})
         self._refuse_other_questions(study)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        folder_at(self.folder, "output_dir")
         replace_file(self.folder / JUDGE, msgspec.json.encode(judge))
         named = frame.with_columns(pl.Series("item_id", _item_ids(frame), dtype=pl.String))
         named.write_parquet(self.folder / PAIRS)

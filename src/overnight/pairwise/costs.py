@@ -10,8 +10,10 @@ from typing import Any, Literal
 import msgspec
 import polars as pl
 
+from overnight.core.arguments import checked
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError, nearest
+from overnight.core.wording import quoted
 from overnight.pairwise._frames import pairs_of
 from overnight.pairwise._rows import with_keys
 from overnight.pairwise.multi_batch import Collected, llm_resume_multi_batches, llm_submit_pairs_multi_batch
@@ -44,6 +46,7 @@ class _Prices(msgspec.Struct, frozen=True):
     discount: float
 
 
+@checked
 def estimate_llm_pairs_cost(
     pairs: Any,
     model: str,
@@ -107,9 +110,8 @@ def _prices(
         found if given is None else given for given, found in ((given_in, live[0]), (given_out, live[1]))
     )
     if tokens_in is None or tokens_out is None:
-        raise StudyError(
-            f"no price is known for {backend}/{model}; give cost_per_million_input and cost_per_million_output"
-        )
+        unknown = quoted(f"{backend}/{model}")
+        raise StudyError(f"no price is known for {unknown}; give cost_per_million_input and cost_per_million_output")
     if discount is None:
         known = mode == "batch" and given_in is None and live[0] and batch[0] is not None
         discount = (batch[0] or 0.0) / live[0] if known and live[0] else 1.0
@@ -131,7 +133,7 @@ def _chosen(sizes: Sequence[int], n_test: int, strategy: str, seed: int | None) 
     """Which pairs are judged first; by size, so that short and long prompts are all there."""
     if strategy not in STRATEGIES:
         wanted = f"wanted {', '.join(STRATEGIES)}"
-        raise StudyError(f"test_strategy: {wanted}, found '{strategy}'{nearest(strategy, STRATEGIES)}")
+        raise StudyError(f"test_strategy: {wanted}, found {quoted(strategy)}{nearest(strategy, STRATEGIES)}")
     wanted_number = min(max(n_test, 0), len(sizes))
     if strategy == "first":
         return list(range(wanted_number))

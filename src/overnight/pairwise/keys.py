@@ -2,11 +2,13 @@
 
 import polars as pl
 
+from overnight.core.arguments import checked
 from overnight.core.errors import StudyError, Unauthorized
 from overnight.providers import vendors
 from overnight.settings import settings
 
 
+@checked
 def check_llm_api_keys(verbose: bool = True) -> pl.DataFrame:
     """`backend, service, env_var, has_key` for every provider there is."""
     environ = settings().environ

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from overnight.core.arguments import checked
 from overnight.core.errors import StudyError
 from overnight.engine.progress import Snapshot
 from overnight.pairwise._exports import results_table, write_csv
@@ -26,6 +27,7 @@ class LiveResults(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     failed_attempts: pl.DataFrame
 
 
+@checked
 def llm_compare_pair(
     ID1: str,  # noqa: N803 - as everybody calls it
     text1: str,
@@ -45,6 +47,7 @@ def llm_compare_pair(
     return judged.select(*RAW, *(name for name in ("raw_response",) if name in judged.columns))
 
 
+@checked
 def submit_llm_pairs(
     pairs: Any,
     model: str,
@@ -69,6 +72,8 @@ def submit_llm_pairs(
     """
     if workers is not None and workers < 1:
         raise StudyError(f"workers: {workers} is less than 1")
+    if save_path is not None and not Path(save_path).name:
+        raise StudyError("save_path: wanted the name of a CSV file, found none")
     frame, tags = pairs_of(pairs), (tag_prefix, tag_suffix)
     folder = Path(tempfile.mkdtemp(prefix="overnight-")) if save_path is None else Path(save_path).with_suffix(".live")
     judging = Judging(folder)

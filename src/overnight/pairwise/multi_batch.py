@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
+from overnight.core.arguments import checked
 from overnight.core.clock import seconds_of, time_text
 from overnight.core.errors import StudyError
 from overnight.pairwise import registry
@@ -58,6 +59,7 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     batch_failures: pl.DataFrame
 
 
+@checked
 def llm_submit_pairs_multi_batch(
     pairs: Any,
     model: str,
@@ -105,6 +107,7 @@ def llm_submit_pairs_multi_batch(
     return MultiBatch(jobs=jobs, registry=registry_frame(jobs), output_dir=folder)
 
 
+@checked
 def llm_resume_multi_batches(
     jobs: Sequence[Job] | None = None,
     output_dir: str | Path | None = None,
@@ -132,6 +135,9 @@ def llm_resume_multi_batches(
     they were submitted.
     """
     folder = _folder_of(jobs, output_dir)
+    for name, value in (("interval_seconds", interval_seconds), ("per_job_delay", per_job_delay)):
+        if value < 0:
+            raise StudyError(f"{name}: {value:g} is less than 0")
     wait = Wait(interval_seconds, per_job_delay, openai_max_retries, seconds_of(timeout, "timeout"))
     tags = (tag_prefix, tag_suffix)
     view = View(folder, registry=write_registry, verbose=verbose, csv=write_results_csv, tags=tags)

@@ -9,14 +9,17 @@ import msgspec
 import polars as pl
 
 from overnight.api.work import reader_of
+from overnight.core.arguments import checked
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError
+from overnight.core.files import text_file
 from overnight.core.result import Result
 from overnight.pairwise._foreign_pairs import foreign_pairs, pair_names, pairs_of_row
 from overnight.pairwise._rows import RAW, SEATS, Envelope, envelope_of
 from overnight.tasks._answer_form import TAGS, AnswerForm
 
 
+@checked
 def parse_openai_batch_output(
     path: str | Path, tag_prefix: str = TAGS[0], tag_suffix: str = TAGS[1], *, pairs: Any = None
 ) -> pl.DataFrame:
@@ -24,6 +27,7 @@ def parse_openai_batch_output(
     return _parsed("openai", Path(path), (tag_prefix, tag_suffix), pairs)
 
 
+@checked
 def parse_anthropic_batch_output(
     path: str | Path, tag_prefix: str = TAGS[0], tag_suffix: str = TAGS[1], *, pairs: Any = None
 ) -> pl.DataFrame:
@@ -31,6 +35,7 @@ def parse_anthropic_batch_output(
     return _parsed("anthropic", Path(path), (tag_prefix, tag_suffix), pairs)
 
 
+@checked
 def parse_gemini_batch_output(
     path: str | Path, tag_prefix: str = TAGS[0], tag_suffix: str = TAGS[1], *, pairs: Any = None
 ) -> pl.DataFrame:
@@ -58,9 +63,7 @@ def _parsed(provider: str, path: Path, tags: tuple[str, str], pairs: Any) -> pl.
 
 def _objects(path: Path) -> Iterator[bytes]:
     """One JSON object after another; also where they are broken into several lines, as examples often are."""
-    if not path.is_file():
-        raise StudyError(f"path: there is no file {path}")
-    text = path.read_text(encoding="utf-8-sig")
+    text = text_file(path, "path")
     decoder, at = json.JSONDecoder(strict=False), 0
     while (at := _next(text, at)) < len(text):
         try:

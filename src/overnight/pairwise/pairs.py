@@ -7,12 +7,14 @@ from typing import Any
 
 import polars as pl
 
+from overnight.core.arguments import checked
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError
 from overnight.core.result import Usage
 from overnight.pairwise._frames import PAIR_COLUMNS, frame_of, pairs_of, require
 from overnight.pairwise.templates import set_prompt_template
 from overnight.prices import PriceBook, cost, dollars
+from overnight.rank.columns import as_text
 from overnight.tasks._pairing import pair_count
 
 # From here on `make_pairs` says what it would take to ask them all.
@@ -26,15 +28,17 @@ class ManyPairsWarning(UserWarning):
     """More pairs than most people mean to pay for."""
 
 
+@checked
 def make_pairs(samples: Any) -> pl.DataFrame:
     """Every pair of samples once, `ID1, text1, ID2, text2`, in the order of the table."""
     frame = frame_of(samples, "samples")
     require(frame, ("ID", "text"), "samples")
+    frame = as_text(frame, ("ID", "text"), "samples")
     if frame.height < 2:
         raise StudyError(f"samples: {frame.height} of them make no pair")
     if pair_count(frame.height) >= MANY_PAIRS:
         warnings.warn(_what_they_take(frame), ManyPairsWarning, stacklevel=2)
-    numbered = frame.select(pl.col("ID", "text").cast(pl.String)).with_row_index("place")
+    numbered = frame.select("ID", "text").with_row_index("place")
     first, second = (
         numbered.rename({"place": f"place{side}", "ID": f"ID{side}", "text": f"text{side}"}) for side in (1, 2)
     )
@@ -44,7 +48,7 @@ def make_pairs(samples: Any) -> pl.DataFrame:
 def _what_they_take(frame: pl.DataFrame) -> str:
     """The count, and what the input alone would cost one judge by batch."""
     pairs = pair_count(frame.height)
-    texts = int(frame["text"].cast(pl.String).str.len_bytes().sum()) * (frame.height - 1)
+    texts = int(frame["text"].str.len_bytes().sum()) * (frame.height - 1)
     tokens = (texts + pairs * len(set_prompt_template())) // _BYTES_PER_TOKEN
     price = PriceBook().price(_GAUGE, "batch")
     spent = cost(price, Usage(input=tokens, output=0)) if price else None
@@ -53,6 +57,7 @@ def _what_they_take(frame: pl.DataFrame) -> str:
     return f"{frame.height:,} samples make {pairs:,} pairs: about {tokens:,} input tokens{costs}; {fewer}"
 
 
+@checked
 def sample_pairs(
     pairs: Any, pair_pct: float = 1.0, n_pairs: int | None = None, seed: int | None = None
 ) -> pl.DataFrame:
@@ -66,6 +71,7 @@ def sample_pairs(
     return frame[sorted(random.Random(seed).sample(range(frame.height), wanted))]
 
 
+@checked
 def randomize_pair_order(pairs: Any, seed: int | None = None) -> pl.DataFrame:
     """Each pair turned round or not, by the toss of a coin."""
     frame = pairs_of(pairs)
@@ -73,12 +79,14 @@ def randomize_pair_order(pairs: Any, seed: int | None = None) -> pl.DataFrame:
     return _turned(frame, [coin.random() < 0.5 for _ in range(frame.height)])
 
 
+@checked
 def alternate_pair_order(pairs: Any) -> pl.DataFrame:
     """The second pair turned round, the fourth, and so on."""
     frame = pairs_of(pairs)
     return _turned(frame, [number % 2 == 1 for number in range(frame.height)])
 
 
+@checked
 def sample_reverse_pairs(
     pairs: Any, reverse_pct: float | None = None, n_reverse: int | None = None, seed: int | None = None
 ) -> pl.DataFrame:

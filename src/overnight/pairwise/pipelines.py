@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from overnight.core.arguments import checked
 from overnight.pairwise.multi_batch import Collected, MultiBatch, llm_resume_multi_batches, llm_submit_pairs_multi_batch
 from overnight.pairwise.registry import Job
 
@@ -28,6 +29,7 @@ class BatchRun(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return self.jobs[0].batch_output_path
 
 
+@checked
 def llm_submit_pairs_batch(
     pairs: Any,
     backend: str,
@@ -52,6 +54,7 @@ def llm_submit_pairs_batch(
     return _collected(run, interval_seconds, timeout, verbose=verbose) if poll else run
 
 
+@checked
 def llm_download_batch_results(
     x: BatchRun | MultiBatch | str | Path,
     *,
@@ -67,6 +70,7 @@ def llm_download_batch_results(
     return collected.combined
 
 
+@checked
 def run_openai_batch_pipeline(
     pairs: Any, model: str, trait_name: str, trait_description: str, prompt_template: str, **options: Any
 ) -> BatchRun:
@@ -74,6 +78,7 @@ def run_openai_batch_pipeline(
     return llm_submit_pairs_batch(pairs, "openai", model, trait_name, trait_description, prompt_template, **options)
 
 
+@checked
 def run_anthropic_batch_pipeline(
     pairs: Any, model: str, trait_name: str, trait_description: str, prompt_template: str, **options: Any
 ) -> BatchRun:
@@ -81,6 +86,7 @@ def run_anthropic_batch_pipeline(
     return llm_submit_pairs_batch(pairs, "anthropic", model, trait_name, trait_description, prompt_template, **options)
 
 
+@checked
 def run_gemini_batch_pipeline(
     pairs: Any, model: str, trait_name: str, trait_description: str, prompt_template: str, **options: Any
 ) -> BatchRun:

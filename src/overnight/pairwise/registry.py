@@ -2,21 +2,25 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 import msgspec
 import polars as pl
 
 from overnight.core.attempt import Attempt
-from overnight.core.errors import StudyError
+from overnight.core.errors import StudyError, UnknownName
+from overnight.core.files import text_file
+from overnight.core.wording import quoted
 from overnight.ledger.database import connect
 from overnight.ledger.folder import RunFolder, sync_directory
 from overnight.ledger.identity import arms
 from overnight.ledger.shards import attempts
 from overnight.pairwise._frames import require
+from overnight.providers import vendor
 
 REGISTRY = "jobs_registry.csv"
 PAIRS = "pairs.parquet"
+_MOST_DIGITS = 9
 COLUMNS: dict[str, type[pl.DataType]] = {
     "segment_index": pl.Int64,
     "provider": pl.String,
@@ -123,15 +127,37 @@ def replace_file(path: Path, content: bytes) -> None:
 def read_registry(output_dir: Path) -> list[Job]:
     """The jobs of a registry, ours or pairwiseLLM's."""
     path = output_dir / REGISTRY
-    if not path.is_file():
+    if not path.exists():
         raise StudyError(f"output_dir: there is no {REGISTRY} in {output_dir}")
-    frame = pl.read_csv(path, glob=False, infer_schema_length=0, null_values=["", "NA"])
+    text = text_file(path, "registry")
+    try:
+        frame = pl.read_csv(text.encode(), infer_schema_length=0, null_values=["", "NA"])
+    except (pl.exceptions.PolarsError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise StudyError(f"{path}: not a registry of batches: {reason}") from None
     require(frame, ("segment_index", "provider", "model", "batch_id", "done"), str(path))
-    return [_read_job(output_dir, row) for row in frame.iter_rows(named=True)]
+    rows = ((line, row) for line, row in enumerate(frame.iter_rows(named=True), 2) if any(row.values()))
+    jobs = [_read_job(output_dir, line, row) for line, row in rows]
+    seen: set[int] = set()
+    for job in jobs:
+        if job.segment_index in seen:
+            raise StudyError(f"{path}: segment {job.segment_index} is there twice")
+        seen.add(job.segment_index)
+    if not jobs:
+        raise StudyError(f"{path}: there are no batches in it")
+    return jobs
 
 
-def _read_job(output_dir: Path, row: dict[str, str | None]) -> Job:
-    number = int(row["segment_index"] or 0)
+def _read_job(output_dir: Path, line: int, row: dict[str, str | None]) -> Job:
+    index = row["segment_index"] or ""
+    where = f"{output_dir / REGISTRY}:{line}"
+    if not index.isdecimal() or len(index) > _MOST_DIGITS:
+        raise StudyError(f"{where}: segment_index: wanted a whole number, found {quoted(index)}")
+    try:
+        provider = vendor(row["provider"] or "").name
+    except UnknownName as error:
+        raise UnknownName(f"{where}: {error}") from None
+    number = int(index)
     stem = f"batch_{number:02d}"
     usual = {
         "batch_input_path": f"{stem}_input.jsonl",
@@ -139,11 +165,11 @@ def _read_job(output_dir: Path, row: dict[str, str | None]) -> Job:
         "csv_path": f"{stem}_results.csv",
         "pairs_path": f"{stem}_pairs.rds",
     }
-    # The folder may have been moved since: files are looked for beside the registry, by their names.
-    paths = {name: output_dir / Path(row.get(name) or file).name for name, file in usual.items()}
+    # The folder may have been moved since, from Windows perhaps: files are looked for beside the registry, by name.
+    paths = {name: output_dir / (PureWindowsPath(row.get(name) or file).name or file) for name, file in usual.items()}
     return Job(
         segment_index=number,
-        provider=row["provider"] or "",
+        provider=provider,
         model=row["model"] or "",
         batch_id=row["batch_id"],
         done=(row["done"] or "").lower() == "true",

@@ -3,8 +3,11 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from overnight.core.arguments import checked
 from overnight.core.errors import StudyError, UnknownName, nearest
+from overnight.core.files import text_file
 from overnight.core.template import Template
+from overnight.core.wording import quoted
 from overnight.tasks._answer_form import AnswerForm
 from overnight.tasks._prompt_files import prompt_names, prompt_text
 from overnight.tasks._traits import known_trait
@@ -20,6 +23,7 @@ class TraitDescription(NamedTuple):
     description: str
 
 
+@checked
 def trait_description(
     name: str = "overall_quality", custom_name: str | None = None, custom_description: str | None = None
 ) -> TraitDescription:
@@ -30,6 +34,7 @@ def trait_description(
     return TraitDescription(trait.name, trait.description)
 
 
+@checked
 def set_prompt_template(template: str | None = None, file: str | Path | None = None) -> str:
     """The default template, or one of your own from a text or a file, checked."""
     if template is None and file is None:
@@ -42,12 +47,10 @@ def set_prompt_template(template: str | None = None, file: str | Path | None = N
 
 
 def _read(file: str | Path | None) -> str:
-    path = Path(file or "")
-    if not path.is_file():
-        raise StudyError(f"file: there is no file {path}")
-    return path.read_text(encoding="utf-8-sig")
+    return text_file(Path(file or ""), "file")
 
 
+@checked
 def get_prompt_template(name: str = "default") -> str:
     """A template by its name, whole: with the form that the answer is to have."""
     if name in _REGISTERED:
@@ -55,9 +58,10 @@ def get_prompt_template(name: str = "default") -> str:
     if name in prompt_names("compare"):
         return AnswerForm().asked_in(prompt_text("compare", name), structured=False)
     known = (*prompt_names("compare"), *_REGISTERED)
-    raise UnknownName(f"unknown template '{name}'{nearest(name, known)} (known: {', '.join(known)})")
+    raise UnknownName(f"unknown template {quoted(name)}{nearest(name, known)} (known: {', '.join(known)})")
 
 
+@checked
 def register_prompt_template(
     name: str, template: str | None = None, file: str | Path | None = None, overwrite: bool = False
 ) -> str:
@@ -72,20 +76,23 @@ def register_prompt_template(
     return _REGISTERED[name]
 
 
+@checked
 def remove_prompt_template(name: str, quiet: bool = False) -> bool:
     """Forget a registered template; whether there was one."""
     if name in prompt_names("compare"):
         raise StudyError(f"name: '{name}' comes with Overnight and cannot be removed")
     if name not in _REGISTERED and not quiet:
-        raise UnknownName(f"no template '{name}' is registered{nearest(name, _REGISTERED)}")
+        raise UnknownName(f"no template {quoted(name)} is registered{nearest(name, _REGISTERED)}")
     return _REGISTERED.pop(name, None) is not None
 
 
+@checked
 def list_prompt_templates(include_builtin: bool = True, include_registered: bool = True) -> list[str]:
     builtin = prompt_names("compare") if include_builtin else ()
     return sorted({*builtin, *(_REGISTERED if include_registered else ())})
 
 
+@checked
 def build_prompt(template: str, trait_name: str, trait_desc: str, text1: str, text2: str) -> str:
     """The template with trait and samples put in, all at once: what is put in is never looked at again."""
     return Template(template).render(dict(zip(PLACES, (trait_name, trait_desc, text1, text2), strict=True)))

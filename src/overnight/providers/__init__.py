@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError, UnknownName, nearest
+from overnight.core.wording import quoted
 from overnight.providers._contract import (
     Batch,
     BatchProvider,
@@ -129,7 +130,7 @@ def vendor(name: str) -> Vendor:
     found = known.get(ALIASES.get(name, name))
     if found is None:
         offered = nearest(name, [*known, *(alias for alias, real in ALIASES.items() if real in known)])
-        raise UnknownName(f"provider '{name}' is not known{offered} (known: {', '.join(known)})")
+        raise UnknownName(f"provider {quoted(name)} is not known{offered} (known: {', '.join(known)})")
     return found
 
 

@@ -1,7 +1,7 @@
 """Columns at the edge: whatever holds one value for each row becomes a polars column, or one line that says why not."""
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, ParamSpec, TypeVar
 
 import polars as pl
@@ -55,6 +55,15 @@ def values_of(values: Any, name: str) -> list[Any]:
     return list(values)
 
 
+def as_text(frame: pl.DataFrame, columns: Sequence[str], what: str) -> pl.DataFrame:
+    """The frame with these columns as text; what cannot be text is refused."""
+    try:
+        return frame.with_columns(pl.col(*columns).cast(pl.String))
+    except pl.exceptions.PolarsError:
+        kinds = ", ".join(f"{frame.schema[name]} in '{name}'" for name in columns)
+        raise WrongArgument(f"{what}: wanted text, found {kinds}") from None
+
+
 def shallow(data: Any, depth: int = 0) -> Any:
     """The same, if it is nested as tables are: polars ends the process over a list that holds itself."""
     if depth > _DEEPEST:
@@ -65,4 +74,4 @@ def shallow(data: Any, depth: int = 0) -> Any:
     return data
 
 
-__all__ = ["UNREADABLE", "column_of", "readable", "shallow", "values_of"]
+__all__ = ["UNREADABLE", "as_text", "column_of", "readable", "shallow", "values_of"]

@@ -8,6 +8,7 @@ import msgspec
 
 from overnight.core.ask import Buckets, Model, Options, Thinking
 from overnight.core.errors import UnknownName, nearest
+from overnight.core.wording import quoted
 from overnight.providers import Endpoint, bucket_scheme, notices, resolve_model, vendor
 from overnight.study.origin import Origin, Route
 from overnight.study.schema import read_schema
@@ -95,7 +96,7 @@ def _check_thinking(entry: ModelEntry, origin: Origin, route: Route) -> None:
             raise origin.error(here, f"a token budget of {setting} is less than 1; to switch thinking off write off")
         if isinstance(setting, str) and setting not in THINKING_WORDS:
             choices = f"wanted {', '.join(THINKING_WORDS)} or a token budget"
-            raise origin.error(here, f"{choices}, found '{setting}'{nearest(setting, THINKING_WORDS)}")
+            raise origin.error(here, f"{choices}, found {quoted(setting)}{nearest(setting, THINKING_WORDS)}")
         if setting in settings[:index]:
             raise origin.error(here, f"{setting} is listed twice")
 

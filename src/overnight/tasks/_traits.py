@@ -3,6 +3,7 @@
 import msgspec
 
 from overnight.core.errors import UnknownName, nearest
+from overnight.core.wording import quoted
 from overnight.tasks._prompt_files import prompt_names, prompt_text
 
 
@@ -20,6 +21,6 @@ def trait_names() -> tuple[str, ...]:
 def known_trait(name: str) -> Trait:
     known = trait_names()
     if name not in known:
-        raise UnknownName(f"unknown trait '{name}'{nearest(name, known)} (known: {', '.join(known)})")
+        raise UnknownName(f"unknown trait {quoted(name)}{nearest(name, known)} (known: {', '.join(known)})")
     title, _, description = prompt_text("traits", name).partition("\n")
     return Trait(title, description.strip())
