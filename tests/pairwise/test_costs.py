@@ -49,5 +49,5 @@ def test_the_pilot_s_pairs(strategy: str) -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(StudyError, match=r"test_strategy: wanted .*, found 'frist'; did you mean 'first'"):
         _chosen([1], 1, "frist", 0)
-    with pytest.raises(StudyError, match="no price is known for openai/unheard-of"):
+    with pytest.raises(StudyError, match="no price is known for 'openai/unheard-of'"):
         estimate_llm_pairs_cost(PAIRS[:1], "unheard-of", *ASKED)

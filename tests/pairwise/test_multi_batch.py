@@ -307,7 +307,7 @@ def test_other_pairs_extend_and_another_question_is_refused(desk: Callable[..., 
     ("changes", "message"),
     [
         ({"batch_size": 1, "n_segments": 1}, "batch_size and n_segments exclude each other"),
-        ({"tag_prefix": "<<"}, "prompt_template: << does not stand in it"),
+        ({"tag_prefix": "<<"}, "prompt_template: .<<. does not stand in it"),
         ({"pairs": {"ID1": ["a", "a"], "text1": ["x", "z"], "ID2": ["b", "b"], "text2": ["y", "y"]}}, "the id 'a' stands for two different texts"),
     ],
 )  # fmt: skip

@@ -71,7 +71,7 @@ def test_a_row_that_fits_no_pair_is_said(output):
 
 
 def test_what_is_no_output(tmp_path):
-    with pytest.raises(StudyError, match="there is no file"):
+    with pytest.raises(StudyError, match="there is no such file"):
         parse_openai_batch_output(tmp_path / "nope.jsonl")
     (tmp_path / "x.jsonl").write_text('{"custom_id": "a"}\n{nope')
     with pytest.raises(StudyError, match=r"x.jsonl:2: not JSON"):

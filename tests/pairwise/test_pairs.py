@@ -85,7 +85,7 @@ def test_only_the_reversed_ones_come_back(arguments, wanted):
         ({"ID1": ["a"], "ID2": ["b"]}, "pairs: there is no column 'text1'"),
         ({"ID1": ["a"], "text1": ["x"], "ID2": ["a"], "text2": ["x"]}, "pairs: row 1 compares 'a' with itself"),
         ({"ID1": ["a"], "text1": [""], "ID2": ["b"], "text2": ["x"]}, "pairs: row 1 has nothing in 'text1'"),
-        (7, "pairs: wanted a table, found int"),
+        (7, "pairs: wanted a table, found the number 7"),
     ],
 )
 def test_what_is_no_table_of_pairs(pairs, message):

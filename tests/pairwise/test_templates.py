@@ -56,7 +56,7 @@ def test_names_are_not_taken_twice(mine, tmp_path):
 def test_what_is_no_template(tmp_path):
     with pytest.raises(StudyError, match=r"\{TRAIT_DESCRIPTION\}, \{SAMPLE_2\} must stand in it"):
         set_prompt_template("{TRAIT_NAME} {SAMPLE_1}")
-    with pytest.raises(StudyError, match="there is no file"):
+    with pytest.raises(StudyError, match="there is no such file"):
         set_prompt_template(file=tmp_path / "nope.txt")
     with pytest.raises(UnknownName, match="unknown template 'defualt'; did you mean 'default'"):
         get_prompt_template("defualt")

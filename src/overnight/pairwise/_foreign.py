@@ -26,6 +26,8 @@ from overnight.pairwise.registry import Job
 from overnight.settings import settings
 from overnight.tasks._answer_form import AnswerForm
 
+# A look waits for nothing, but downloads take their time.
+_ONE_LOOK = 86_400.0
 # How long to look for the rest of a batch that has ended, in seconds.
 _LAST_LOOKS = 180.0
 # However fast time passes in a rehearsal, looking takes time of its own.
@@ -138,7 +140,7 @@ class Adopted:
             job.batch_id,
             as_name=_name(job),
             once=timeout is None,
-            timeout=timeout or _LAST_LOOKS,
+            timeout=_ONE_LOOK if timeout is None else timeout,
             ask_again=False,
             by_position=self._by_position and job.provider == "gemini",
             runs=self.folder,

@@ -73,6 +73,7 @@ _ERROR_CODES = {
     "timeout": "timeout",
     "expired": "timeout",
     "missing": "backend_missing_fields",
+    "gone": "backend_missing_fields",
     "unreadable": "backend_missing_fields",
     "content_filter": "backend_missing_fields",
     "max_tokens": "parse_error",
