@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import shutil
 import sys
 import tempfile
@@ -22,14 +23,19 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
-from soak_night import OVER, CalmEmulators, Hung, SoakNight, emulator_for, forked, warm_up
+from soak_foreign import foreign_schedule, soak_foreign
+from soak_hostile import hostile_schedule, soak_hostile
+from soak_night import KEY, OVER, CalmEmulators, Hung, SoakNight, emulator_for, forked, warm_up
 from soak_schedule import Schedule, schedule
 
+# How many of all seeds are of these kinds.
+_HOSTILE, _FOREIGN = 0.07, 0.12
 _SCRATCH = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
+    kind: str = "run"
     problems: list[str]
     kills: int
     faults_fired: int
@@ -38,7 +44,41 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
+def kind_of(seed: int) -> str:
+    """Most are runs of our own; some are folders of somebody else's making, and studies that are up to no good."""
+    drawn = random.Random(f"kind {seed}").random()
+    return "hostile" if drawn < _HOSTILE else "foreign" if drawn < _HOSTILE + _FOREIGN else "run"
+
+
 def soak(seed: int, calm: CalmEmulators, keep: Path | None = None) -> Outcome:
+    kind = kind_of(seed)
+    return soak_run(seed, calm, keep) if kind == "run" else soak_stranger(seed, kind, keep)
+
+
+def soak_stranger(seed: int, kind: str, keep: Path | None = None) -> Outcome:
+    """A folder that R made, or a hostile study, by its seed."""
+    begun, fired, kills = time.monotonic(), 0, 0
+    scratch = Path(tempfile.mkdtemp(prefix=f"soak-{seed}-", dir=keep or _SCRATCH))
+    try:
+        if kind == "foreign":
+            plan = foreign_schedule(seed)
+            kills = sum(kill is not None for kill in plan.kills)
+            found, story, fired = soak_foreign(plan, scratch)
+        else:
+            found, story = soak_hostile(hostile_schedule(seed), scratch)
+    except Hung:
+        found, story = ["a command hung"], []
+    finally:
+        if keep is None:
+            shutil.rmtree(scratch, ignore_errors=True)
+    seconds = time.monotonic() - begun
+    return Outcome(
+        seed=seed, kind=kind, problems=found, kills=kills, faults_fired=fired, failed_rows=False, story=story,
+        seconds=seconds,
+    )  # fmt: skip
+
+
+def soak_run(seed: int, calm: CalmEmulators, keep: Path | None = None) -> Outcome:
     """One run by its seed: undisturbed, disturbed, then compared."""
     begun = time.monotonic()
     plan = schedule(seed)
@@ -51,7 +91,7 @@ def soak(seed: int, calm: CalmEmulators, keep: Path | None = None) -> Outcome:
     try:
         wanted = SoakNight(scratch / "undisturbed", plan, calm.of(plan)).finish()
         disturbed.perform()
-        state = disturbed.finish().state
+        state = disturbed.finish(passes=plan.passes_only).state
         log = emulator.log(calls=False)
         found = _judged(scratch, plan, (wanted.state, state), log)
         found += [line for line in disturbed.story if ": crash" in line]
@@ -83,6 +123,7 @@ def _judged(scratch: Path, plan: Schedule, states: tuple[str | None, str | None]
     """In a process of its own: polars starts threads, and a process with threads must not fork."""
     if not all(state in OVER for state in states):
         return [f"no end: the undisturbed run is {states[0]}, the disturbed one {states[1]}"]
+    log["key"] = KEY
     kinds = [fault["do"] for fault in plan.faults]
     log["twice_fired"] = sum(times for number, times in log["faults_fired"].items() if kinds[int(number)] == "twice")
 
@@ -127,6 +168,7 @@ def soak_all(seeds: range, jobs: int) -> Counter[str]:
         waiting = [pool.submit(_Worker.soak, seed) for seed in seeds]
         for number, done in enumerate(as_completed(waiting), 1):
             outcome = done.result()
+            totals[outcome.kind] += 1
             totals.update(runs=1, kills=outcome.kills, faults=outcome.faults_fired)
             totals.update(failed_rows=outcome.failed_rows, seconds=round(outcome.seconds))
             if outcome.problems:
@@ -139,7 +181,8 @@ def soak_all(seeds: range, jobs: int) -> Counter[str]:
 
 def _summary(totals: Counter[str]) -> str:
     return (
-        f"{totals['runs']} runs, {totals['kills']} kills, {totals['faults']} faults, "
+        f"{totals['runs']} runs ({totals['foreign']} of folders that R made, {totals['hostile']} of hostile studies), "
+        f"{totals['kills']} kills, {totals['faults']} faults, "
         f"{totals['failed_rows']} with rows that failed for good, {totals['failures']} failures"
     )
 
@@ -157,7 +200,8 @@ def main() -> int:
         calm = CalmEmulators()
         outcome = soak(asked.only, calm, asked.keep)
         calm.close()
-        print(msgspec.json.format(msgspec.json.encode(schedule(asked.only)), indent=1).decode())
+        drawn = {"run": schedule, "foreign": foreign_schedule, "hostile": hostile_schedule}[outcome.kind](asked.only)
+        print(msgspec.json.format(msgspec.json.encode(drawn), indent=1).decode())
         for line in outcome.story:
             print(f"| {line}")
         print("\n".join(outcome.problems) or "all promises kept")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from soak_schedule import Schedule
+from soak_study import paid
 
 from overnight.core.money import DOLLAR
 from overnight.core.result import PASSING
@@ -39,6 +40,8 @@ def problems(run: Path, reference: Path, plan: Schedule, log: dict[str, Any]) ->
             *_batches(db, log),
             *_ledger(db, run),
             *_money(db, run),
+            *_bill(db, log),
+            *_secrets(run, log),
         ]
 
 
@@ -184,6 +187,28 @@ def _money(db: sqlite3.Connection, run: Path) -> Iterator[str]:
     budget = json.loads((run.parents[1] / "study.yaml").read_text()).get("budget")
     if budget is not None and settled + presumed > round(budget["total"] * DOLLAR):
         yield f"{settled + presumed} were spent of a budget of {budget['total']}"
+
+
+def _bill(db: sqlite3.Connection, log: dict[str, Any]) -> Iterator[str]:
+    """What the provider charged is on record: settled or presumed, and the same where nothing is presumed."""
+    if log["twice_fired"]:
+        return  # a second batch of one create is the provider's own, and nobody else knows what it ran
+    (settled, presumed) = db.execute(
+        "SELECT coalesce(sum(settled), 0), coalesce(sum(presumed), 0) FROM spent"
+    ).fetchone()
+    charged = paid(log)
+    if charged > settled + presumed:
+        yield f"{charged} were paid, {settled} are settled and {presumed} presumed"
+    if not presumed and charged != settled:
+        yield f"{charged} were paid, {settled} are settled and nothing is presumed"
+
+
+def _secrets(run: Path, log: dict[str, Any]) -> Iterator[str]:
+    """The key is in no file, whoever repeats it."""
+    key = log["key"].encode()
+    for path in sorted(run.rglob("*")):
+        if path.is_file() and key in path.read_bytes():
+            yield f"{path.relative_to(run)} holds the key"
 
 
 def _digest(path: Path) -> str:

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from soak_incidents import Incidents
 from soak_schedule import Schedule, Step
+from soak_study import PRICES_FILE, prices
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -26,6 +28,9 @@ KEY = "sk-soak-0123456789abcdefghijklmnop"
 PROJECT = {"GOOGLE_CLOUD_PROJECT": "lab", "VERTEX_INPUT_BUCKET": "gs://lab/in", "VERTEX_OUTPUT_BUCKET": "gs://lab"}
 # Plain commands after the schedule, until the run is over. Held-up and undecided runs need a few.
 _LAST_COMMANDS = 15
+# Passes that do not wait, and how long a cron job sleeps between two of them, in real seconds.
+_LAST_PASSES = 300
+_BETWEEN_PASSES = 0.05
 # No command takes this long, in real seconds, unless it hangs.
 PATIENCE = 120.0
 OVER = ("done", "rows failed")
@@ -40,45 +45,74 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
+def surroundings(emulator: EmulatorProcess, time_scale: float) -> None:
+    """In a forked process: every provider is at the emulator, and time passes as fast as there."""
+    from overnight.providers import vendors
+    from own_time import use_own_time
+
+    try:
+        now = emulator.now()
+    except OSError:  # it is dead at the moment, and comes back
+        now = None
+    use_own_time(now)
+    for seller in vendors().values():
+        os.environ[seller.key_variable] = KEY
+        os.environ[seller.base_url_variable] = emulator.url + seller.emulator_path
+    os.environ.update(PROJECT, STORAGE_EMULATOR_HOST=emulator.url)
+    os.environ["OVERNIGHT_TIME_SCALE"] = str(time_scale)
+
+
 class Hung(Exception):
     """A command that did not come to an end."""
 
 
-def forked(work: Callable[[], Any], moments: list[tuple[float, Callable[[int], None]]] | None = None) -> Any:
-    """What `work` returns in a process of its own, as JSON; the moments happen to it while it works.
+class Child:
+    """A piece of work in a process of its own; what it returns comes back as JSON."""
 
-    None when the process was killed.
-    """
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        try:
-            os.write(write, json.dumps(work()).encode())
-        except BaseException:  # noqa: BLE001 - the process's edge: what is above on the stack is the parent's
-            traceback.print_exc()
-        finally:
-            os._exit(0)
-    os.close(write)
-    begun, pending = time.monotonic(), sorted(moments or [], key=lambda moment: moment[0])
-    parts: list[bytes] = []
-    with os.fdopen(read, "rb", buffering=0) as pipe:
-        while True:
-            elapsed = time.monotonic() - begun
-            while pending and pending[0][0] <= elapsed:
-                pending.pop(0)[1](child)
-            if elapsed > PATIENCE:
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-                raise Hung
-            wait = min(pending[0][0] - elapsed, 1.0) if pending else 1.0
-            if select.select([pipe], [], [], max(0.0, wait))[0]:
-                chunk = pipe.read(1 << 16)
-                if not chunk:
-                    break
-                parts.append(chunk)
-    os.waitpid(child, 0)
-    return json.loads(b"".join(parts)) if parts else None
+    def __init__(self, work: Callable[[], Any]) -> None:
+        read, write = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(read)
+            try:
+                os.write(write, json.dumps(work()).encode())
+            except BaseException:  # noqa: BLE001 - the process's edge: what is above on the stack is the parent's
+                traceback.print_exc()
+            finally:
+                os._exit(0)
+        os.close(write)
+        self._read = read
+        self._begun = time.monotonic()
+
+    def wait(self, moments: list[tuple[float, Callable[[int], None]]] | None = None) -> Any:
+        """None when the process was killed. The moments happen to it while it works."""
+        pending = sorted(moments or [], key=lambda moment: moment[0])
+        parts: list[bytes] = []
+        with os.fdopen(self._read, "rb", buffering=0) as pipe:
+            while True:
+                elapsed = time.monotonic() - self._begun
+                while pending and pending[0][0] <= elapsed:
+                    pending.pop(0)[1](self.pid)
+                if elapsed > PATIENCE:
+                    os.kill(self.pid, signal.SIGKILL)
+                    os.waitpid(self.pid, 0)
+                    raise Hung
+                wait = min(pending[0][0] - elapsed, 1.0) if pending else 1.0
+                if select.select([pipe], [], [], max(0.0, wait))[0]:
+                    chunk = pipe.read(1 << 16)
+                    if not chunk:
+                        break
+                    parts.append(chunk)
+        os.waitpid(self.pid, 0)
+        return json.loads(b"".join(parts)) if parts else None
+
+
+def forked(work: Callable[[], Any], moments: list[tuple[float, Callable[[int], None]]] | None = None) -> Any:
+    return Child(work).wait(moments)
+
+
+def _ending(answer: Any) -> Ending:
+    return Ending(signal=signal.SIGKILL) if answer is None else msgspec.convert(answer, Ending)
 
 
 class SoakNight:
@@ -89,31 +123,49 @@ class SoakNight:
         self.plan = plan
         self.emulator = emulator
         self.story: list[str] = []
+        self._twins: list[Child] = []
+        self._incidents = Incidents(folder / "runs" / RUN, folder / "aside")
         folder.mkdir(parents=True)
         (folder / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in plan.items))
         (folder / "study.yaml").write_text(json.dumps(plan.study))
+        (folder / PRICES_FILE).write_text(json.dumps(prices()))
 
     def perform(self) -> None:
         for step in self.plan.steps:
-            self._tell(step.verb, self._step(step), step)
+            undo = self._incidents.begin(step.incident) if step.incident is not None else None
+            ending = self._step(step)
+            self._tell(step.verb, ending, step)
+            if undo is not None:
+                self.story.append(undo(ending.error is not None))
 
-    def finish(self) -> Ending:
-        """Plain commands until the run is over; the last one's ending."""
-        ending = Ending()
-        for _ in range(_LAST_COMMANDS):
-            ending = self.command("run", ())
-            self._tell("run", ending)
+    def finish(self, *, passes: bool = False) -> Ending:
+        """Commands until the run is over; the last one's ending.
+
+        With `passes`, nobody waits: the study is handed over, and a cron job comes by. What only the user can decide
+        (rows of a cancelled batch are asked again, the budget is raised) is said by handing the study over again.
+        """
+        ending, hand_over = Ending(), True
+        for number in range(_LAST_PASSES if passes else _LAST_COMMANDS):
+            verb = ("submit" if hand_over else "once") if passes else "run"
+            ending = self.command(verb, ())
+            if verb != "once" or ending.error or number % 25 == 0:
+                self._tell(verb, ending)
+            if ending.error is not None and self._incidents.put_back_newest():
+                self.story.append("an old ledger was refused at last, the newest one is back")
+                continue
             if ending.state == "undecided":
                 self._decide()
             if ending.state == "over budget":
                 self._raise_budget()
             if ending.state in OVER or ending.error in ("crash", "StudyError"):
                 break
+            hand_over = ending.error is not None or ending.state in ("over budget", "held up", "cancelled")
+            if verb == "once":
+                time.sleep(_BETWEEN_PASSES)
         return ending
 
     def command(self, verb: str, moments: Any, *, kill_at: int = 0) -> Ending:
-        answer = forked(lambda: self._child(verb, kill_at), list(moments))
-        return Ending(signal=signal.SIGKILL) if answer is None else msgspec.convert(answer, Ending)
+        return _ending(forked(lambda: self._child(verb, kill_at), list(moments)))
 
     def _step(self, step: Step) -> Ending:
         moments: list[tuple[float, Callable[[int], None]]] = []
@@ -123,7 +175,12 @@ class SoakNight:
             back = step.emulator_dies_after + step.emulator_pause
             moments.append((step.emulator_dies_after, lambda _: self.emulator.kill()))
             moments.append((back, lambda _: self.emulator.restart()))
+        if step.twin_after is not None:
+            again = lambda _: self._twins.append(Child(lambda: self._child(step.verb, 0)))  # noqa: E731
+            moments.append((step.twin_after, again))
         ending = self.command(step.verb, moments, kill_at=step.kill_at)
+        while self._twins:
+            self._tell(f"{step.verb} (a second time)", _ending(self._twins.pop().wait()))
         if step.emulator_dies_after is not None:
             self.emulator.restart()
         return ending
@@ -132,16 +189,9 @@ class SoakNight:
         from overnight import api
         from overnight.core import checkpoint
         from overnight.core.errors import OvernightError
-        from overnight.providers import vendors
-        from own_time import use_own_time
 
-        use_own_time()
         os.chdir(self.folder)
-        for seller in vendors().values():
-            os.environ[seller.key_variable] = KEY
-            os.environ[seller.base_url_variable] = self.emulator.url + seller.emulator_path
-        os.environ.update(PROJECT, STORAGE_EMULATOR_HOST=self.emulator.url)
-        os.environ["OVERNIGHT_TIME_SCALE"] = str(self.plan.truth["time_scale"])
+        surroundings(self.emulator, self.plan.truth["time_scale"])
         checkpoint.rearm({"OVERNIGHT_KILL_AT": str(kill_at)})
         try:
             match verb:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import soak_study
+from soak_incidents import Incident, draw_incident
 
 _VERBS = ("run", "run", "resume", "once", "once", "submit")
 _LATE_CHECKPOINT = 160
@@ -28,6 +29,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     # The provider dies this long after the command began, and comes back after the pause.
     emulator_dies_after: float | None = None
     emulator_pause: float = 0.0
+    # The same command is typed in a second terminal, this long after the first.
+    twin_after: float | None = None
+    # What happens to the folder before the command.
+    incident: Incident | None = None
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +43,8 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     faults: list[dict[str, Any]]
     limits: dict[str, Any]
     steps: list[Step]
+    # Nobody waits: a cron job comes by now and then (`resume --once`).
+    passes_only: bool = False
 
     @property
     def kills(self) -> int:
@@ -53,6 +60,7 @@ def schedule(seed: int) -> Schedule:
     # came: there, time runs slowly enough for a busy machine, and creates are not late by more than looks cover.
     untagged = "anthropic/" in str(study)
     live = study.get("mode") == "live"
+    passes_only = not live and draw.random() < 0.15
     return Schedule(
         seed=seed,
         items=items,
@@ -68,7 +76,8 @@ def schedule(seed: int) -> Schedule:
         },
         faults=[_fault(draw, live=live, untagged=untagged) for _ in range(draw.choice((0, 1, 2, 3, 4, 6)))],
         limits=_limits(draw, models, items),
-        steps=[_step(draw, first=number == 0, live=live) for number in range(draw.choice((1, 1, 2, 3, 5)))],
+        steps=_steps(draw, live=live, passes_only=passes_only),
+        passes_only=passes_only,
     )
 
 
@@ -96,7 +105,7 @@ def _limits(draw: random.Random, models: list[str], items: list[dict[str, str]])
 def _fault(draw: random.Random, *, live: bool, untagged: bool) -> dict[str, Any]:
     kinds = (_live_fault,) if live else (_call_fault, _create_fault, _content_fault, _batch_fault, _row_fault)
     fault = draw.choice(kinds)(draw)
-    if untagged and fault["do"] in ("delay_create", "hide"):
+    if untagged and fault["do"] in ("delay_create", "hide", "backdate"):
         fault["seconds"] = min(fault["seconds"], 100)
     if draw.random() < 0.4:
         fault["skip"] = draw.randint(1, 4)
@@ -112,13 +121,21 @@ def _call_fault(draw: random.Random) -> dict[str, Any]:
         choices[0]["retry_after"] = draw.choice((0.001, 0.02))
     if on in ("upload", "create", "delete") and status >= 500:
         choices.append({"do": "status", "status": status, "applied": True})
+    if on != "content":
+        # A portal on the way: another status than the provider's own proves as little.
+        choices.append({"do": "web_page", "status": draw.choice((200, 403, 511)), "applied": draw.random() < 0.5})
+    if on in ("list", "retrieve"):
+        choices.append({"do": "deep"})
+    if on == "list":
+        choices.append({"do": "stale", "seconds": draw.choice((5, 25))})
+    if on == "upload":
+        choices.append({"do": "vanish", "seconds": draw.choice((0, 60))})
     if on == "upload":
         choices.append({"do": "lose_request"})
     if on in ("list", "retrieve", "content", "delete"):
         choices.append({"do": "slow", "seconds": draw.choice((10, 500))})
     if on == "retrieve":
-        # Three denials in a row would be believed.
-        choices.append({"do": "status", "status": 404, "times": min(times, 2)})
+        choices.append({"do": "status", "status": 404, "lasts": draw.choice((60, 3_000))})
     return {"on": on, "times": times, **draw.choice(choices)}
 
 
@@ -141,6 +158,10 @@ def _create_fault(draw: random.Random) -> dict[str, Any]:
         {"do": "twice"},
         {"do": "status", "status": draw.choice((408, 409, 429, 500, 503, 529))},
         {"do": "status", "status": 500, "applied": True},
+        # A refusal that lies: the batch is made.
+        {"do": "status", "status": draw.choice((400, 413, 429)), "applied": True},
+        {"do": "status", "status": draw.choice((400, 429)), "applied": True, "message": "no, {key}"},
+        {"do": "backdate", "seconds": draw.choice((30, 2_000)), "drop": draw.random() < 0.7},
     ]
     return {"on": "create", "times": draw.randint(1, 2), **draw.choice(choices)}
 
@@ -153,6 +174,7 @@ def _content_fault(draw: random.Random) -> dict[str, Any]:
         {"do": "web_page"},
         {"do": "empty"},
         {"do": "garbage_tail"},
+        {"do": "echo_key"},
     ]
     # For some downloads in a row, or for a while, as a network that wants a sign-in behaves.
     how_long = draw.choice(({"times": draw.randint(1, 3)}, {"lasts": draw.choice((20, 500, 3_000))}))
@@ -178,9 +200,19 @@ def _row_fault(draw: random.Random) -> dict[str, Any]:
         {"do": "malformed"},
         {"do": "unknown_id"},
         {"do": "empty_body"},
+        {"do": "no_usage"},
+        {"do": "odd_usage"},
     ]
     chosen = {key: value for key, value in draw.choice(choices).items() if value is not None}
     return {"on": "row", "times": draw.randint(1, 12), "odds": draw.choice((0.2, 0.5, 1.0)), **chosen}
+
+
+def _steps(draw: random.Random, *, live: bool, passes_only: bool) -> list[Step]:
+    steps = [_step(draw, first=number == 0, live=live) for number in range(draw.choice((1, 1, 2, 3, 5)))]
+    if passes_only:
+        verbs = ["submit", *("once" for _ in steps[1:])]
+        steps = [msgspec.structs.replace(step, verb=verb) for step, verb in zip(steps, verbs, strict=True)]
+    return steps
 
 
 def _step(draw: random.Random, *, first: bool, live: bool) -> Step:
@@ -191,10 +223,17 @@ def _step(draw: random.Random, *, first: bool, live: bool) -> Step:
     kill_at = round(_LATE_CHECKPOINT ** draw.random()) if how < 0.6 else 0
     kill_after = round(draw.uniform(0.0, 0.8), 3) if 0.6 <= how < 0.9 else None
     dies = round(draw.uniform(0.0, 0.5), 3) if draw.random() < 0.15 else None
+    twin = round(draw.choice((0.0, 0.0, draw.uniform(0.0, 0.3))), 3) if draw.random() < 0.15 else None
+    incident = draw_incident(draw) if not first and draw.random() < 0.35 else None
+    if incident is not None and incident.kind in ("restore", "lose_ledger"):
+        # Whether such a command refuses or goes on must be known before anything else happens.
+        kill_at, kill_after, dies, twin = 0, None, None, None
     return Step(
         verb=verb,
         kill_at=kill_at,
         kill_after=kill_after,
         emulator_dies_after=dies,
         emulator_pause=round(draw.uniform(0.0, 0.3), 3) if dies is not None else 0.0,
+        twin_after=twin,
+        incident=incident,
     )

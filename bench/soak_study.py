@@ -21,6 +21,20 @@ _JUDGE = "Rate this: {answer} which was about {text}"
 # Dollars that are set aside for a row of a cheap model with this many tokens to think and to answer in.
 _ROW = 0.01
 _OUTPUT_TOKENS = 4_000
+# A dollar for each million tokens in, two out, half of it in batches: no row comes to a part of a nano-dollar.
+PRICE = {"input": 1, "cached": 1, "output": 2, "batch": 0.5}
+PRICES_FILE = "prices.yaml"
+
+
+def prices() -> dict[str, Any]:
+    return {model: PRICE for known in MODELS.values() for model in known}
+
+
+def paid(log: dict[str, Any]) -> int:
+    """What the provider charges for all that it ran, in nano-dollars."""
+    billed = log["billed"]
+    batch = sum(500 * use["input_tokens"] + 1_000 * use["output_tokens"] for use in billed["batch"].values())
+    return batch + sum(1_000 * use["input_tokens"] + 2_000 * use["output_tokens"] for use in billed["live"].values())
 
 
 def models(draw: random.Random) -> list[str]:
@@ -39,7 +53,7 @@ def study(draw: random.Random, asked: list[str], rows: int) -> dict[str, Any]:
         "task": "generate",
         "items": "items.jsonl",
         "prompt": _ASK,
-        "models": asked,
+        "models": [{"model": model, "max_tokens": _OUTPUT_TOKENS} for model in asked],
         "replicates": draw.choice((1, 1, 1, 2, 3)),
         "dedupe": draw.random() < 0.8,
     }
@@ -51,6 +65,7 @@ def study(draw: random.Random, asked: list[str], rows: int) -> dict[str, Any]:
     whole: dict[str, Any] = {
         "name": "soaked",
         "timeout": "9999h",
+        "prices": PRICES_FILE,
         **({"batch": batch} if batch else {}),
         **({"budget": _budget(draw, calls)} if draw.random() < 0.25 else {}),
         **({"mode": "live"} if draw.random() < 0.2 else {}),
@@ -70,7 +85,7 @@ def _later(draw: random.Random, number: int) -> dict[str, Any]:
         "when": draw.choice(("landed", "landed", "done")),
         "take": draw.choice((["answered"], ["answered", "truncated", "refused"])),
         "prompt": _JUDGE,
-        "models": models(draw)[:1],
+        "models": [{"model": model, "max_tokens": _OUTPUT_TOKENS} for model in models(draw)[:1]],
     }
 
 

@@ -10,6 +10,7 @@ import runpy
 import sys
 from collections.abc import Mapping
 
+import overnight.core.clock
 import overnight.settings
 
 
@@ -17,8 +18,11 @@ def _own_time(values: Mapping[str, str]) -> float:
     return float(values.get("OVERNIGHT_TIME_SCALE") or 1.0)
 
 
-def use_own_time() -> None:
+def use_own_time(now: float | None = None) -> None:
+    """`now` is what the emulator's clock shows, where one process goes on with what another began."""
     overnight.settings.real_time = _own_time
+    if now is not None:
+        overnight.core.clock.wall_time = lambda: now
 
 
 def main(arguments: list[str]) -> None:

@@ -13,11 +13,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
+from soak import kind_of
 from soak_checks import problems
 from soak_schedule import schedule
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
-SEED = 6
+SEED = 9
 
 
 def test_a_schedule_derives_from_its_seed_alone() -> None:
@@ -26,7 +27,22 @@ def test_a_schedule_derives_from_its_seed_alone() -> None:
     assert {fault["on"] for plan in drawn for fault in plan.faults} >= {"create", "batch", "row", "content", "upload"}
     assert {step.verb for plan in drawn for step in plan.steps} == {"run", "resume", "once", "submit"}
     assert all(plan.steps[0].verb in ("run", "submit") for plan in drawn)
-    assert all("times" in fault for plan in drawn for fault in plan.faults)
+    assert all("times" in fault or "lasts" in fault for plan in drawn for fault in plan.faults)
+
+
+def test_everything_beside_the_main_road_is_drawn() -> None:
+    drawn = [schedule(seed) for seed in range(300)]
+    incidents = [step.incident for plan in drawn for step in plan.steps if step.incident is not None]
+    assert {incident.kind for incident in incidents} == {"backup", "restore", "damage", "lose_ledger"}
+    assert {incident.part for incident in incidents if incident.kind == "damage"} == {
+        "raw",
+        "requests",
+        "items",
+        "outbox",
+    }
+    assert any(step.twin_after is not None for plan in drawn for step in plan.steps)
+    assert any(plan.passes_only for plan in drawn)
+    assert {kind_of(seed) for seed in range(100)} == {"run", "foreign", "hostile"}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +64,7 @@ def soaked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def judged(soaked: Path, **log: Any) -> list[str]:
     runs = [soaked / night / "runs" / "soaked" for night in ("disturbed", "undisturbed")]
-    told = {"batches": [], "rows_run_twice": [], "twice_fired": 0, **log}
+    told = {"batches": [], "rows_run_twice": [], "twice_fired": 1, "key": "sk-none", **log}
     return problems(runs[0], runs[1], schedule(SEED), told)
 
 
@@ -82,5 +98,9 @@ def test_a_question_that_is_paid_twice_is_seen(soaked: Path) -> None:
         token, line = db.execute("SELECT token, line FROM attempt JOIN shard_row USING(shard) LIMIT 1").fetchone()
     found = judged(soaked, rows_run_twice=[{"body": "", "times": 99, "custom_ids": [f"o{token}-{line}"] * 99}])
     assert any("a question ran 99 times" in problem for problem in found)
+    nothing = {"batch": {}, "live": {}}
+    assert any("nothing is presumed" in problem for problem in judged(soaked, billed=nothing, twice_fired=0))
+    much = {"batch": {"m": {"rows": 1, "input_tokens": 10**9, "output_tokens": 0}}, "live": {}}
+    assert any("were paid" in problem for problem in judged(soaked, billed=much, twice_fired=0))
     stranger = {"id": "b", "name": "a" * 20 + ".jsonl", "executed": 3}
     assert any("no attempt announced" in problem for problem in judged(soaked, batches=[stranger]))

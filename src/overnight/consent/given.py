@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from overnight.consent.kept import Kept, read_kept, write_kept
@@ -41,7 +41,7 @@ _word = _Word()
 
 
 @checked
-def allow(hosts: Iterable[str] | str = (), paths: Iterable[str | Path] | str | Path = ()) -> None:
+def allow(hosts: Sequence[str] | str = (), paths: Sequence[str | Path] | str | Path = ()) -> None:
     """Agree by name to addresses that studies may send to, and to files or folders that they may read.
 
     Paths are remembered for the user at once; a host is remembered with the key that is then sent there.

@@ -32,6 +32,11 @@ def steady() -> float:
     return time.monotonic() if boot is None else time.clock_gettime(boot)
 
 
+def wall_time() -> float:
+    """Seconds since 1970 by the system's clock."""
+    return time.time()
+
+
 class WallClock:
     """Real time, or time that runs `scale` times as fast.
 
@@ -41,7 +46,7 @@ class WallClock:
 
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = scale
-        self._wall = time.time()
+        self._wall = wall_time()
         self._begun = steady()
 
     def now(self) -> float:

@@ -24,6 +24,8 @@ OvernightError
     RunBusy             another process holds the run
     FolderUnfit         cannot be locked or written safely
     FileDamaged         a file of the run is not what the ledger says of it
+KeyboardInterrupt
+  Interrupted           Ctrl-C, after a safe stop                                  exit 130
 """
 
 import difflib

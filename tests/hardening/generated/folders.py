@@ -88,16 +88,16 @@ def _arranged(whole: Path, spoil: Spoil) -> Callable[[Path], None]:
 def file_damages(run: Path) -> dict[str, Spoil]:
     found: dict[str, Spoil] = {}
     files = sorted(path.relative_to(run) for path in run.rglob("*") if path.is_file() and path.name != "lock")
-    for file in files:
-        found[f"{file} gone"] = lambda run, file=file: (run / file).unlink()
-        found[f"{file} empty"] = lambda run, file=file: (run / file).write_bytes(b"")
+    for label, file in _labelled(files).items():
+        found[f"{label} gone"] = lambda run, file=file: (run / file).unlink()
+        found[f"{label} empty"] = lambda run, file=file: (run / file).write_bytes(b"")
         for tenth in (1, 6, 9):
-            found[f"{file} cut at {tenth}/10"] = lambda run, file=file, tenth=tenth: _cut(run / file, tenth)
+            found[f"{label} cut at {tenth}/10"] = lambda run, file=file, tenth=tenth: _cut(run / file, tenth)
         for at in (0, 3, 7, 9):
-            found[f"{file} flipped at {at}/10"] = lambda run, file=file, at=at: _flip(run / file, at)
-        found[f"{file} of zeros"] = lambda run, file=file: (run / file).write_bytes(b"\x00" * 5_000)
+            found[f"{label} flipped at {at}/10"] = lambda run, file=file, at=at: _flip(run / file, at)
+        found[f"{label} of zeros"] = lambda run, file=file: (run / file).write_bytes(b"\x00" * 5_000)
         for name in ("a folder", "a FIFO", "a loop", "what cannot be read", "nothing"):
-            found[f"{file} is {name}"] = lambda run, file=file, name=name: (
+            found[f"{label} is {name}"] = lambda run, file=file, name=name: (
                 (run / file).unlink(),
                 odd_places()[name](run / file),
             )
@@ -111,6 +111,16 @@ def file_damages(run: Path) -> dict[str, Spoil]:
                 odd_places()[kind](run / name),
             )
     return found
+
+
+def _labelled(files: list[Path]) -> dict[str, Path]:
+    """By name, or by number where the name bears a token, which is another one in every run."""
+    labels: dict[str, Path] = {}
+    for file in files:
+        tokened = str(file.parent) in ("raw", "outbox")
+        number = sum(other.parent == file.parent for other in labels.values()) + 1
+        labels[f"{file.parent}/ file {number}" if tokened else str(file)] = file
+    return labels
 
 
 def _cut(path: Path, tenth: int) -> None:

@@ -1,0 +1,164 @@
+"""What happens to a run's folder between two commands: a backup comes back, a file is damaged, the ledger is lost.
+
+What a command does about it is its own affair, as long as it tells no lie: it may go on where it safely can, or refuse
+with words. A refusal is followed by what a user would do: the right ledger, or the whole file, is put back.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+_LEDGER = ("ledger.db", "ledger.db-wal", "ledger.db-shm")
+KINDS = ("backup", "restore", "damage", "lose_ledger")
+PARTS = ("raw", "requests", "items", "outbox")
+DAMAGES = ("cut", "flip", "swap", "empty", "remove", "zeros", "append")
+LOSSES = ("remove", "empty", "half", "no_wal")
+
+
+class Incident(msgspec.Struct, frozen=True, kw_only=True):
+    kind: str
+    part: str = "raw"
+    how: str = "cut"
+    # Which of the files, and where in it, as a share.
+    pick: float = 0.0
+
+
+def draw_incident(draw: random.Random) -> Incident:
+    kind = draw.choice(("backup", "backup", "restore", "restore", "damage", "damage", "lose_ledger"))
+    how = draw.choice(LOSSES if kind == "lose_ledger" else DAMAGES)
+    return Incident(kind=kind, part=draw.choice(PARTS), how=how, pick=round(draw.random(), 3))
+
+
+class Incidents:
+    """What was kept aside, so that it can be put back."""
+
+    def __init__(self, run: Path, aside: Path) -> None:
+        self._run = run
+        self._aside = aside
+        self._has_newest = False
+
+    def begin(self, incident: Incident) -> Callable[[bool], str] | None:
+        """Let it happen; what to do afterwards, told whether the command refused. None when nothing could happen."""
+        if not self._run.is_dir():
+            return None
+        match incident.kind:
+            case "backup":
+                self._copy(self._run, self._aside / "backup")
+                return lambda _: "a backup of the ledger was made"
+            case "restore":
+                return self._restore()
+            case "damage":
+                return self._damage(incident)
+            case _:
+                return self._lose(incident)
+
+    def put_back_newest(self) -> bool:
+        """The ledger as it was before an older one was put in its place; False when there was none."""
+        if not self._has_newest:
+            return False
+        self._copy(self._aside / "newest", self._run)
+        self._has_newest = False
+        return True
+
+    def _restore(self) -> Callable[[bool], str] | None:
+        if not (self._aside / "backup" / "ledger.db").exists():
+            return None
+        self._copy(self._run, self._aside / "newest")
+        self._has_newest = True
+        self._copy(self._aside / "backup", self._run)
+        return self._after_restore
+
+    def _after_restore(self, refused: bool) -> str:
+        if refused:
+            self.put_back_newest()
+            return "an old ledger was refused, the newest one is back"
+        return "an old ledger was restored, and worked on"
+
+    def _lose(self, incident: Incident) -> Callable[[bool], str] | None:
+        ledger, wal = self._run / "ledger.db", self._run / "ledger.db-wal"
+        if not ledger.exists() or (incident.how == "no_wal" and not (wal.exists() and wal.stat().st_size)):
+            return None
+        self._copy(self._run, self._aside / "newest")
+        self._has_newest = True
+        match incident.how:
+            case "remove":
+                for name in _LEDGER:
+                    (self._run / name).unlink(missing_ok=True)
+            case "empty":
+                ledger.write_bytes(b"")
+                wal.unlink(missing_ok=True)
+            case "half":
+                ledger.write_bytes(ledger.read_bytes()[: ledger.stat().st_size // 2])
+                wal.unlink(missing_ok=True)
+            case _:
+                wal.unlink()
+                (self._run / "ledger.db-shm").unlink(missing_ok=True)
+        return lambda refused: self._after_loss(incident, refused=refused)
+
+    def _after_loss(self, incident: Incident, *, refused: bool) -> str:
+        if refused:
+            self.put_back_newest()
+            return f"a lost ledger ({incident.how}) was refused, and is back"
+        return f"a lost ledger ({incident.how}) was worked on"
+
+    def _damage(self, incident: Incident) -> Callable[[bool], str] | None:
+        files = sorted(path for path in (self._run / incident.part).glob("*") if path.is_file() and path.stat().st_size)
+        if not files:
+            return None
+        path = files[int(incident.pick * len(files))]
+        whole = path.read_bytes()
+        spoiled = _spoiled(whole, incident)
+        if spoiled is None:
+            path.unlink()
+        else:
+            path.write_bytes(spoiled)
+
+        def undo(_: bool) -> str:
+            now = path.read_bytes() if path.exists() else None
+            # What the command has made anew, or removed because it is over, stays as it is.
+            if now == spoiled and (now is not None or incident.part != "outbox"):
+                path.write_bytes(whole)
+            return f"{incident.part}/{path.name} was damaged ({incident.how})"
+
+        return undo
+
+    def _copy(self, source: Path, target: Path) -> None:
+        target.mkdir(parents=True, exist_ok=True)
+        for name in _LEDGER:
+            (target / name).unlink(missing_ok=True)
+            if (source / name).exists():
+                shutil.copy2(source / name, target / name)
+
+
+def _spoiled(whole: bytes, incident: Incident) -> bytes | None:
+    """None for a file that is gone."""
+    at = int(incident.pick * len(whole))
+    match incident.how:
+        case "cut":
+            return whole[:at]
+        case "flip":
+            return whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :]
+        case "swap":
+            lines = whole.splitlines(keepends=True)
+            first = int(incident.pick * len(lines))
+            second = (first + 1) % len(lines)
+            lines[first], lines[second] = lines[second], lines[first]
+            return b"".join(lines)
+        case "empty":
+            return b""
+        case "remove":
+            return None
+        case "zeros":
+            return whole[:at] + b"\0" * (len(whole) - at)
+        case _:
+            return whole + whole[at:]
+
+
+def describe(incident: Incident | None) -> Any:
+    return None if incident is None else msgspec.to_builtins(incident)
