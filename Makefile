@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 N      ?= 200
 
-.PHONY: demo test matrix lint format bench local lowest soak hardening fuzz clean
+.PHONY: demo test matrix lint format bench local lowest soak hardening fuzz prices clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -45,7 +45,7 @@ local: $(STAMP)  ## a live study on a real llama.cpp server, built here (minutes
 	$(BIN)/python bench/local_server.py --python .venv-local/bin/python
 
 # The lower end of each range in pyproject.toml, in an environment of its own.
-LOWEST := 'aiohttp==3.10.0' 'cyclopts==4.10.0' 'genai-prices==0.2.1' 'msgspec==0.21.0' \
+LOWEST := 'aiohttp==3.10.0' 'cyclopts==4.10.0' 'msgspec==0.21.0' \
 	'polars==1.34.0' 'python-dotenv==1.0.0' 'PyYAML==6.0.1' 'rich==13.7.0' 'numpy==2.0.0' 'scipy==1.13.0'
 
 lowest:  ## a good part of the tests with the lowest versions that are allowed
@@ -67,5 +67,12 @@ fuzz: $(STAMP)  ## a million mutated lines against each row decoder (atheris, in
 	for form in openai anthropic google; do \
 		PYTHONPATH=src .venv-fuzz/bin/python fuzz/rows.py $$form -runs=1000000 || exit 1; done
 
+prices:  ## take the newest published prices into the package (from genai-prices, in an environment of its own)
+	test -x .venv-prices/bin/python || $(PYTHON) -m venv .venv-prices
+	.venv-prices/bin/python -m pip install --quiet --disable-pip-version-check --upgrade -e . genai-prices
+	.venv-prices/bin/python bench/take_prices.py
+	version=$$(.venv-prices/bin/python -c 'from importlib.metadata import version; print(version("genai-prices"))') && \
+		sed -i.old "s/^genai-prices==.*/genai-prices==$$version/" constraints.txt && rm constraints.txt.old
+
 clean:
-	rm -rf $(VENV) .venv-fuzz .venv-local .venv-lowest .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-fuzz .venv-local .venv-lowest .venv-prices .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache

@@ -8,8 +8,11 @@ import sys
 import tomllib
 from pathlib import Path
 
+from overnight.prices.price_list import snapshot
+
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, SETUP = SETTINGS["project"], SETTINGS["tool"]["setuptools"]
 # What is imported under another name than it is installed by.
 IMPORTED_AS = {"python-dotenv": "dotenv", "pyyaml": "yaml", "google-auth": "google", "genai-prices": "genai_prices"}
 # Parts of another package's own interface, which brings them.
@@ -75,3 +78,15 @@ def test_the_lowest_versions_are_those_that_are_tried() -> None:
     assert tried.keys() == ends.keys()
     for name, end in ends.items():
         assert f"{tried[name]}.".startswith(f"{end}."), name
+
+
+def test_the_tests_run_with_the_version_that_the_snapshot_was_taken_from() -> None:
+    """Else a newer package would be read in place of the list that they are about."""
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    assert f"genai-prices=={snapshot().version}" in pins
+
+
+def test_the_list_of_prices_is_in_the_package_with_its_licence() -> None:
+    assert {"**/*.json", "**/*.txt"} <= set(SETUP["package-data"]["overnight"])
+    licence = ROOT / "src" / "overnight" / "prices" / "snapshot-licence.txt"
+    assert "Permission is hereby granted" in licence.read_text(encoding="utf-8")

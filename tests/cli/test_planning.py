@@ -8,6 +8,7 @@ import pytest
 from cli.shell import STUDY
 from overnight.cli import main
 from overnight.core.ask import Model
+from overnight.prices.catalogue import newest
 from overnight.providers import Endpoint, takes_batches, vendors
 
 
@@ -22,6 +23,7 @@ def test_the_table(study: Path, capsys: pytest.CaptureFixture[str]):
         ["gpt-4.1", "3", "0", "3", "1"],
         ["all", "6", "0", "6", "2"],
     ]
+    assert lines[-2] == f"prices: {newest().origin}"
     assert lines[-1] == "fruit: 6 requests in 2 batches; nothing was sent"
     assert seen.err == ""
     assert not (study / "runs").exists()
@@ -40,6 +42,7 @@ def test_for_programs(study: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["plan", "fruit.yaml", "--json", "--limit", "2", "--show", "1"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert plan["arms"][0]["requests"] == 2
+    assert plan["arms"][0]["price_source"] == newest().origin
     assert plan["shown"][0]["item"] == "1"
 
 

@@ -13,6 +13,7 @@ from overnight.cli.words import (
     is_open,
     open_batches,
     outcomes_text,
+    price_lines,
     progress_text,
     short_names,
     state_words,
@@ -88,6 +89,17 @@ def test_every_state_has_words(one):
 def test_counts_and_causes():
     assert outcomes_text(snapshot(pending=0)) == "118 answered, 2 failed"
     assert causes_text({"timeout": 2, "expired": 30, "gone": 2}) == "expired 30, gone 2, timeout 2"
+
+
+def test_whose_prices_they_are():
+    assert list(price_lines([("gpt-9", "prices.yaml"), ("gpt-9", "prices.yaml"), ("gpt-8", "")])) == [
+        "prices: prices.yaml"
+    ]
+    assert list(price_lines([("a", "ours"), ("b\x1b[2J", "ours"), ("c", "prices.yaml")])) == [
+        "prices of a, b [2J: ours",
+        "prices of c: prices.yaml",
+    ]
+    assert list(price_lines([("a", "")])) == []
 
 
 def test_arms_by_what_tells_them_apart():

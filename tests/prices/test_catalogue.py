@@ -1,21 +1,20 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time
-from fractions import Fraction
+from pathlib import Path
 
 import pytest
-from genai_prices import types
-from genai_prices.data import providers as catalogue
-from genai_prices.data_snapshot import DataSnapshot, set_custom_snapshot
 
 from overnight.core.result import Usage
-from overnight.prices import UPPER_BOUND, PriceBook, Processing, Rate, Tier, cost
-from overnight.prices.catalogue import BY_THE_HOUR, CATALOGUE_IDS, ELSEWHERE
-from overnight.prices.money import half_up
+from overnight.prices import UPPER_BOUND, Price, PriceBook, Processing, Rate, Tier, cost
+from overnight.prices.catalogue import BY_THE_HOUR, CATALOGUE_IDS, ELSEWHERE, carried, quoted
+from overnight.prices.price_list import Listing, snapshot
 from prices.asking import A_DAY, MILLION, found, model, usd
+from prices.packages import a_package
 
 BIG = Usage(input=MILLION, output=100_000)
 
@@ -48,7 +47,7 @@ def test_a_million_in_and_a_tenth_out(name: str, live: str, batch: str) -> None:
         price = found(name, processing)
         assert cost(price, BIG) == usd(wanted)
         assert price.note == ""
-        assert price.source.startswith("genai-prices ")
+        assert price.source == f"genai-prices {snapshot().version} as of {snapshot().date}"
         assert (price.provider, price.model) == tuple(name.split("/", 1))
         assert price.processing == processing
 
@@ -116,18 +115,22 @@ def test_without_a_batch_price_the_standard_one_is_an_upper_bound(name: str, ent
     assert live.entry == batch.entry == entry
 
 
-def own_models() -> Iterator[tuple[str, types.ModelInfo]]:
-    """Every model of the catalogue that one of our providers may have."""
-    listings = {provider.id: provider.models for provider in catalogue}
+def own_models() -> Iterator[tuple[str, Listing]]:
+    """Every model of the list that one of our providers may have."""
     for name, listing in CATALOGUE_IDS.items():
-        for info in listings.get(listing or "", ()):
+        seller = snapshot().seller(listing)
+        for info in seller.models if seller else ():
             yield name, info
 
 
+def by_the_snapshot(name: str, processing: Processing) -> Price | None:
+    return quoted(carried(), model(name), processing, A_DAY)
+
+
 def test_every_price_of_a_batch_is_lower_or_says_that_it_is_not_one() -> None:
-    book, lower, bounded = PriceBook(today=A_DAY), 0, 0
+    lower, bounded = 0, 0
     for name, info in own_models():
-        live, batch = book.price(model(f"{name}/{info.id}"), "live"), book.price(model(f"{name}/{info.id}"), "batch")
+        live, batch = (by_the_snapshot(f"{name}/{info.id}", processing) for processing in ("live", "batch"))
         assert (live is None) == (batch is None)
         if live is None or batch is None:
             continue
@@ -144,53 +147,8 @@ def test_every_price_of_a_batch_is_lower_or_says_that_it_is_not_one() -> None:
     assert bounded > 200
 
 
-USAGES = [
-    Usage(input=1234, output=567),
-    Usage(input=7777, cached=4321, output=99),
-    Usage(input=64_000, output=2000),
-    Usage(input=199_999, cached=3, cache_write=1111, output=1),
-    Usage(input=600_001, cached=200_000, cache_write=100_000, output=65_536),
-]
-
-
-def stepped_models() -> Iterator[tuple[str, types.ModelInfo]]:
-    """Models with more than one step, which none of our providers has."""
-    for provider in catalogue:
-        for info in provider.models:
-            prices = info.get_prices(datetime.combine(A_DAY, time(12), UTC))
-            if len(getattr(prices.input_mtok, "tiers", ())) > 1:
-                yield provider.id, info
-
-
-@pytest.mark.parametrize("processing", ["live", "batch"])
-def test_costs_are_the_catalogues_own(processing: Processing) -> None:
-    """Its own arithmetic is another road to the same figure, for every model of every provider of ours."""
-    snapshot = DataSnapshot(providers=catalogue, from_auto_update=False)
-    book, noon, checked = PriceBook(today=A_DAY), datetime.combine(A_DAY, time(12), UTC), 0
-    context = {"processing": "batch"} if processing == "batch" else None
-    stepped = list(stepped_models())
-    assert stepped
-    for name, info in (*own_models(), *stepped):
-        price = book.price(model(f"{name}/{info.id}"), processing)
-        for usage in USAGES if price else ():
-            counts = types.Usage(
-                input_tokens=usage.input,
-                output_tokens=usage.output,
-                cache_read_tokens=usage.cached,
-                cache_write_tokens=usage.cache_write,
-            )
-            theirs = snapshot.calc(counts, info.id, CATALOGUE_IDS.get(name, name), None, noon, context)
-            ours = cost(price, usage)
-            if ours is None:
-                assert price.rate.output is None
-                continue
-            assert ours == half_up(Fraction(theirs.total_price) * 10**9), (name, info.id)
-            checked += 1
-    assert checked > 1500
-
-
 def test_every_provider_is_in_the_catalogue_or_left_to_the_user() -> None:
-    known = {provider.id for provider in catalogue}
+    known = {seller.id for seller in snapshot().sellers}
     assert {name for name, listing in CATALOGUE_IDS.items() if listing is None} == {"compatible", "ollama"}
     assert {listing for listing in CATALOGUE_IDS.values() if listing} <= known
     assert not {"compatible", "ollama"} & known
@@ -199,11 +157,11 @@ def test_every_provider_is_in_the_catalogue_or_left_to_the_user() -> None:
 @pytest.mark.parametrize("name", ["openai/gpt-99", "ollama/llama3.3", "compatible/gpt-4.1", "nobody/gpt-4.1"])
 @pytest.mark.parametrize("processing", ["live", "batch"])
 def test_unknown_is_none(name: str, processing: Processing) -> None:
-    assert PriceBook(today=A_DAY).price(model(name), processing) is None
+    assert by_the_snapshot(name, processing) is None
 
 
 def test_what_has_no_price_for_tokens_is_unknown() -> None:
-    assert PriceBook(today=A_DAY).price(model("groq/whisper-large-v3"), "batch") is None
+    assert by_the_snapshot("groq/whisper-large-v3", "batch") is None
 
 
 def test_a_provider_of_another_package_is_found_by_its_name() -> None:
@@ -244,12 +202,12 @@ def test_an_address_decides_whose_prices_apply() -> None:
 def test_a_price_by_the_hour_is_the_highest() -> None:
     price = found("compatible/deepseek-v4-pro", "live", base_url="https://api.deepseek.com")
     assert price.note == BY_THE_HOUR
-    info = next(
-        one for provider in catalogue if provider.id == "deepseek" for one in provider.models if one.id == price.model
-    )
-    hours = [info.get_prices(datetime.combine(A_DAY, time(hour), UTC)) for hour in range(24)]
-    assert price.rate.output == max(half_up(Fraction(one.output_mtok) * 10**9) for one in hours)
-    assert len({one.output_mtok for one in hours}) > 1
+    seller = snapshot().seller("deepseek")
+    assert seller is not None
+    (listing,) = [one for one in seller.models if one.id == price.model]
+    hours = {listing.standard_at(datetime.combine(A_DAY, time(hour), UTC)).output for hour in range(24)}
+    assert len(hours) > 1
+    assert price.rate.output == max(int(amount * 10**9) for amount in hours)
 
 
 def test_a_service_tier_has_its_own_price() -> None:
@@ -263,15 +221,6 @@ def test_a_service_tier_has_its_own_price() -> None:
     assert found("openai/gpt-5", "batch", service_tier="priority") == found("openai/gpt-5", "batch")
 
 
-def test_what_others_download_changes_nothing() -> None:
-    wanted = found("openai/gpt-4.1", "batch")
-    set_custom_snapshot(DataSnapshot(providers=[], from_auto_update=True))
-    try:
-        assert found("openai/gpt-4.1", "batch") == wanted
-    finally:
-        set_custom_snapshot(None)
-
-
 PROGRAM = """
 import socket, sys, threading
 import overnight.prices as prices
@@ -282,16 +231,50 @@ def refuse(*_):
     raise AssertionError("the network was used")
 
 socket.socket.connect = socket.getaddrinfo = refuse
-model = Model(provider="openai", name="gpt-4.1")
-assert "genai_prices" not in sys.modules
-kept = prices.Price(provider="openai", model="gpt-4.1", processing="live", rate=prices.Rate(input=1, output=1))
-assert prices.cost(kept, Usage(input=1000000, output=0)) == 1
-assert "genai_prices" not in sys.modules
-assert prices.PriceBook().price(model, "batch").rate.input
+found = prices.PriceBook().price(Model(provider="openai", name="gpt-4.1"), "batch")
 assert threading.active_count() == 1
+assert not {"pydantic", "httpx", "httpx2", "genai_prices.types"} & set(sys.modules)
+print(found.rate.input, found.source)
 """
 
 
-def test_the_catalogue_is_loaded_when_needed_and_never_downloaded() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+def answer_with(packages: Path) -> str:
+    """What a process says that finds these packages before all others."""
+    environment = os.environ | {"PYTHONPATH": str(packages)}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+OURS = f"{found('openai/gpt-4.1', 'batch', today=datetime.now(UTC).date()).rate.input} {carried().origin}"
+
+
+def test_an_older_package_is_left_alone(tmp_path: Path) -> None:
+    assert answer_with(a_package(tmp_path, "0.0.9", "raise SystemExit('it was imported')")) == OURS
+
+
+def test_a_newer_package_is_used_with_its_day(tmp_path: Path) -> None:
+    os.utime(a_package(tmp_path, "999.1") / "genai_prices" / "data.py", (0, 86_400 * 20_000))
+    assert answer_with(tmp_path) == "750000000 genai-prices 999.1 as installed on 2024-10-04"
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        ("import no_such_thing", "ModuleNotFoundError: No module named 'no_such_thing'"),
+        ("", "ImportError: cannot import name 'providers'"),
+        ("providers = [1]", "AttributeError: 'int' object has no attribute 'models'"),
+    ],
+)
+def test_a_newer_package_that_cannot_be_read_is_named(tmp_path: Path, data: str, reason: str) -> None:
+    said = answer_with(a_package(tmp_path, "999.1", data))
+    assert said.startswith(f"{OURS} (genai-prices 999.1 is installed but cannot be read: {reason}")
+
+
+def test_your_own_file_wins_over_a_newer_package(tmp_path: Path) -> None:
+    own = tmp_path / "prices.yaml"
+    own.write_text("openai/gpt-4.1: {input: 1, output: 2, batch: 0.5}")
+    program = PROGRAM.replace("PriceBook()", f"PriceBook(__import__('pathlib').Path({str(own)!r}))")
+    environment = os.environ | {"PYTHONPATH": str(a_package(tmp_path, "999.1"))}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "500000000 prices.yaml\n"

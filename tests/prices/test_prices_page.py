@@ -10,8 +10,9 @@ import pytest
 from overnight.core.errors import StudyError
 from overnight.core.result import Usage
 from overnight.prices import UPPER_BOUND, YOURS, Rate, cost, price_note
-from overnight.prices.catalogue import BY_THE_HOUR, CATALOGUE_IDS, ELSEWHERE
+from overnight.prices.catalogue import BY_THE_HOUR, CATALOGUE_IDS, ELSEWHERE, carried, of_the_package
 from overnight.prices.price_file import ENTRY_KEYS, parse_prices
+from overnight.prices.price_list import snapshot
 from prices.asking import found, model, own_book, priced, usd
 
 PAGE = (Path(__file__).parents[2] / "docs" / "prices.md").read_text(encoding="utf-8")
@@ -31,6 +32,16 @@ def test_every_provider_is_listed() -> None:
     for name, listing in CATALOGUE_IDS.items():
         if listing is not None:
             assert rows[f"`{name}`"].split(";")[0] == listing
+
+
+def test_every_source_is_explained() -> None:
+    origins = (carried().origin, of_the_package(snapshot()).origin, "prices.yaml")
+    rows = table("Of which day a price is").keys() - {"source"}
+    assert {_numberless(row.strip("`")) for row in rows} == {_numberless(origin) for origin in origins}
+
+
+def _numberless(text: str) -> str:
+    return re.sub(r"[0-9]+", "1", text)
 
 
 def test_every_key_is_explained() -> None:

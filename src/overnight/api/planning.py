@@ -56,6 +56,8 @@ class ArmPlan(msgspec.Struct, kw_only=True):
     # The most that these requests can cost, in nano-dollars; None when nobody can say.
     ceiling: int | None = None
     price_note: str = ""
+    # Whose price it is, and of which day.
+    price_source: str = ""
     # The stage whose answers these requests will be about: how many there are shows when they have landed.
     of: str | None = None
 
@@ -221,6 +223,7 @@ class _Lane:
             max_output_tokens=0 if bounded else None,
             ceiling=0 if bounded and price is not None and stage.of is None else None,
             price_note="unknown: no price" if price is None else price.note,
+            price_source="" if price is None else price.source,
             of=stage.of,
         )
 

@@ -1,15 +1,23 @@
 """A run's bill as a table, and its last line."""
 
+from collections.abc import Iterator
+
 import polars as pl
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from overnight.cli.status_pictures import columns
-from overnight.cli.words import short_names
+from overnight.cli.words import price_lines, short_names
 from overnight.core.money import DOLLAR
 from overnight.prices import dollars
 
 _NUMBERS = ("tries", "tokens in", "cached", "tokens out", "at most", "set aside", "cost")
+
+
+def pictures(frame: pl.DataFrame) -> Iterator[RenderableType]:
+    yield bill(frame)
+    yield from price_lines(frame.select("model", "price_source").iter_rows())
 
 
 def bill(frame: pl.DataFrame) -> Table:

@@ -211,7 +211,7 @@ class Display:
     def show_costs(self, frame: pl.DataFrame, run: str) -> int:
         if self._voice.json:
             return self._show_json(frame)
-        return self.show(None, bill_pictures.last_line(frame, run), bill_pictures.bill(frame))
+        return self.show(None, bill_pictures.last_line(frame, run), *bill_pictures.pictures(frame))
 
     def show_keys(self, found: Sequence[KeyStatus], *, rehearsal: bool) -> int:
         """The exit code says whether a key that is here is refused."""

@@ -10,7 +10,7 @@ from rich.text import Text
 from overnight.api import ArmPlan, Plan
 from overnight.cli.plain_text import one_line
 from overnight.cli.status_pictures import columns
-from overnight.cli.words import batches, short_names
+from overnight.cli.words import batches, price_lines, short_names
 from overnight.core.wording import number_of
 from overnight.prices import dollars
 
@@ -21,6 +21,7 @@ def pictures(plan: Plan) -> Iterator[RenderableType]:
     yield _arms(plan)
     for note in (*plan.notes, *_money_notes(plan)):
         yield Text(f"note: {one_line(note)}", style="yellow")
+    yield from price_lines((arm.model, arm.price_source) for arm in plan.arms)
     for shown in plan.shown:
         yield Text(f"\n{shown.arm}, item {one_line(shown.item)}:", style="bold")
         yield json.dumps(shown.request, indent=2, ensure_ascii=False)

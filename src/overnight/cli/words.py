@@ -1,6 +1,6 @@
 """Plain words and short texts for what the engine counts: pure, and the same in every kind of display."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from overnight.api import RunStatus
@@ -93,6 +93,17 @@ def money_text(spent: int, priced: Priced, presumed: int = 0) -> str:
         return "unknown: no prices"
     unbilled = f", and {dollars(presumed)} presumed spent" if presumed else ""
     return f"{dollars(spent)}{unbilled}" + ("" if priced == "all" else ", and what has no price")
+
+
+def price_lines(sources: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """`prices: genai-prices 0.2.1 as of 2026-11-16`, from models and sources; with the models where they differ."""
+    models: dict[str, dict[str, None]] = {}
+    for model, source in sources:
+        if source:
+            models.setdefault(source, {})[model] = None
+    for source, names in models.items():
+        whose = f" of {', '.join(names)}" if len(models) > 1 else ""
+        yield one_line(f"prices{whose}: {source}")
 
 
 def time_left(snapshot: Snapshot, time_scale: float) -> str:

@@ -1,22 +1,16 @@
-"""The published prices, from the data that genai-prices carries: read in place, never over the network."""
-
-from __future__ import annotations
+"""The published prices of the models that a study asks, from the newest list at hand."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
 from functools import cache
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from overnight.core.ask import Model
+from overnight.prices.genai import SOURCE, Unreadable, installed_version, is_newer, read_installed
 from overnight.prices.money import NANO_PER_DOLLAR, half_up
+from overnight.prices.price_list import Amount, Listing, PriceList, Seller, Stepped, snapshot
 from overnight.prices.rates import UPPER_BOUND, Kind, Price, Processing, Rate, Tier
-
-if TYPE_CHECKING:
-    from genai_prices.data_snapshot import DataSnapshot
-    from genai_prices.types import ModelInfo, ModelPrice, Provider
-
-    from overnight.core.ask import Model
 
 # Our names of the providers, and the catalogue's. None: their prices are the user's own affair.
 CATALOGUE_IDS: dict[str, str | None] = {
@@ -42,10 +36,17 @@ _ORDINARY_TIERS = frozenset({"auto", "default", "standard", "standard_only", "on
 _HALF_HOURS = [timedelta(minutes=30 * step) for step in range(48)]
 
 
-class _Listing(NamedTuple):
-    """A model's place in the catalogue. `resold`: by a cloud that has no line of its own for another's model."""
+class Published(NamedTuple):
+    """A list of prices, and where it comes from, in words."""
 
-    model: ModelInfo
+    prices: PriceList
+    origin: str
+
+
+class _Found(NamedTuple):
+    """A model's place in the list. `resold`: by a cloud that has no line of its own for another's model."""
+
+    listing: Listing
     entry: str
     resold: bool
     note: str
@@ -59,10 +60,15 @@ class _Quote(NamedTuple):
 
 def listed(model: Model, processing: Processing, today: date) -> Price | None:
     """The published price of a model on a day, or None."""
-    found = _find(model)
+    return quoted(newest(), model, processing, today)
+
+
+def quoted(published: Published, model: Model, processing: Processing, today: date) -> Price | None:
+    """The same, from one list."""
+    found = _find(published.prices, model)
     if found is None:
         return None
-    moments = _moments(found.model, today)
+    moments = _moments(found.listing, today)
     quotes = list(dict.fromkeys(_quote(found, model, processing, moment) for moment in moments))
     dearest = max(quotes, key=lambda quote: (quote.rate.input or 0) + (quote.rate.output or 0))
     if dearest.rate.input is None and dearest.rate.output is None:
@@ -74,77 +80,77 @@ def listed(model: Model, processing: Processing, today: date) -> Price | None:
         processing=processing,
         rate=dearest.rate,
         note="; ".join(note for note in notes if note),
-        source=_edition(),
+        source=published.origin,
         entry=found.entry,
         at_standard=dearest.at_standard,
     )
 
 
 @cache
-def _edition() -> str:
-    return f"genai-prices {version('genai-prices')}"
+def newest() -> Published:
+    """The list that comes with Overnight, or that of the installed genai-prices where it is newer."""
+    ours = carried()
+    installed = installed_version()
+    if installed is None or not is_newer(installed, ours.prices.version):
+        return ours
+    try:
+        return of_the_package(read_installed())
+    except Unreadable as error:
+        reason = str(error).partition("\n")[0]
+        return ours._replace(origin=f"{ours.origin} ({SOURCE} {installed} is installed but cannot be read: {reason})")
 
 
-@cache
-def _snapshot() -> DataSnapshot:
-    """The data inside the installed package, whatever another part of the process may have downloaded."""
-    from genai_prices.data import providers  # noqa: PLC0415 - a third of a second that most commands do not need
-    from genai_prices.data_snapshot import DataSnapshot  # noqa: PLC0415 - same
-
-    return DataSnapshot(providers=providers, from_auto_update=False)
+def carried() -> Published:
+    prices = snapshot()
+    return Published(prices, f"{prices.source} {prices.version} as of {prices.date}")
 
 
-def _find(model: Model) -> _Listing | None:
-    provider, note = _provider(model)
-    everyone = _snapshot().providers
-    found = provider and provider.find_model(model.name, all_providers=everyone)
-    if not provider or not found:
+def of_the_package(prices: PriceList) -> Published:
+    return Published(prices, f"{prices.source} {prices.version} as installed on {prices.date}")
+
+
+def _find(prices: PriceList, model: Model) -> _Found | None:
+    seller, note = _seller(prices, model)
+    found = seller and prices.find(seller, model.name)
+    if not seller or not found:
         return None
-    lister = next(one for one in everyone if any(found is listing for listing in one.models))
-    return _Listing(found, f"{lister.id}/{found.id}", lister is not provider, note)
+    lister, listing = found
+    return _Found(listing, f"{lister.id}/{listing.id}", lister is not seller, note)
 
 
-def _provider(model: Model) -> tuple[Provider | None, str]:
+def _seller(prices: PriceList, model: Model) -> tuple[Seller | None, str]:
     """Whose prices apply: those of the address that the study names, if it is a known one; else the provider's."""
     if model.base_url is not None:
-        try:
-            return _snapshot().find_provider(None, None, model.base_url), ""
-        except LookupError:
-            pass
-    wanted = CATALOGUE_IDS.get(model.provider, model.provider)
-    provider = next((one for one in _snapshot().providers if one.id == wanted), None)
-    return provider, ELSEWHERE if model.base_url is not None else ""
+        known = prices.seller_at(model.base_url)
+        if known is not None:
+            return known, ""
+    seller = prices.seller(CATALOGUE_IDS.get(model.provider, model.provider))
+    return seller, ELSEWHERE if model.base_url is not None else ""
 
 
-def _moments(model: ModelInfo, today: date) -> list[datetime]:
+def _moments(listing: Listing, today: date) -> list[datetime]:
     """The times of the day at which the price may differ."""
-    from genai_prices.types import ModelPrice, TimeOfDateConstraint  # noqa: PLC0415 - as above
-
     midnight = datetime.combine(today, time(), UTC)
-    dated = () if isinstance(model.prices, ModelPrice) else model.prices
-    conditional = (*dated, *(model.price_variants or ()))
-    by_the_hour = any(isinstance(one.constraint, TimeOfDateConstraint) for one in conditional)
-    return [midnight + step for step in _HALF_HOURS] if by_the_hour else [midnight]
+    return [midnight + step for step in _HALF_HOURS] if listing.by_the_hour() else [midnight]
 
 
-def _quote(found: _Listing, model: Model, processing: Processing, moment: datetime) -> _Quote:
-    standard = found.model.get_prices(moment)
+def _quote(found: _Found, model: Model, processing: Processing, moment: datetime) -> _Quote:
+    standard = found.listing.standard_at(moment).named()
     context = _context(model, processing)
-    special = found.model.get_prices(moment, context)
-    named = _named_keys(found, context, moment)
+    # What the maker of a model gives for a batch, a cloud that resells the model need not give.
+    special = None if found.resold else found.listing.special_at(moment, context)
     keys = _price_keys(model, standard)
     if not context:
         return _Quote(_rate(standard, keys))
-    if processing == "live" and named is None:
+    if processing == "live" and special is None:
         tier = context["service_tier"]
         return _Quote(_rate(standard, keys), f"no price of service tier '{tier}' is known, the standard price is used")
     if processing == "live":
-        return _Quote(_rate(special, keys))
-    priced = {kind: key for kind, key in keys.items() if getattr(standard, key, None) is not None}
-    unnamed = tuple(kind for kind, key in priced.items() if key not in (named or ()))
-    if named is None or "input" in unnamed or "output" in unnamed:
+        return _Quote(_rate(standard | (special or {}), keys))
+    unnamed = tuple(kind for kind, key in keys.items() if key in standard and key not in (special or ()))
+    if special is None or "input" in unnamed or "output" in unnamed:
         return _Quote(_rate(standard, keys), UPPER_BOUND)
-    return _Quote(_rate(special, keys), "", unnamed)
+    return _Quote(_rate(standard | special, keys), "", unnamed)
 
 
 def _context(model: Model, processing: Processing) -> dict[str, str]:
@@ -155,26 +161,10 @@ def _context(model: Model, processing: Processing) -> dict[str, str]:
     return {"service_tier": tier} if isinstance(tier, str) and tier not in _ORDINARY_TIERS else {}
 
 
-def _named_keys(found: _Listing, context: Mapping[str, str], moment: datetime) -> set[str] | None:
-    """What the catalogue prices specially in these circumstances; None when it has nothing to say about them.
-
-    Asked for a price in circumstances it does not know, it answers with the standard price and no word about it. And
-    what the maker of a model gives for a batch, a cloud that resells the model need not give.
-    """
-    fitting = [
-        variant.prices
-        for variant in (found.model.price_variants or ())
-        if (variant.constraint is None or variant.constraint.active(moment)) and variant.when.items() <= context.items()
-    ]
-    if found.resold or not fitting:
-        return None
-    return {key for prices in fitting for key, price in vars(prices).items() if price is not None}
-
-
-def _price_keys(model: Model, prices: ModelPrice) -> dict[Kind, str]:
-    hourly = getattr(prices, "cache_write_1h_mtok", None) is not None and _for_an_hour(model.options.extra)
-    written = "cache_write_1h_mtok" if hourly else "cache_write_mtok"
-    return {"input": "input_mtok", "cached": "cache_read_mtok", "cache_write": written, "output": "output_mtok"}
+def _price_keys(model: Model, standard: Mapping[str, Amount]) -> dict[Kind, str]:
+    hourly = "cache_write_1h" in standard and _for_an_hour(model.options.extra)
+    written = "cache_write_1h" if hourly else "cache_write"
+    return {"input": "input", "cached": "cached", "cache_write": written, "output": "output"}
 
 
 def _for_an_hour(asked: Any) -> bool:
@@ -184,25 +174,28 @@ def _for_an_hour(asked: Any) -> bool:
     return isinstance(asked, list | tuple) and any(_for_an_hour(value) for value in asked)
 
 
-def _rate(prices: ModelPrice, keys: Mapping[Kind, str]) -> Rate:
-    listed = {kind: getattr(prices, key, None) for kind, key in keys.items()}
-    starts = sorted({tier.start for price in listed.values() for tier in getattr(price, "tiers", ())})
+def _rate(prices: Mapping[str, Amount], keys: Mapping[Kind, str]) -> Rate:
+    amounts = {kind: prices.get(key) for kind, key in keys.items()}
+    starts = sorted({start for one in amounts.values() if isinstance(one, Stepped) for start in one.above})
     tiers = tuple(
-        Tier(above_input_tokens=start, **{kind: _amount(price, start) for kind, price in listed.items()})
+        Tier(above_input_tokens=start, **{kind: _nano(amount, start) for kind, amount in amounts.items()})
         for start in starts
     )
-    request = getattr(prices, "requests_kcount", None)
+    request = prices.get("thousand_requests")
     return Rate(
-        **{kind: _amount(price, None) for kind, price in listed.items()},
+        **{kind: _nano(amount, None) for kind, amount in amounts.items()},
         tiers=tiers,
-        request=None if request is None else half_up(Fraction(request) * NANO_PER_DOLLAR / 1000),
+        request=None if request is None else half_up(_dollars(request, None) * NANO_PER_DOLLAR / 1000),
     )
 
 
-def _amount(price: Any, start: int | None) -> int | None:
+def _nano(amount: Amount | None, start: int | None) -> int | None:
+    return None if amount is None else half_up(_dollars(amount, start) * NANO_PER_DOLLAR)
+
+
+def _dollars(amount: Amount, start: int | None) -> Fraction:
     """One price, for prompts longer than `start`; the shortest prompts when it is None."""
-    if price is None:
-        return None
-    steps = [tier.price for tier in getattr(price, "tiers", ()) if start is not None and tier.start <= start]
-    chosen = steps[-1] if steps else getattr(price, "base", price)
-    return half_up(Fraction(chosen) * NANO_PER_DOLLAR)
+    if not isinstance(amount, Stepped):
+        return Fraction(amount)
+    passed = [begin for begin in amount.above if start is not None and begin <= start]
+    return Fraction(amount.above[max(passed)] if passed else amount.base)

@@ -30,6 +30,7 @@ COLUMNS: dict[str, type[pl.DataType]] = {
     "settled": pl.Float64,
     "presumed": pl.Float64,
     "price_note": pl.String,
+    "price_source": pl.String,
 }
 
 
@@ -61,8 +62,10 @@ def cost_rows(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
             rows_text = number_of(unbounded, "row")
             notes.append(f"and {rows_text} presumed spent, at a cost that nobody can say without max_tokens")
         note = "; ".join(dict.fromkeys(filter(None, notes)))
+        source = "; ".join(dict.fromkeys(price.source for price in used if price.source))
         yield (
-            arm.stage, arm.name, arm.model.provider, arm.model.name, rows, tokens_in, cached, tokens_out, *money, note,
+            arm.stage, arm.name, arm.model.provider, arm.model.name,
+            rows, tokens_in, cached, tokens_out, *money, note, source,
         )  # fmt: skip
 
 
