@@ -52,8 +52,9 @@ lowest:  ## a good part of the tests with the lowest versions that are allowed
 	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check $(LOWEST) pytest hypothesis
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall .
-	.venv-lowest/bin/python -m pytest tests/study tests/tables tests/cli/test_flags.py tests/cli/test_wrong_use.py \
-		tests/scenarios/test_arrivals.py --ignore tests/study/test_frames.py
+	.venv-lowest/bin/python -m pytest tests/study tests/tables tests/rank tests/cli/test_flags.py tests/cli/test_wrong_use.py \
+		tests/scenarios/test_arrivals.py $(addprefix --ignore ,tests/study/test_frames.py tests/rank/test_labels.py \
+		tests/rank/test_verdicts.py)
 
 soak: $(STAMP)  ## N seeded runs with random kills and faults (make soak N=1000)
 	$(BIN)/python bench/soak.py --runs $(N)

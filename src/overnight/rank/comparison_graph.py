@@ -42,6 +42,8 @@ def read_graph(cells: Cells, n_items: int) -> ComparisonGraph:
     winner = np.concatenate([cells.first[over], cells.second[under]])
     loser = np.concatenate([cells.second[over], cells.first[under]])
     beats = csr_array((np.ones(len(winner)), (winner, loser)), shape=(n_items, n_items))
+    # Older versions of scipy keep every vote on a pair as a line of its own, and lose their way in such a graph.
+    beats.sum_duplicates()
     component = _by_size(connected_components(beats, directed=False)[1])
     group = _by_size(connected_components(beats, directed=True, connection="strong")[1])
     placement = np.zeros(n_items)
