@@ -61,7 +61,7 @@ def test_statuses_become_our_errors_without_the_key(status: int, code: str | Non
             assert type(caught.value) is family
             assert f"HTTP {status}" in str(caught.value)
             assert all(KEY not in repr(one) for one in chain_of(caught.value))
-            assert "Incorrect API key provided: [key]." in str(caught.value)
+            assert "Incorrect API key provided: ****" in str(caught.value)
 
     run(work)
 
@@ -285,7 +285,8 @@ def test_a_download_that_breaks_off_is_unavailable() -> None:
             got, coming = collect(line)
             with pytest.raises(Unavailable, match="broke"):
                 await closing(line, coming)
-            assert got == b'{"id":'
+            # The end of what came may be held back: it could be the beginning of a key.
+            assert b'{"id":'.startswith(bytes(got))
 
     run(work)
 

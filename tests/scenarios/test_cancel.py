@@ -48,7 +48,13 @@ def test_a_second_process_is_refused(night: Callable[..., Night]) -> None:
     one = night(PACE, faults=[SLOW])
     study = one.study()
     environ = {**os.environ, **one.environ, **one.addresses}
-    code = f"import overnight; print(overnight.run({study!r}).exit_code)"
+    code = f"""
+import overnight
+try:
+    overnight.run({study!r})
+except KeyboardInterrupt as stop:
+    print(stop.runs[0].exit_code)
+"""
     first = subprocess.Popen(
         [sys.executable, "-c", code], cwd=one.folder, env=environ, stdout=subprocess.PIPE, text=True
     )

@@ -119,7 +119,10 @@ def _undecided(known: list[Attempt], shard: int, name: str) -> Attempt:
         if attempt.shard == shard and attempt.state in ("stuck", "unsure"):
             return attempt
     if any(attempt.shard == shard for attempt in known):
-        message = f"shard {shard} of run '{name}' is not undecided; `overnight status {name}` shows how it stands"
+        message = (
+            f"shard {shard} of run '{name}' is not undecided; `overnight status {name}` shows how it stands, and "
+            "`overnight adopt PROVIDER BATCH_ID` brings a batch's answers into a run of their own"
+        )
         raise StudyError(message)
     message = f"run '{name}' has no shard {shard}"
     raise UnknownName(message)

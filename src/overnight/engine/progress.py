@@ -197,4 +197,4 @@ def doubt_about(attempt: Attempt) -> str | None:
     last = attempt.fetches[-1][1]
     if last.gone:
         return "the provider says that it no longer has its results"
-    return last.doubt or "rows of it are in no file"
+    return last.doubt or "some of the rows are in no file"
