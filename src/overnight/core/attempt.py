@@ -296,11 +296,17 @@ LEGAL: dict[type, frozenset[str]] = {
     Calling: frozenset({"intended"}),
     Closed: frozenset({"intended", "uploaded", "unsure", "stuck", "ended", "fetched", "calling"}),
 }
+_ANSWERED = frozenset({"creating"})
+
+
+def legal_from(event: AttemptEvent) -> frozenset[str]:
+    """A listing may show a batch at any time; an answer only comes to a create."""
+    return _ANSWERED if isinstance(event, Accepted) and event.how == "answer" else LEGAL[type(event)]
 
 
 def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa: C901, PLR0912 - one case an event
     """The attempt after one more fact."""
-    if attempt.state not in LEGAL[type(event)]:
+    if attempt.state not in legal_from(event):
         message = f"attempt {attempt.token}: '{type(event).__name__.lower()}' cannot follow '{attempt.state}'"
         raise LedgerError(message)
     change = msgspec.structs.replace
