@@ -185,6 +185,13 @@ DAMAGES: list[tuple[str, Callable[[Path], object], str, str, str]] = [
         "copy of the run",
     ),
     (
+        "an attempt of no account",
+        lambda r: execute(r, "UPDATE attempt SET account=0 WHERE id=1"),
+        "ledger",
+        "attempt.account names no account in 1 row",
+        "copy of the run",
+    ),
+    (
         "an open attempt",
         lambda r: execute(r, "DELETE FROM event WHERE kind='closed' AND attempt=(SELECT max(id) FROM attempt)"),
         "unfinished",

@@ -30,6 +30,8 @@ _POINTERS = (
         ("queue", "ask", "ask"),
     ),
 )
+# What came in a file, or from another run, was sent with no account that we know.
+_POINTS_NOWHERE = {("attempt", "account"): "adopted AND account=0"}
 
 
 def check_file(path: Path) -> None:
@@ -89,7 +91,8 @@ def damages(db: sqlite3.Connection) -> Iterator[str]:
     query = "SELECT count(*) FROM fact WHERE name IN ('work', 'definition') AND NOT json_valid(value)"
     yield from _counted(db, query, "fact.value is no JSON")
     for table, column, other in _POINTERS:
-        query = f"SELECT count(*) FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {other})"
+        but = _POINTS_NOWHERE.get((table, column), f"{column} IS NULL")
+        query = f"SELECT count(*) FROM {table} WHERE NOT ({but}) AND {column} NOT IN (SELECT id FROM {other})"
         yield from _counted(db, query, f"{table}.{column} names no {other}")
 
 
