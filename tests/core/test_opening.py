@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from overnight.core.errors import LedgerError
+from overnight.core.errors import FileDamaged
 from overnight.core.opening import make_private, make_private_folder, open_to_read, open_to_write, refuse_strange
 
 
@@ -25,7 +25,7 @@ def victim(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", ["link", "dangling", "pipe"])
 @pytest.mark.parametrize("use", [open_to_read, open_to_write, make_private, make_private_folder, refuse_strange])
 def test_links_and_pipes_are_refused(victim: Path, name: str, use: object) -> None:
-    with pytest.raises(LedgerError, match="remove it"):
+    with pytest.raises(FileDamaged, match="remove it"):
         use(victim.parent / name)  # type: ignore[operator]
     assert victim.read_text() == "precious"
     assert not (victim.parent / "nothing").exists()

@@ -57,6 +57,18 @@ def a_link(path: Path) -> None:
     path.symlink_to(aside)
 
 
+def a_link_to_the_same(path: Path) -> None:
+    """To the file itself, which somebody has put elsewhere: whose it is tomorrow, nobody knows."""
+    aside = path.parent.parent / f"aside-{path.name}"
+    path.rename(aside)
+    path.symlink_to(aside)
+
+
+def a_link_to_a_folder(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("..")
+
+
 DAMAGES: dict[str, Damage] = {
     "cut": cut,
     "zeros": zeros,
@@ -67,8 +79,11 @@ DAMAGES: dict[str, Damage] = {
     "missing": Path.unlink,
     "a folder": a_folder,
     "a link": a_link,
+    "a link to the same": a_link_to_the_same,
+    "a link to a folder": a_link_to_a_folder,
     "older": older,
 }
+LINKS = tuple(DAMAGES[name] for name in DAMAGES if name.startswith("a link"))
 
 
 def largest(folder: Path) -> Path:

@@ -74,6 +74,17 @@ def test_no_linked_folder_is_entered(theirs: Night, name: str) -> None:
     assert sorted(elsewhere.iterdir()) == before
 
 
+@pytest.mark.parametrize("name", ["raw", "ledger.db"])
+def test_no_copy_pays_again_for_answers_behind_a_link(theirs: Night, name: str) -> None:
+    place = theirs.folder / "runs" / "night" / name
+    place.rename(theirs.folder / "elsewhere")
+    place.symlink_to(theirs.folder / "elsewhere")
+    ending = theirs.run("night.yaml", as_name="copy")
+    assert (ending.error, f"night/{name} is a symbolic link" in ending.message) == ("FileDamaged", True), ending
+    assert theirs.log()["rows_run"] == 6
+    assert not (theirs.folder / "runs" / "copy").exists()
+
+
 @pytest.mark.parametrize(
     "path", ["/etc/passwd", "../victim", "raw/../../victim", "", "raw//x", "lock", "raw/a\nb", "raw/."]
 )

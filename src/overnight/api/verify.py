@@ -22,10 +22,10 @@ from overnight.engine.outbox import UNSENT, input_path
 from overnight.ledger.answers import RawResult, paths, raw_results
 from overnight.ledger.copying import REUSED
 from overnight.ledger.diagnosis import damages
-from overnight.ledger.folder import RunFolder
+from overnight.ledger.folder import RunFolder, way_out
 from overnight.ledger.identity import arms
 from overnight.ledger.looking import looking_at
-from overnight.ledger.raw import RawFiles, ReadAhead, file_hash, file_problem, way_out
+from overnight.ledger.raw import RawFiles, ReadAhead, file_hash, file_problem
 from overnight.ledger.shards import attempts, foreign_lines
 from overnight.settings import settings
 
@@ -115,7 +115,7 @@ class _Checks:
         """Every input file that is still to be sent is the one on record."""
         for attempt in self._attempts.values():
             path = input_path(self._folder, attempt.token)
-            if attempt.state not in UNSENT or not attempt.sha256 or not (path.is_symlink() or path.exists()):
+            if attempt.state not in UNSENT or not attempt.sha256 or not path.exists():
                 continue  # one that is not there is made when it is wanted
             if not path.is_file() or file_hash(path) != attempt.sha256:
                 message = f"outbox/{path.name} is not the file on record"

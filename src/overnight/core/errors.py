@@ -23,7 +23,7 @@ OvernightError
     LedgerLost          gone, or older than what the folder shows
     RunBusy             another process holds the run
     FolderUnfit         cannot be locked or written safely
-    FileDamaged         a file of the run is not what the ledger says of it
+    FileDamaged         a file of the run is not what the ledger says of it, or no plain file
 KeyboardInterrupt
   Interrupted           Ctrl-C, after a safe stop                                  exit 130
 """
@@ -146,7 +146,10 @@ class FolderUnfit(LedgerError):
 
 
 class FileDamaged(LedgerError):
-    """A file of the run is not what the ledger says of it: nothing is made of it, and nothing in it is sent."""
+    """A file of the run is not what the ledger says of it: nothing is made of it, and nothing in it is sent.
+
+    Nor is a link or a pipe in its place, which is not even opened.
+    """
 
 
 class Interrupted(KeyboardInterrupt):

@@ -4,22 +4,30 @@ import os
 import stat
 from pathlib import Path
 
-from overnight.core.errors import LedgerError
+from overnight.core.errors import FileDamaged
 
 _WRITE = os.O_WRONLY | os.O_CREAT
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 
 
-def refuse_strange(path: Path) -> None:
-    """LedgerError for anything that is there and is neither a plain file nor a folder."""
+def strange(path: Path) -> str | None:
+    """What is wrong with a thing that is neither a plain file nor a folder; None for those, and where nothing is."""
     try:
         mode = path.lstat().st_mode
     except OSError:
-        return  # whoever opens it says what is wrong
+        return None  # whoever opens it says what is wrong
     if stat.S_ISLNK(mode):
-        raise LedgerError(f"{path} is a symbolic link, which a run has none of; it is not followed: remove it")
+        return "is a symbolic link, which a run has none of; it is not followed"
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise LedgerError(f"{path} is no plain file, which all of a run's are: remove it")
+        return "is no plain file, which all of a run's are"
+    return None
+
+
+def refuse_strange(path: Path, way_out: str | None = None) -> None:
+    """FileDamaged for anything that is there and is neither a plain file nor a folder."""
+    what = strange(path)
+    if what is not None:
+        raise FileDamaged(f"{path} {what}: remove it{f', and {way_out}' if way_out else ''}")
 
 
 def open_to_read(path: Path) -> int:

@@ -20,7 +20,8 @@ from overnight.engine.lane import Lane
 from overnight.engine.scene import Scene
 from overnight.ledger.answers import Fate, paths, set_read_offset, unanswered_lines
 from overnight.ledger.calls import announce, announced_lines, begin_calls, close_calls, segment_end
-from overnight.ledger.raw import RawFiles, digest_of, way_out
+from overnight.ledger.folder import way_out
+from overnight.ledger.raw import RawFiles, digest_of
 from overnight.ledger.segment import Segment, mend
 from overnight.ledger.shards import Body, bodies
 from overnight.ledger.traces import mark_sent

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from overnight.core.ask import Model
 from overnight.core.attempt import Attempt
 from overnight.core.errors import FileDamaged
+from overnight.core.opening import strange
 from overnight.core.shard import LONGEST_CUSTOM_ID, custom_id
 from overnight.ledger.answers import paths
 from overnight.ledger.database import Database
@@ -33,7 +34,7 @@ def sweep(folder: RunFolder, carried: Iterable[Attempt]) -> None:
     hashes = {attempt.token: attempt.sha256 if attempt.state in UNSENT else "" for attempt in carried}
     for path in folder.file("outbox").iterdir():
         expected = hashes.get(path.stem) if path.suffix == ".jsonl" else None
-        if expected is None or (expected and not (path.is_file() and file_hash(path) == expected)):
+        if expected is None or strange(path) or (expected and not (path.is_file() and file_hash(path) == expected)):
             _remove(path)
 
 

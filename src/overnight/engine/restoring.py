@@ -38,7 +38,7 @@ def _lost(scene: Scene) -> Iterator[_Lost]:
     for attempt in attempts(reader):
         parts = attempt.ended.parts if attempt.ended is not None else ()
         for path, size, sha256 in files_on_record(reader, attempt.files if parts else ()):
-            if file_problem(scene.folder.file(path), size, sha256) is not None:
+            if file_problem(scene.folder.place(path), size, sha256) is not None:
                 start = f"raw/{attempt.token}-"
                 refs = tuple(ref for kind, ref in parts if path.startswith(start + kind))
                 yield _Lost(attempt, path, size, sha256, refs)
@@ -46,7 +46,7 @@ def _lost(scene: Scene) -> Iterator[_Lost]:
 
 async def _brought(scene: Scene, lost: _Lost) -> bool:
     for ref in lost.refs:
-        file = DurableFile(scene.folder.file(lost.path))
+        file = DurableFile(scene.folder.place(lost.path))
         try:
             await scene.desk_of(lost.attempt.arm).batches.fetch(ref, file.write)
         except ProviderError as error:
@@ -54,7 +54,7 @@ async def _brought(scene: Scene, lost: _Lost) -> bool:
             file.drop()
             continue
         if (file.bytes, file.sha256) == (lost.size, lost.sha256):
-            if file.path.is_dir():
+            if file.path.is_dir() and not file.path.is_symlink():
                 file.drop()
                 message = f"{file.path} is a folder where a file was; move it away"
                 raise FileDamaged(message)

@@ -31,6 +31,18 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )
 # The folders of a run; every file that its ledger names is in one of them.
 PARTS = ("requests", "items", "outbox", "raw", "tables")
+_COPY = (
+    "bring it back from a copy of the run, or start a copy that keeps every answer that still fits: "
+    "overnight run STUDY --as NAME"
+)
+_WAYS_OUT = {
+    "raw": "bring it back from a copy of the run; `overnight resume RUN` downloads it again where a provider still "
+    "keeps it; `overnight run STUDY --reask damaged` asks again for what it held",
+    "requests": _COPY,
+    "items": _COPY,
+    "outbox": "`overnight resume RUN` makes it anew",
+    "tables": "`overnight rebuild RUN` makes it anew",
+}
 _NAME = re.compile(r"[^\x00-\x1f\x7f/\\]{1,255}")
 # What a durable file holds before it goes on: more would fall out of the processor's cache meanwhile.
 _PIECE = 64 * 1024
@@ -85,14 +97,20 @@ class RunFolder:
 
     def file(self, relative: str) -> Path:
         """A file by its name in the ledger, which may be a stranger's: nothing outside the run has one."""
+        path = self.place(relative)
+        refuse_strange(path, way_out(relative))
+        return path
+
+    def place(self, relative: str) -> Path:
+        """Where a file is to be put, whatever bears its name now: that is replaced, and never opened."""
         parts = relative.split("/")
         if parts[0] not in PARTS or any(not _NAME.fullmatch(part) or set(part) == {"."} for part in parts):
             raise LedgerError(f"{self.path}: the ledger names a file outside the run, {relative!r}; it is not touched")
         path = self.path
-        for part in parts:
+        for part in parts[:-1]:
             path /= part
-            refuse_strange(path)
-        return path
+            refuse_strange(path, way_out(relative))
+        return path / parts[-1]
 
     def strangers(self) -> Iterator[str]:
         """What in the folder is neither a plain file nor a folder, in words."""
@@ -159,6 +177,11 @@ class RunFolder:
 
     def _unfit(self, what: str, error: OSError) -> FolderUnfit:
         return FolderUnfit(f"{self.path}: {what}: {words_of(error)}")
+
+
+def way_out(relative: str) -> str:
+    """What a user can do about a damaged file, by its name in the ledger."""
+    return _WAYS_OUT.get(relative.split("/", maxsplit=1)[0], _WAYS_OUT["raw"])
 
 
 def _made(path: Path) -> bool:

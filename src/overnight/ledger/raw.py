@@ -9,21 +9,14 @@ from types import TracebackType
 from typing import Self
 
 from overnight.core.errors import FileDamaged
-from overnight.core.opening import open_to_read
+from overnight.core.opening import open_to_read, strange
 from overnight.core.result import Line, Result
-from overnight.ledger.folder import RunFolder
+from overnight.ledger.folder import RunFolder, way_out
 
 # What is read at once where lines are wanted in their order.
 BLOCK = 256 * 1024
 # A strong hash, cut: a line is told from any other, by accident or on purpose, and a million of them take little room.
 _DIGEST_BYTES = 16
-_COPY = "or start a copy that keeps every answer that still fits: overnight run STUDY --as NAME"
-_WAYS_OUT = {
-    "raw": "bring it back from a copy of the run; `overnight resume RUN` downloads it again where a provider still "
-    "keeps it; `overnight run STUDY --reask damaged` asks again for what it held",
-    "requests": f"bring it back from a copy of the run, {_COPY}",
-    "items": f"bring it back from a copy of the run, {_COPY}",
-}
 
 
 def digest_of(data: bytes) -> bytes:
@@ -31,13 +24,11 @@ def digest_of(data: bytes) -> bytes:
     return sha256(data).digest()[:_DIGEST_BYTES]
 
 
-def way_out(relative: str) -> str:
-    """What a user can do about a damaged file."""
-    return _WAYS_OUT.get(Path(relative).parts[0], _WAYS_OUT["raw"])
-
-
 def file_problem(path: Path, size: int, sha256_text: str) -> str | None:
     """What is wrong with a whole file on record; None when it has its size and its bytes."""
+    what = strange(path)
+    if what is not None:
+        return what
     try:
         if not path.is_file():
             return "is missing" if not path.exists() else "is not a file"

@@ -8,8 +8,7 @@ from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import FileDamaged
 from overnight.core.opening import open_to_write
 from overnight.core.surroundings import disk_trouble
-from overnight.ledger.folder import sync_directory
-from overnight.ledger.raw import way_out
+from overnight.ledger.folder import sync_directory, way_out
 
 _READ_AT_ONCE = 1 << 20
 
