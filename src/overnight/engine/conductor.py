@@ -85,7 +85,7 @@ class Conductor:
         await asyncio.to_thread(sweep, self._scene.folder, carried)
         for attempt in carried:
             self._scene.keep(attempt)
-            if not self._is_called_off(attempt) or await self._call_off(attempt):
+            if not self._work.cancel or await self._call_off(attempt):
                 self._start(attempt)
         try:
             await self._advance(None)
@@ -111,11 +111,6 @@ class Conductor:
         for arm, why in called_off(reader).items():
             if arm in waiting and not self._scene.cancelled():
                 self._scene.halt_arm(arm, why)
-
-    def _is_called_off(self, attempt: Attempt) -> bool:
-        """The whole run, or what waits to be a batch while the user wants calls."""
-        waits = attempt.state in ("intended", "uploaded") and not attempt.live
-        return self._work.cancel or (waits and self._packing.live(attempt.arm))
 
     async def _call_off(self, attempt: Attempt) -> bool:
         """Cancel a batch at the provider, or take back what never got there; True when there is more to collect."""
@@ -289,10 +284,11 @@ class Conductor:
 
     def _start(self, attempt: Attempt) -> None:
         if self._scene.desk_of(attempt.arm).halted is None and attempt.state != "stuck":
+            wants_calls = partial(self._packing.live, attempt.arm)
             carrier = (
                 LiveSlice(self._scene, attempt)
                 if attempt.live
-                else Courier(self._scene, attempt, until_sent=self._work.until_sent)
+                else Courier(self._scene, attempt, wants_calls, until_sent=self._work.until_sent)
             )
             self._tasks[asyncio.create_task(carrier.carry())] = attempt
 

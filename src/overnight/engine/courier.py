@@ -58,10 +58,10 @@ _LAST_WORD = 30.0
 
 
 class Courier:
-    def __init__(self, scene: Scene, attempt: Attempt, *, until_sent: bool = False) -> None:
-        self._scene = scene
-        self._attempt = attempt
+    def __init__(self, scene: Scene, attempt: Attempt, wants_calls: Callable[[], bool], *, until_sent: bool) -> None:
+        self._scene, self._attempt = scene, attempt
         self._desk = scene.desk_of(attempt.arm)
+        self._wants_calls = wants_calls
         self._until_sent = until_sent
         self._cancelled_at: float | None = None
 
@@ -311,7 +311,7 @@ class Courier:
     async def _taken_back(self) -> bool:
         """It never got to the provider, and now its rows are asked live, or not at all."""
         scene, attempt, at = self._scene, self._attempt, self._scene.now()
-        if not scene.spilled and not scene.cancelled():
+        if not self._wants_calls() and not scene.cancelled():
             return False
         why = "the deadline is near" if scene.spilled else "called off"
         self._attempt = await scene.db.commit("taken back", lambda db: abandon(db, attempt, at, why))
