@@ -86,9 +86,10 @@ def search(rounds: int = 10, deadline: float | None = None, *, say: Callable[[st
         encode = connect(arm.model).encode
         session.db.write("intake", lambda db: take_stage(db, session.folder, stage, encode)).result()
         tasks = {"search": task}
-        worked = run_engine(
+        ended = run_engine(
             lambda: session.work(Work(timeout=10**9), connect, say, lambda _: None, tasks), session.stop, say
         )
         write_tables(session.db.reader(), session.folder, tasks)
+    worked = ended.value
     state = "done" if worked.snapshot.pending == 0 and not worked.timed_out else "running"
     return SimpleNamespace(state=state, message="")

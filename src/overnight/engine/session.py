@@ -89,6 +89,7 @@ class Session:
         tasks: Mapping[str, Task | Rounds] | None = None,
     ) -> Worked:
         """Send, watch and collect until nothing is left that this pass can do."""
+        self.begun = True  # what may have been sent is never taken away, whoever works on it
         self._loop = asyncio.get_running_loop()
         if self.age is not None:
             say(self.age)
