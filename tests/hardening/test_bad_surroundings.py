@@ -42,7 +42,7 @@ def test_a_dead_key_is_told_and_never_shown(desk: Desk, monkeypatch: pytest.Monk
     assert not [path for path in desk.folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:9/v1", "http://no-such-host.invalid/v1"])
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/v1", "https://no-such-host.invalid/v1"])
 def test_an_unreachable_host_is_named_and_nothing_is_lost(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
@@ -52,6 +52,15 @@ def test_an_unreachable_host_is_named_and_nothing_is_lost(
     assert address.split("/")[2].split(":", maxsplit=1)[0] in ending.complaint
     assert "the same command again" in ending.complaint
     assert desk.type("status", "fruit").code == 0
+
+
+def test_a_key_that_would_travel_unencrypted_stays_here(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://no-such-host.invalid/v1")
+    ending = desk.type("run", "study.yaml")
+    assert ending.code == 2
+    assert "OPENAI_API_KEY would travel unencrypted to no-such-host.invalid" in ending.complaint
+    assert "https://" in ending.complaint
+    assert desk.left() == []
 
 
 @pytest.mark.parametrize(
