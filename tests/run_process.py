@@ -67,11 +67,14 @@ def _verb(name: str) -> Any:
 def _child(request: dict[str, Any], out: int) -> None:
     from overnight.core import checkpoint
     from overnight.core.errors import OvernightError
+    from own_time import use_own_time
 
     os.chdir(request["cwd"])
     os.environ.update(request["environ"])
     if "OVERNIGHT_TEST_PLUGINS" in os.environ:
         sys.path.append(os.environ["OVERNIGHT_TEST_PLUGINS"])
+    if "OVERNIGHT_TEST_NOW" in os.environ:
+        use_own_time(float(os.environ["OVERNIGHT_TEST_NOW"]))
     checkpoint.rearm(os.environ)
     said: list[str] = []
     answer: dict[str, Any] = {"signal": None}

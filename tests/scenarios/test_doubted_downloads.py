@@ -129,7 +129,7 @@ def test_passes_settle_a_short_file_and_give_up_in_the_end(night: Callable[..., 
     one.emulator.finish()
     seen, said = [], ""
     for _ in range(60):
-        ending = one.call("resume", "night", once=True)
+        ending = one.call("resume", "night", once=True, environ=one.going_on)
         seen.append(one.statuses())
         said += ending.message
         if ending.state != "running":

@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+import own_time
 from scenarios.conftest import Night
 
 # Begins when `go` is there, so that two of them begin together; may hang at the first folder it makes for a run.
@@ -18,8 +20,10 @@ import json, os, sys, time
 from pathlib import Path
 import overnight.api as api
 from overnight.core.errors import OvernightError
+from own_time import use_own_time
 import overnight.providers.openai, aiohttp, polars
 
+use_own_time()
 study, options, hang_until = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
 hung = []
 def hook(event, arguments):
@@ -45,7 +49,8 @@ class Starter:
     """One process that is about to run the study."""
 
     def __init__(self, one: Night, study: str, hang_until: str = "", **options: object) -> None:
-        environ = {**os.environ, **one.addresses, **one.environ}
+        beside = {"PYTHONPATH": str(Path(own_time.__file__).parent)}
+        environ = {**os.environ, **one.addresses, **one.environ, **beside}
         command = [sys.executable, "-c", CODE, study, json.dumps(options), hang_until]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=one.folder, env=environ
