@@ -123,7 +123,8 @@ def _call_fault(draw: random.Random) -> dict[str, Any]:
         choices.append({"do": "status", "status": status, "applied": True})
     if on != "content":
         # A portal on the way: another status than the provider's own proves as little.
-        choices.append({"do": "web_page", "status": draw.choice((200, 403, 511)), "applied": draw.random() < 0.5})
+        page: dict[str, Any] = draw.choice(({}, {"status": 403}, {"status": 511}))
+        choices.append({"do": "web_page", "applied": draw.random() < 0.5, **page})
     if on in ("list", "retrieve"):
         choices.append({"do": "deep"})
     if on == "list":

@@ -15,7 +15,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
 from soak import kind_of
 from soak_checks import problems
+from soak_foreign import foreign_schedule
 from soak_schedule import schedule
+
+from overnight_emulator.truth_file import read_faults
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 SEED = 9
@@ -104,3 +107,9 @@ def test_a_question_that_is_paid_twice_is_seen(soaked: Path) -> None:
     assert any("were paid" in problem for problem in judged(soaked, billed=much, twice_fired=0))
     stranger = {"id": "b", "name": "a" * 20 + ".jsonl", "executed": 3}
     assert any("no attempt announced" in problem for problem in judged(soaked, batches=[stranger]))
+
+
+def test_every_fault_that_is_drawn_is_one_that_the_emulator_knows() -> None:
+    for seed in range(300):
+        read_faults(schedule(seed).faults)
+        read_faults(foreign_schedule(seed).faults)
