@@ -93,6 +93,7 @@ def soak_run(seed: int, calm: CalmEmulators, keep: Path | None = None) -> Outcom
         disturbed.perform()
         state = disturbed.finish(passes=plan.passes_only).state
         log = emulator.log(calls=False)
+        log["reasked"] = disturbed.reasked
         found = _judged(scratch, plan, (wanted.state, state), log)
         found += [line for line in disturbed.story if ": crash" in line]
         found += _complaints(emulator.complaints())

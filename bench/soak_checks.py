@@ -21,6 +21,7 @@ from overnight.engine.decisions import TRIES
 
 # Run and paid for, though the answer cannot be read: never bought again unless the user says so.
 _SPOILED = "unreadable"
+_USAGE = ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost")
 _TOKEN = re.compile(r"[a-z2-7]{20}(?![a-z2-7])")
 
 
@@ -32,9 +33,9 @@ def problems(run: Path, reference: Path, plan: Schedule, log: dict[str, Any]) ->
     wanted = pl.read_parquet(reference / "tables" / "results.parquet")
     with sqlite3.connect(run / "ledger.db") as db:
         return [
-            *_rows(table, wanted, follows="stages" in plan.study or "turns" in plan.study),
+            *_rows(table, wanted, plan),
             *_joins(table, plan),
-            *_bytes(run, reference, table),
+            *(() if _hides_usage(plan) else _bytes(run, reference, table)),
             *_failures(db),
             *(_called_once(db, log) if plan.study.get("mode") == "live" else _paid_once(db, log)),
             *_batches(db, log),
@@ -45,8 +46,14 @@ def problems(run: Path, reference: Path, plan: Schedule, log: dict[str, Any]) ->
         ]
 
 
-def _rows(table: Any, wanted: Any, *, follows: bool) -> Iterator[str]:
+def _hides_usage(plan: Schedule) -> bool:
+    """Whether answers may come without what they cost: their rows then differ in that, and in nothing else."""
+    return any(fault["do"] in ("no_usage", "odd_usage") for fault in plan.faults)
+
+
+def _rows(table: Any, wanted: Any, plan: Schedule) -> Iterator[str]:
     """Nothing follows from a row that failed for good: then, and only then, there may be fewer rows."""
+    follows = "stages" in plan.study or "turns" in plan.study
     address = ["stage", "arm", "item_id", "replicate", "turn"]
     failed = table.filter(table["status"] == "failed").height
     fewer_may_be = follows and failed > 0
@@ -60,7 +67,8 @@ def _rows(table: Any, wanted: Any, *, follows: bool) -> Iterator[str]:
     open_rows = table.filter(table["status"] == "pending").height
     if open_rows:
         yield f"{open_rows} rows are pending after the end"
-    common = [name for name in wanted.columns if name not in ("status", "cause")]
+    free = ("status", "cause", *(_USAGE if _hides_usage(plan) else ()))
+    common = [name for name in wanted.columns if name not in free]
     settled = table.filter(table["status"] != "failed")
     same = settled.join(wanted, on=[*common, "status", "cause"], how="semi", nulls_equal=True).height
     if same != settled.height:
@@ -107,7 +115,10 @@ def _paid_once(db: sqlite3.Connection, log: dict[str, Any]) -> Iterator[str]:
             "SELECT token, line, ask FROM attempt JOIN shard_row ON shard_row.shard=attempt.shard"
         )
     }
-    again = Counter(ask for token in _doubled(log) for name, ask in asks.items() if name.startswith(f"o{token}-"))
+    # Rows that were run and never shown are asked again when the user says so.
+    lost = db.execute("SELECT ask, cause FROM result") if log.get("reasked") else ()
+    again = Counter(ask for ask, cause in lost if cause in ("gone", "missing", _SPOILED))
+    again.update(ask for token in _doubled(log) for name, ask in asks.items() if name.startswith(f"o{token}-"))
     for twice in log["rows_run_twice"]:
         # The same words may be several questions: votes of their own.
         ran = {asks[name] for name in twice["custom_ids"] if name in asks}

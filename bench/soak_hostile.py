@@ -31,8 +31,11 @@ class HostileSchedule(msgspec.Struct, frozen=True, kw_only=True):
 def hostile_schedule(seed: int) -> HostileSchedule:
     draw = random.Random(f"hostile {seed}")
     study: dict[str, Any] = {**_PLAIN, "models": ["openai/gpt-4.1-mini"], "mode": draw.choice(("batch", "live"))}
-    draw.choice((_address, _variable, _path))(draw, study)
-    return HostileSchedule(seed=seed, verb=draw.choice(("run", "submit", "plan")), study=study)
+    want = draw.choice((_address, _variable, _path))
+    want(draw, study)
+    # A plan sends nothing to nobody, but it reads.
+    verbs = ("run", "submit", "plan") if want is _path else ("run", "submit")
+    return HostileSchedule(seed=seed, verb=draw.choice(verbs), study=study)
 
 
 def _address(draw: random.Random, study: dict[str, Any]) -> None:

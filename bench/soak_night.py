@@ -31,6 +31,10 @@ _LAST_COMMANDS = 15
 # Passes that do not wait, and how long a cron job sleeps between two of them, in real seconds.
 _LAST_PASSES = 300
 _BETWEEN_PASSES = 0.05
+# How long a command waits, in virtual time. A provider may never show what it has run: after so many that ended
+# in looking for it, the user says that it is to be asked again.
+_TIMEOUT = "6h"
+_LOOKED_ENOUGH = 4
 # No command takes this long, in real seconds, unless it hangs.
 PATIENCE = 120.0
 OVER = ("done", "rows failed")
@@ -124,6 +128,8 @@ class SoakNight:
         self.emulator = emulator
         self.story: list[str] = []
         self._twins: list[Child] = []
+        # Whether the user has said that rows are to be asked again though they were run.
+        self.reasked = False
         self._incidents = Incidents(folder / "runs" / RUN, folder / "aside")
         folder.mkdir(parents=True)
         (folder / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in plan.items))
@@ -144,12 +150,15 @@ class SoakNight:
         With `passes`, nobody waits: the study is handed over, and a cron job comes by. What only the user can decide
         (rows of a cancelled batch are asked again, the budget is raised) is said by handing the study over again.
         """
-        ending, hand_over = Ending(), True
+        ending, hand_over, looked = Ending(), True, 0
         for number in range(_LAST_PASSES if passes else _LAST_COMMANDS):
             verb = ("submit" if hand_over else "once") if passes else "run"
+            if looked >= (_LAST_PASSES // 4 if passes else _LOOKED_ENOUGH):
+                verb, looked, self.reasked = "reask", 0, True
             ending = self.command(verb, ())
             if verb != "once" or ending.error or number % 25 == 0:
                 self._tell(verb, ending)
+            looked += "looked for again" in ending.message
             if ending.error is not None and self._incidents.put_back_newest():
                 self.story.append("an old ledger was refused at last, the newest one is back")
                 continue
@@ -196,13 +205,15 @@ class SoakNight:
         try:
             match verb:
                 case "run":
-                    outcome: Any = api.run("study.yaml", timeout="60d")
+                    outcome: Any = api.run("study.yaml", timeout=_TIMEOUT)
+                case "reask":
+                    outcome = api.run("study.yaml", timeout=_TIMEOUT, reask="failed")
                 case "submit":
                     outcome = api.submit("study.yaml")
                 case "decide":
                     return {"message": "; ".join(_decided(api))}
                 case _:
-                    outcome = api.resume(RUN, once=verb == "once", timeout="60d")
+                    outcome = api.resume(RUN, once=verb == "once", timeout=_TIMEOUT)
         except OvernightError as error:
             return {"error": type(error).__name__, "message": str(error)}
         except BaseException:  # noqa: BLE001 - the process's edge: whatever it was is reported

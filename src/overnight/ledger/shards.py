@@ -284,6 +284,8 @@ def overtake(db: sqlite3.Connection, attempt: Attempt, at: float) -> Attempt:
 def attempts(db: sqlite3.Connection, token: str | None = None) -> list[Attempt]:
     """Every attempt as its events add up, oldest first."""
     where, values = ("WHERE attempt.token=?", (token,)) if token else ("", ())
+    # Events before attempts: what is written between the two readings is then an attempt that has none yet.
+    told = None if token else list(_events(db, None))
     rows = db.execute(
         "SELECT attempt.id, attempt.shard, n, shard.arm, token, account, shard.rows, shard.bytes, estimate, sha256, "
         f"intended_at, adopted, live FROM attempt JOIN shard ON shard.id=attempt.shard {where} ORDER BY attempt.id",
@@ -309,7 +311,9 @@ def attempts(db: sqlite3.Connection, token: str | None = None) -> list[Attempt]:
     for attempt in found.values():
         if not is_token(attempt.token):
             raise LedgerError(f"attempt {attempt.id} has the token {attempt.token!r}, which none of ours can be")
-    for number, event, at in _events(db, list(found) if token else None):
+    for number, event, at in _events(db, list(found)) if told is None else told:
+        if number not in found:
+            raise LedgerError(f"an event is of attempt {number}, which is not on record")
         found[number] = apply(found[number], event, at)
     return list(found.values())
 
