@@ -100,6 +100,31 @@ def test_a_thread_whose_turn_failed_stops_and_is_not_judged(night: Callable[...,
     assert not any(item.startswith("item 00002") for item in judged)
 
 
+def test_a_thread_goes_on_when_its_failed_turn_is_asked_again(night: Callable[..., Night]) -> None:
+    broken = {"on": "row", "do": "error", "status": 400, "where": "You said thing 2", "times": 1}
+    one = night(ECHO, faults=[broken])
+    study = talk(one)
+    assert one.run(study).state == "rows failed"
+    assert one.run(study, reask="failed").state == "done"
+    table = one.table()
+    assert table.group_by("stage").len().sort("stage").rows() == [("judge", 4), ("talk", 12)]
+    judged = table.filter(pl.col("stage") == "judge").sort("item_id")["answer"].to_list()
+    assert judged == [f"rated [again [thing number {n}]]" for n in range(4)]
+
+
+@pytest.mark.parametrize("timeout", [300, 900, 1_500, 2_100])
+def test_no_run_is_done_while_more_follows(night: Callable[..., Night], timeout: int) -> None:
+    """Time may be up between an answer and the question that follows from it."""
+    one = night(ECHO)
+    study = talk(one, 2)
+    for _ in range(80):
+        ending = one.run(study, timeout=timeout)
+        if ending.state == "done":
+            break
+        assert ending.state == "running", ending
+    assert one.table().height == 2 * 3 + 2
+
+
 def test_a_later_stage_starts_while_the_first_is_running(night: Callable[..., Night]) -> None:
     slow = {"on": "batch", "do": "slow", "seconds": 9000, "model": "gpt-4.1-mini", "times": 1}
     one = night({**ECHO, "time_scale": 2000}, faults=[slow])

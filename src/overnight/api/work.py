@@ -247,6 +247,8 @@ def _verdict(folder: RunFolder, worked: Worked, work: Work) -> tuple[State, str]
         return "over budget", over_budget_text(worked, "budget" if work.spill.max_cost is None else "spill.max_cost")
     if snapshot.total == 0 and not worked.halted:
         return "running", "no questions are on record yet: overnight run STUDY takes them in"
+    if snapshot.pending == 0 and worked.more_follows:
+        return "running", f"all rows so far are settled, and more follow from them. To go on: {go_on}"
     if snapshot.pending == 0:
         if snapshot.failed:
             failed = number_of(snapshot.failed, "row")

@@ -19,6 +19,7 @@ from overnight.engine.accounts import check_accounts
 from overnight.engine.conductor import SPILLED, Conductor, Held
 from overnight.engine.desk import Desk, Poller
 from overnight.engine.flow import Flow, FlowStage
+from overnight.engine.following import more_follows
 from overnight.engine.intake import StageSettings
 from overnight.engine.memory import Memory
 from overnight.engine.patience import Patience
@@ -54,6 +55,8 @@ class Worked(msgspec.Struct, frozen=True, kw_only=True):
     stuck: tuple[Attempt, ...]
     halted: tuple[str, ...]
     held: Held = Held()
+    # Time was up between answers and what is to be asked because of them.
+    more_follows: bool = False
 
 
 class Session:
@@ -116,6 +119,7 @@ class Session:
                 stuck=tuple(a for a in scene.carried.values() if a.state == "stuck"),
                 halted=tuple(scene.halted_arms.values()),
                 held=conductor.held,
+                more_follows=conductor.timed_out and await asyncio.to_thread(lambda: more_follows(self.db.reader())),
             )
         finally:
             patience.stop()

@@ -9,6 +9,7 @@ import msgspec
 
 from overnight.core.result import Result, Usage
 from overnight.ledger.bulk import NO_COUNT, Bulk
+from overnight.ledger.threads import reopen_threads
 
 
 class Landed(msgspec.Struct, frozen=True, gc=False):
@@ -207,6 +208,7 @@ def unsettle(db: sqlite3.Connection, outcomes: Sequence[str]) -> int:
     )
     count = db.execute(f"INSERT OR IGNORE INTO queue SELECT ask, 0, 0 FROM ({chosen})", tuple(outcomes)).rowcount
     db.execute("DELETE FROM settled WHERE ask IN (SELECT ask FROM queue)")
+    reopen_threads(db)
     return int(count)
 
 
@@ -219,6 +221,7 @@ def settle_again(db: sqlite3.Connection, asks: Sequence[int]) -> int:
     """Put chosen questions back in the queue (their answers could not be read by the task)."""
     db.executemany("INSERT OR IGNORE INTO queue VALUES(?, 0, 0)", ((ask,) for ask in asks))
     db.executemany("DELETE FROM settled WHERE ask=?", ((ask,) for ask in asks))
+    reopen_threads(db)
     return len(asks)
 
 

@@ -71,6 +71,13 @@ def pass_on(db: sqlite3.Connection, consumer: int, slots: Iterable[tuple[int, in
     db.executemany("INSERT INTO passed_on VALUES(?,?,?)", ((consumer, slot, asks) for slot, asks in slots))
 
 
+def reopen_threads(db: sqlite3.Connection) -> None:
+    """Nothing followed from what is asked again: once it is answered, its conversation goes on."""
+    db.execute(
+        "DELETE FROM passed_on WHERE asks=0 AND slot IN (SELECT id FROM slot WHERE ask IN (SELECT ask FROM queue))"
+    )
+
+
 def handed_on(db: sqlite3.Connection, outcomes: Sequence[str]) -> int:
     """How many settled rows with these outcomes later stages have been given."""
     marks = ",".join("?" * len(outcomes))
