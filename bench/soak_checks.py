@@ -93,7 +93,7 @@ def _bytes(run: Path, reference: Path, table: Any) -> Iterator[str]:
 
 
 def _failures(db: sqlite3.Connection) -> Iterator[str]:
-    """A row fails for good only after all its tries, for causes that might have passed, or if its answer is spoiled."""
+    """A row fails for good only after all its tries, for causes that might have passed, or if it was run in vain."""
     rows = db.execute(
         "SELECT settled.ask, result.cause, (SELECT count(*) FROM result AS r WHERE r.ask=settled.ask "
         "AND r.outcome='failed'), shard.live FROM settled JOIN result ON result.attempt=settled.attempt "
@@ -101,7 +101,7 @@ def _failures(db: sqlite3.Connection) -> Iterator[str]:
         "JOIN shard ON shard.id=attempt.shard WHERE result.outcome='failed'"
     )
     for ask, cause, tries, live in rows:
-        if cause == _SPOILED and not live:
+        if cause in (_SPOILED, "gone") and not live:
             continue
         if cause not in PASSING or tries < TRIES:
             yield f"question {ask} failed for good ({cause}) after {tries} tries"
