@@ -27,7 +27,7 @@ RUN = "soaked"
 KEY = "sk-soak-0123456789abcdefghijklmnop"
 PROJECT = {"GOOGLE_CLOUD_PROJECT": "lab", "VERTEX_INPUT_BUCKET": "gs://lab/in", "VERTEX_OUTPUT_BUCKET": "gs://lab"}
 # Plain commands after the schedule, until the run is over. Held-up and undecided runs need a few.
-_LAST_COMMANDS = 15
+_LAST_COMMANDS = 40
 # Passes that do not wait, and how long a cron job sleeps between two of them, in real seconds.
 _LAST_PASSES = 300
 _BETWEEN_PASSES = 0.05
