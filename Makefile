@@ -20,7 +20,7 @@ demo: $(STAMP)  ## run a small study on the emulator, faults included, and print
 	$(BIN)/python demo/demo.py
 
 # One more than the cores: many tests wait for somebody.
-test: $(STAMP)  ## all tests (under 8 minutes on 2 cores)
+test: $(STAMP)  ## all tests (under 10 minutes on 2 cores)
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 matrix: $(STAMP)  ## kill at every single checkpoint there is, not at a sample of them

@@ -47,7 +47,9 @@ def test_an_upload_may_vanish(emulator, client):
     file = upload(client, chat_lines(1))
     with pytest.raises(openai.NotFoundError):
         client.files.retrieve(file.id)
-    assert wait(client, create(client, file.id)).status == "failed"
+    batch = create(client, file.id)
+    emulator.finish()
+    assert wait(client, batch).status == "failed"
 
 
 @pytest.mark.parametrize("on", ["list", "retrieve", "upload", "create"])

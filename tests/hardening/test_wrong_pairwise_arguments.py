@@ -17,7 +17,7 @@ from hardening.calls import complaint_about
 from hardening.wrong_kinds import Odd, wrong_kinds
 from overnight import pairwise as pw
 
-SAMPLE = 1_500
+SAMPLE = 600
 SECONDS = 20
 SAMPLES = pl.DataFrame({"ID": ["a", "b", "c"], "text": ["one", "two", "three"]})
 PAIRS = pw.make_pairs(SAMPLES)
