@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from overnight.core.errors import StudyError
 from overnight.settings import REHEARSAL_SCALE, settings
 
 ASKED = """
@@ -32,3 +35,16 @@ def test_a_faster_clock_is_for_rehearsals_only(emulate: str, scale: str) -> None
 
 def test_a_rehearsal_runs_fast_by_itself() -> None:
     assert settings(emulate=True, environ={}).time_scale == REHEARSAL_SCALE
+
+
+def test_an_env_file_that_is_no_text_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_bytes(b"OVERNIGHT_RUNS=\xff\n")
+    with pytest.raises(StudyError, match=r"the settings in \.env: not UTF-8: byte 0xff at 15"):
+        settings()
+
+
+def test_a_pipe_in_place_of_an_env_file_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(tmp_path / ".env")
+    assert settings().runs == Path("runs")

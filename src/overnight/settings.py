@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from io import StringIO
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ from dotenv import dotenv_values
 from overnight.consent import in_env_file
 from overnight.core.arguments import checked
 from overnight.core.errors import StudyError
+from overnight.core.files import text_file
 
 # Every variable that Overnight itself reads; the providers' own are in docs/providers.md.
 VARIABLES = {
@@ -77,7 +79,10 @@ def real_time(_: Mapping[str, str]) -> float:
 
 def _env_file() -> dict[str, str]:
     """What `.env` may say, as it stands there: it sets keys and settings, and reads nothing of the environment."""
-    written = dotenv_values(".env", interpolate=False)
+    path = Path(".env")
+    if not path.is_file():  # nor a pipe, which would be waited for
+        return {}
+    written = dotenv_values(stream=StringIO(text_file(path, "the settings in")), interpolate=False)
     wanted = in_env_file(written, VARIABLES)
     return {name: value for name, value in written.items() if value is not None and name in wanted}
 

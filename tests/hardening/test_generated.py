@@ -16,6 +16,7 @@ FOUND = {
     "studies": ("study generate prompt = beyond unicode", "study generate templates.0 = long name", "study generate task = long text"),
     "items": ("items.csv is a FIFO", "items.jsonl is a FIFO", "items.parquet is a FIFO", "items.csv is zeros without end", "items.parquet of id long"),
     "verdicts": ("verdicts of ID1 durations ", "verdicts of ID2 lists judge", "verdicts of better_id bytes ", "verdicts of other count structs "),
+    "files": (".env is a FIFO", ".env utf-16"),
     "flags": ("plan --show='99999999999'",),
     "folders": (
         "ledger.db is a FIFO, verify", "ledger.db is a FIFO, status", "raw/ is a file, verify", "tables/results.parquet is a folder, results",

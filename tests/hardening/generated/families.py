@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from hardening.generated.cases import Case
+from hardening.generated.files import files
 from hardening.generated.flags import flags
 from hardening.generated.folders import folders
 from hardening.generated.studies import studies
@@ -14,6 +15,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "studies": studies,
     "items": items,
     "verdicts": verdicts,
+    "files": files,
     "flags": flags,
     "folders": folders,
 }
