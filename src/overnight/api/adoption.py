@@ -16,11 +16,12 @@ from overnight.core.attempt import Accepted, AttemptEvent, Creating, Ended, Fetc
 from overnight.core.errors import Gone, StudyError, Unavailable, UnknownName
 from overnight.core.shard import token_of
 from overnight.core.wording import number_of
+from overnight.engine.accounts import account_of
 from overnight.engine.intake import StageInput, StageSettings, take_stage
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
 from overnight.ledger.folder import DurableFile
-from overnight.ledger.identity import Account, account_id, arm_id, fingerprint, set_fact, stage_id
+from overnight.ledger.identity import account_id, arm_id, set_fact, stage_id
 from overnight.ledger.questions import register_pending, settle_pending
 from overnight.ledger.shards import adopted_attempt, attempts, record, take_queue
 from overnight.providers import Batch, BatchProvider, Fence, ReadyLine, batches_of
@@ -209,14 +210,7 @@ class Adoption:
     ) -> None:
         session, at = self._session, self._session.clock.now()
         arm = arm_of(rows.model, STAGE)
-        endpoint = provider.endpoint
-        account = Account(
-            provider=provider.name,
-            place=endpoint.identity or endpoint.base_url,
-            organization=endpoint.organization or "",
-            project=endpoint.project or "",
-            fingerprint=fingerprint(session.run_id, endpoint.key),
-        )
+        account = account_of(session.run_id, provider)
         events: list[AttemptEvent] = [
             Uploaded(batch.input_ref or ""),
             Creating(None, batch.created_at),

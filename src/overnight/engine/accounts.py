@@ -6,8 +6,21 @@ from overnight.core.attempt import Attempt
 from overnight.core.errors import AccountChanged
 from overnight.engine.desk import Desk
 from overnight.engine.scene import Scene
-from overnight.ledger.identity import Account, account_root, accounts, same_account
+from overnight.ledger.identity import Account, account_root, accounts, fingerprint, same_account
 from overnight.ledger.shards import attempts
+from overnight.providers._contract import Provider
+
+
+def account_of(run_id: str, provider: Provider) -> Account:
+    """Who asks, as this run keeps it: never the key itself."""
+    endpoint = provider.endpoint
+    return Account(
+        provider=provider.name,
+        place=endpoint.identity or endpoint.base_url,
+        organization=endpoint.organization or "",
+        project=endpoint.project or "",
+        fingerprint=fingerprint(run_id, endpoint.key),
+    )
 
 
 async def check_accounts(scene: Scene, *, accept: bool) -> None:

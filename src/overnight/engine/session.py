@@ -15,7 +15,7 @@ from overnight.core.clock import Clock
 from overnight.core.garbage import seldom_collected
 from overnight.core.names import MEMORY
 from overnight.core.surroundings import damaged, ledger_trouble
-from overnight.engine.accounts import check_accounts
+from overnight.engine.accounts import account_of, check_accounts
 from overnight.engine.conductor import SPILLED, Conductor, Held
 from overnight.engine.desk import Desk, Poller
 from overnight.engine.flow import Flow, FlowStage
@@ -32,7 +32,7 @@ from overnight.ledger.answers import outcome_counts, token_sums
 from overnight.ledger.database import Database
 from overnight.ledger.diagnosis import diagnosed
 from overnight.ledger.folder import RunFolder
-from overnight.ledger.identity import Account, account_id, arms, begin_run, fingerprint, get_fact, stages
+from overnight.ledger.identity import account_id, arms, begin_run, get_fact, stages
 from overnight.ledger.money import balances, prices
 from overnight.ledger.traces import check_age, no_ledger, refuse_blank
 from overnight.prices import Price, Processing
@@ -217,14 +217,7 @@ class Session:
         return Flow(self.folder, flow_stages, scene.arms, decoders, encode)
 
     async def _desk(self, provider: Provider, work: Work, patience: Patience) -> Desk:
-        endpoint = provider.endpoint
-        account = Account(
-            provider=provider.name,
-            place=endpoint.identity or endpoint.base_url,
-            organization=endpoint.organization or "",
-            project=endpoint.project or "",
-            fingerprint=fingerprint(self.run_id, endpoint.key),
-        )
+        account = account_of(self.run_id, provider)
         number = await self.db.commit("account", lambda db: account_id(db, account))
         return Desk(
             provider,
