@@ -22,6 +22,7 @@ FOUND = {
         "ledger.db is a FIFO, verify", "ledger.db is a FIFO, status", "raw/ is a file, verify", "tables/results.parquet is a folder, results",
         "tables/results.parquet of zeros, results", "tables/results.parquet flipped at 0/10, results --failed", "event.data = json, verify",
         "event.data = text, status", "arm.definition = text, costs", "attempt.shard = text, verify --json", "fact work = json, resume",
+        "result.received_at = huge, verify --json", "event.at = huge, status", "attempt.intended_at = huge, costs",
     ),
 }  # fmt: skip
 

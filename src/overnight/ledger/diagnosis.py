@@ -16,6 +16,7 @@ from overnight.core.errors import LedgerError, OvernightError
 from overnight.ledger.schema import migrate
 
 _KINDS = {"INTEGER": ("integer",), "REAL": ("real", "integer"), "TEXT": ("text",), "BLOB": ("blob",)}
+_LAST_TIME = 253_402_300_799  # the end of the year 9999, past which there is no date
 # Columns that hold JSON, and those that point to a row of another table.
 _JSON = (("stage", "spec"), ("stage", "settings"), ("arm", "definition"), ("price", "price"), ("event", "data"))
 _POINTERS = (
@@ -111,6 +112,9 @@ def _table_damages(
         allowed = ", ".join(f"'{kind}'" for kind in kinds)
         query = f"SELECT count(*) FROM {table} WHERE typeof({column}) NOT IN ({allowed})"
         yield from _counted(db, query, f"{table}.{column} is not {' or '.join(kinds)}")
+        if column == "at" or column.endswith("_at"):
+            query = f"SELECT count(*) FROM {table} WHERE {column} NOT BETWEEN 0 AND {_LAST_TIME}"
+            yield from _counted(db, query, f"{table}.{column} is no time")
 
 
 def _counted(db: sqlite3.Connection, query: str, words: str) -> Iterator[str]:
