@@ -39,10 +39,10 @@ TRUTH = {"time_scale": 300, "latency": {"batch": [10, 20], "live": [0, 0]}, "see
 STEPS = {
     "items, intake": "overnight.api.running:take_stage",
     "pack": "overnight.engine.packing:pack_queue",
-    "input files": "overnight.engine.conductor:write_input",
-    "upload": "overnight.engine.courier:Courier._upload",
-    "download": "overnight.engine.arrivals:Arrivals._download",
-    "ingest": "overnight.engine.arrivals:Arrivals._read_files",
+    "input files": "overnight.engine.scheduler:write_input",
+    "upload": "overnight.engine.batch_attempt:Courier._upload",
+    "download": "overnight.engine.ingest:Arrivals._download",
+    "ingest": "overnight.engine.ingest:Arrivals._read_files",
     "tables": "overnight.api.work:write_tables",
 }
 # While these run, nothing else does: all threads' CPU is theirs.

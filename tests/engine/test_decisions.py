@@ -16,7 +16,7 @@ from overnight.engine.decisions import (
     TRIES,
     Learned,
     Load,
-    Waiting,
+    WaitingRows,
     adjudicate,
     after_denials,
     backoff,
@@ -417,19 +417,19 @@ def test_backing_off_is_bounded_and_heeds_advice(times: int, advised: float | No
 @pytest.mark.parametrize(
     ("waiting", "in_flight", "waited", "wait"),
     [
-        (Waiting(5, 0, follow=False), 5, 0.0, 0.0),
-        (Waiting(5, 1, follow=False), 5, 0.0, 600.0),
-        (Waiting(5, 1, follow=False), 5, 700.0, 0.0),
-        (Waiting(5, 1, follow=False), 0, 0.0, 30.0),
-        (Waiting(5, 2, follow=False), 0, 10.0, 50.0),
-        (Waiting(5, 0, follow=True), 3, 0.0, 600.0),  # few, and siblings are under way
-        (Waiting(50, 0, follow=True), 3, 0.0, 0.0),  # half of a usual shard is enough
-        (Waiting(5, 0, follow=True), 0, 0.0, 0.0),  # nobody to wait for
-        (Waiting(5, 0, follow=True), 3, 600.0, 0.0),
+        (WaitingRows(5, 0, follow=False), 5, 0.0, 0.0),
+        (WaitingRows(5, 1, follow=False), 5, 0.0, 600.0),
+        (WaitingRows(5, 1, follow=False), 5, 700.0, 0.0),
+        (WaitingRows(5, 1, follow=False), 0, 0.0, 30.0),
+        (WaitingRows(5, 2, follow=False), 0, 10.0, 50.0),
+        (WaitingRows(5, 0, follow=True), 3, 0.0, 600.0),  # few, and siblings are under way
+        (WaitingRows(50, 0, follow=True), 3, 0.0, 0.0),  # half of a usual shard is enough
+        (WaitingRows(5, 0, follow=True), 0, 0.0, 0.0),  # nobody to wait for
+        (WaitingRows(5, 0, follow=True), 3, 600.0, 0.0),
     ],
 )
 def test_rows_gather_unless_they_are_first_askings(
-    waiting: Waiting, in_flight: int, waited: float, wait: float
+    waiting: WaitingRows, in_flight: int, waited: float, wait: float
 ) -> None:
     assert group(waiting, in_flight, 100, waited) == wait
 

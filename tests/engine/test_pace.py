@@ -71,20 +71,20 @@ class Road:
 
 
 def drive(pace: Pace, server: Server, road: Road, calls: int, tokens: int = 10) -> float:
-    """Call as the lane does: everything that may begin begins. Returns when the last answer came."""
+    """Call as the model_queue does: everything that may begin begins. Returns when the last answer came."""
     now, waiting, number = 0.0, calls, 0
-    arrivals: list[tuple[float, int, Ticket]] = []
+    ingest: list[tuple[float, int, Ticket]] = []
     landings: list[tuple[float, int, Ticket, bool, Rates]] = []
-    while waiting or arrivals or landings:
+    while waiting or ingest or landings:
         wait = pace.wait(tokens, now) if waiting else math.inf
         if wait <= 0:
             waiting, number = waiting - 1, number + 1
-            heapq.heappush(arrivals, (now + road.out(), number, pace.launch(tokens, now)))
+            heapq.heappush(ingest, (now + road.out(), number, pace.launch(tokens, now)))
             continue
-        now = min(now + wait, *(queue[0][0] for queue in (arrivals, landings) if queue), math.inf)
+        now = min(now + wait, *(queue[0][0] for queue in (ingest, landings) if queue), math.inf)
         assert now < math.inf, "nothing is under way, and nothing may begin"
-        if arrivals and arrivals[0][0] <= now:
-            _, which, ticket = heapq.heappop(arrivals)
+        if ingest and ingest[0][0] <= now:
+            _, which, ticket = heapq.heappop(ingest)
             ran = server.arrive(tokens, now)
             heapq.heappush(landings, (now + (road.back() if ran else 0.01), which, ticket, ran, server.rates()))
         elif landings and landings[0][0] <= now:

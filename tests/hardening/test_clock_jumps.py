@@ -13,7 +13,7 @@ from overnight.core import clock as clock_module
 from overnight.core.attempt import Accepted, Attempt, Creating, Looked, Unknown, Uploaded, Withdrawn, apply
 from overnight.core.clock import WallClock
 from overnight.engine.decisions import LOOKS, adjudicate
-from overnight.engine.patience import Patience
+from overnight.engine.waiting import Patience
 
 JUMPS = st.floats(-100_000, 100_000)
 

@@ -16,7 +16,7 @@ from overnight.core.attempt import Accepted, AttemptEvent, Creating, Ended, Fetc
 from overnight.core.errors import Gone, StudyError, Unavailable, UnknownName
 from overnight.core.shard import token_of
 from overnight.core.wording import number_of
-from overnight.engine.accounts import account_of
+from overnight.engine.account_check import account_identity
 from overnight.engine.intake import StageInput, StageSettings, take_stage
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
@@ -210,7 +210,7 @@ class Adoption:
     ) -> None:
         session, at = self._session, self._session.clock.now()
         arm = arm_of(rows.model, STAGE)
-        account = account_of(session.run_id, provider)
+        account = account_identity(session.run_id, provider)
         events: list[AttemptEvent] = [
             Uploaded(batch.input_ref or ""),
             Creating(None, batch.created_at),

@@ -19,8 +19,8 @@ from overnight.core.errors import StudyError
 from overnight.core.money import Budget
 from overnight.core.pack import Packer, Room, even
 from overnight.core.shard import custom_id, token_of
+from overnight.engine.account_history import DEFAULT_TOKENS_PER_BYTE
 from overnight.engine.decisions import Mode
-from overnight.engine.memory import DEFAULT_TOKENS_PER_BYTE
 from overnight.engine.outbox import line_overhead
 from overnight.engine.pricing import Pricing
 from overnight.engine.sampling import Address, address, stratified
@@ -114,14 +114,14 @@ def plan(
     output_tokens = resolved.budget.output_tokens if resolved.budget else None
     for stage in resolved.stages:
         asked = [(arm, processing_of(arm, resolved.mode)) for arm in stage.arms]
-        lanes = [
+        model_queues = [
             _Lane(arm, stage, processing, prices.get((arm.stage, arm.name, processing)), output_tokens)
             for arm, processing in asked
         ]
         if stage.items is None:
-            arms.extend(lane.plan for lane in lanes)
+            arms.extend(model_queue.plan for model_queue in model_queues)
             continue
-        counting = _Counting(stage, stage.items, lanes, folder, target, limit)
+        counting = _Counting(stage, stage.items, model_queues, folder, target, limit)
         arms.extend(counting.count())
         files.extend(counting.files)
         shown.extend(_first(stage, stage.items, show, resolved.mode))
@@ -265,45 +265,45 @@ class _Counting:
         self,
         stage: ResolvedStage,
         items: ItemSource,
-        lanes: Sequence[_Lane],
+        model_queues: Sequence[_Lane],
         folder: RunFolder,
         target: Path | None,
         limit: int | None,
     ) -> None:
         self._stage = stage
         self._items = items
-        self._lanes = {lane.arm.name: lane for lane in lanes}
+        self._model_queues = {model_queue.arm.name: model_queue for model_queue in model_queues}
         self._folder = folder
         self._target = target
         self._limit = limit
         self.files: list[str] = []
 
     def count(self) -> list[ArmPlan]:
-        lanes = self._lanes
+        model_queues = self._model_queues
         if self._stage.batch.segments:
             for name, total in self._totals().items():
-                lanes[name].expect(total)
+                model_queues[name].expect(total)
         known = _OnRecord(self._known(), in_rounds=isinstance(self._stage.task, Rounds))
         seen: set[bytes] = set()
         with ExitStack() as stack:
             writer = _Writer(self._target, self._stage, stack) if self._target else None
             for ask in self._asks():
-                lane = lanes[ask.arm.name]
-                lane.plan.rows += 1
+                model_queue = model_queues[ask.arm.name]
+                model_queue.plan.rows += 1
                 if known.has(ask):
-                    lane.plan.on_record += 1
+                    model_queue.plan.on_record += 1
                     continue
-                key = lane.keys.key(ask, shared=self._stage.dedupe)[:10]
+                key = model_queue.keys.key(ask, shared=self._stage.dedupe)[:10]
                 if key in seen:
-                    lane.plan.shared += 1
+                    model_queue.plan.shared += 1
                     continue
                 seen.add(key)
-                body = lane.provider.encode(ask)
-                begins = lane.add(body)
+                body = model_queue.provider.encode(ask)
+                begins = model_queue.add(body)
                 if writer is not None:
-                    writer.add(lane, ask, body, begins=begins)
+                    writer.add(model_queue, ask, body, begins=begins)
             self.files = writer.files if writer is not None else []
-        return [lane.plan for lane in lanes.values()]
+        return [model_queue.plan for model_queue in model_queues.values()]
 
     def _asks(self) -> Iterator[Ask]:
         start = self._stage.task.start
@@ -357,13 +357,13 @@ class _Writer:
     def _text(self, path: Path) -> TextIO:
         return self._stack.enter_context(path.open("w", encoding="utf-8", newline=""))
 
-    def add(self, lane: _Lane, ask: Ask, body: bytes, *, begins: bool) -> None:
-        arm = lane.arm.name
+    def add(self, model_queue: _Lane, ask: Ask, body: bytes, *, begins: bool) -> None:
+        arm = model_queue.arm.name
         if begins:
-            self._begin(arm, max(1, lane.plan.batches))
+            self._begin(arm, max(1, model_queue.plan.batches))
         handle, token, line = self._open[arm]
         name = custom_id(token, line)
-        handle.write(lane.line(name, body) + b"\n")
+        handle.write(model_queue.line(name, body) + b"\n")
         self._open[arm] = (handle, token, line + 1)
         self._map.writerow([Path(handle.name).name, name, arm, ask.item, ask.replicate, ask.turn])
 

@@ -18,7 +18,7 @@ from overnight.cli.flags import Flags, Voice
 from overnight.cli.following import Look, follow
 from overnight.cli.live_picture import LivePicture
 from overnight.cli.log_lines import LogLines
-from overnight.cli.paper import Paper, is_terminal
+from overnight.cli.output import Output, is_terminal
 from overnight.cli.plain_text import one_line, visible
 from overnight.cli.words import state_words
 from overnight.core.errors import LedgerError, RowsFailed, Unauthorized
@@ -67,7 +67,7 @@ class Display:
     def __init__(self, voice: Voice) -> None:
         self._voice = voice
         self._progress: Progress = progress_for(voice)
-        self.paper = Paper()
+        self.output = Output()
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -102,37 +102,37 @@ class Display:
     def show(self, document: object, last: str, *pictures: RenderableType) -> int:
         """A result: the document for programs, the pictures for people, the last line for the hurried."""
         if self._voice.json:
-            self.paper.document(document)
+            self.output.document(document)
             return 0
         if not self._voice.quiet:
-            self.paper.print(*pictures)
+            self.output.print(*pictures)
         if last:
-            self.paper.print(self._voice.typed(last))
+            self.output.print(self._voice.typed(last))
         return 0
 
     def close(self, runs: Sequence[Run]) -> int:
         """What came of these runs; the exit code is that of the worst."""
         documents = [self._close(run) for run in runs]
         if self._voice.json:
-            self.paper.document(documents)
+            self.output.document(documents)
         return max((run.exit_code for run in runs), default=0)
 
     def close_one(self, run: Run) -> int:
         """The same of a verb that always has one run."""
         document = self._close(run)
         if self._voice.json:
-            self.paper.document(document)
+            self.output.document(document)
         return run.exit_code
 
     def _close(self, run: Run) -> dict[str, Any]:
         message = self._voice.typed(run.message)
         causes = self._causes(run)
         if not self._voice.json:
-            self.paper.print(closing.headline(run, message))
+            self.output.print(closing.headline(run, message))
             if not self._voice.quiet and run.state != "blocked":
                 next_command = self._voice.typed(f"overnight results {run.name}")
-                self.paper.print(closing.details(run, causes, next_command))
-                self.paper.print(*self._verdicts(run.path, run.name))
+                self.output.print(closing.details(run, causes, next_command))
+                self.output.print(*self._verdicts(run.path, run.name))
         return closing.document(run, message, causes)
 
     def _verdicts(self, path: Path, run: str) -> Iterator[RenderableType]:
@@ -171,13 +171,13 @@ class Display:
         if len(runs) != 1 or runs[0].trouble is not None:
             return self.show(runs, "", status_pictures.overview(runs))
         advice = [self._voice.typed(text) for text in status_pictures.advice_for(runs[0])]
-        return self.show(runs, "", status_pictures.one_run(runs[0], advice, self.paper.width))
+        return self.show(runs, "", status_pictures.one_run(runs[0], advice, self.output.width))
 
     def show_log(self, log: pl.DataFrame) -> int:
-        if self.paper.drawn and not self._voice.json:
-            self.paper.write(visible(log.write_csv()))
+        if self.output.drawn and not self._voice.json:
+            self.output.write(visible(log.write_csv()))
             return 0
-        self.paper.write_bytes((log.write_json() + "\n" if self._voice.json else log.write_csv()).encode())
+        self.output.write_bytes((log.write_json() + "\n" if self._voice.json else log.write_csv()).encode())
         return 0
 
     def write_table(
@@ -193,7 +193,9 @@ class Display:
             return self._show_json(_collected(frame))
         last = row_pictures.rows_line(_height(frame), run, failed=failed)
         first = _collected(frame.head(row_pictures.FIRST_ROWS))
-        return self.show(None, last, row_pictures.rows(first, self.paper.width, failed=failed), *self._verdicts_of(run))
+        return self.show(
+            None, last, row_pictures.rows(first, self.output.width, failed=failed), *self._verdicts_of(run)
+        )
 
     def show_table(self, frame: pl.LazyFrame, run: str, table: str) -> int:
         """A table of a run's other than its results, as it stands."""
@@ -202,10 +204,10 @@ class Display:
         more = f"overnight results {run} --table {table} -o {table}.csv"
         last = f"{run}: {number_of(_height(frame), 'row')} of {table}; all of them: {more}"
         first = _collected(frame.head(row_pictures.FIRST_ROWS))
-        return self.show(None, last, row_pictures.plain_rows(first, self.paper.width))
+        return self.show(None, last, row_pictures.plain_rows(first, self.output.width))
 
     def _show_json(self, frame: pl.DataFrame) -> int:
-        self.paper.write_bytes(frame.write_json().encode() + b"\n")
+        self.output.write_bytes(frame.write_json().encode() + b"\n")
         return 0
 
     def show_costs(self, frame: pl.DataFrame, run: str) -> int:

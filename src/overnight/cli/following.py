@@ -9,7 +9,7 @@ from rich.live import Live
 
 from overnight.api import RunStatus
 from overnight.cli.log_lines import LogLines
-from overnight.cli.paper import console_on, is_terminal
+from overnight.cli.output import console_on, is_terminal
 from overnight.cli.status_pictures import one_run, overview
 from overnight.cli.words import batches, is_open, open_batches, state_words
 from overnight.core.wording import number_of

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from overnight.cli.paper import console_on
+from overnight.cli.output import console_on
 from overnight.cli.plain_text import one_line, shortened
 from overnight.cli.words import (
     batch_words,

@@ -8,7 +8,7 @@ import polars as pl
 from rich.table import Table
 
 from overnight.cli.ending import WRONG_USE, complain_line
-from overnight.cli.paper import Paper
+from overnight.cli.output import Output
 from overnight.cli.parameters import Parameter
 from overnight.cli.rank_pictures import headed, item_table, number, short
 from overnight.core.errors import StudyError
@@ -92,12 +92,12 @@ def rank_pairs(
         return WRONG_USE
     problems = [*left_out, *fit.problems]
     if json:
-        Paper().document(_document(fit, table, judges, problems, file))
+        Output().document(_document(fit, table, judges, problems, file))
         return 0
-    paper = Paper()
+    shown = Output()
     if not quiet:
-        paper.print(*_pictures(fit, table, judges, problems, verbose=verbose))
-    paper.print(_last_line(fit, problems, file, output, quiet=quiet))
+        shown.print(*_pictures(fit, table, judges, problems, verbose=verbose))
+    shown.print(_last_line(fit, problems, file, output, quiet=quiet))
     return 0
 
 

@@ -64,17 +64,17 @@ def _block(text: str) -> str:
 
 def help_text(app: App, tokens: list[str]) -> str:
     """A help page as a terminal of 80 columns shows it, without its colours."""
-    paper = io.StringIO()
-    app.help_print(tokens, console=Console(file=paper, width=COLUMNS, no_color=True, highlight=False))
-    return tidied(paper.getvalue())
+    output = io.StringIO()
+    app.help_print(tokens, console=Console(file=output, width=COLUMNS, no_color=True, highlight=False))
+    return tidied(output.getvalue())
 
 
 def emulator_help() -> str:
     """The emulator's own: it has a parser of its own."""
-    paper = io.StringIO()
-    with _columns(COLUMNS), redirect_stdout(paper), suppress(SystemExit):
+    output = io.StringIO()
+    with _columns(COLUMNS), redirect_stdout(output), suppress(SystemExit):
         build()(["emulator", "--help"], exit_on_error=False, result_action="return_value")
-    return tidied(paper.getvalue())
+    return tidied(output.getvalue())
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from overnight.core.errors import StudyError
 
 ALLOWED = "up to 100 letters, digits, dots, dashes and underscores, the first a letter or digit"
 # What all runs together remember lies beside them, with what SQLite keeps next to it.
-MEMORY = "accounts.db"
+HISTORY = "accounts.db"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _LONGEST = 100
 _SHOWN = 60
@@ -16,8 +16,8 @@ def name_problem(name: str) -> str | None:
     """Why it cannot name a run or a stage; None when it can."""
     if not _NAME.fullmatch(name):
         return f"wanted {ALLOWED}"
-    if name.lower().startswith(MEMORY):
-        return f"{MEMORY} is a file of Overnight's own in the folder of runs"
+    if name.lower().startswith(HISTORY):
+        return f"{HISTORY} is a file of Overnight's own in the folder of runs"
     return None
 
 

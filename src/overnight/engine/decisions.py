@@ -242,7 +242,7 @@ def poll_how(running: int, page: int = 100) -> Literal["list", "each"]:
     return "list" if running >= 3 and page > 1 else "each"
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class WaitingRows(msgspec.Struct, frozen=True):
     """An arm's rows in the queue: how many, the fewest tries of any, and whether all follow from answers."""
 
     rows: int
@@ -250,7 +250,7 @@ class Waiting(msgspec.Struct, frozen=True):
     follow: bool
 
 
-def group(waiting: Waiting, in_flight: int, usual: int, waited: float, gather: float = GATHER) -> float:
+def group(waiting: WaitingRows, in_flight: int, usual: int, waited: float, gather: float = GATHER) -> float:
     """How much longer an arm's rows wait before they are packed.
 
     First askings go at once. Rows that follow from answers go when there are enough of them (half of a usual

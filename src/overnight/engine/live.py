@@ -15,9 +15,9 @@ from overnight.core.attempt import Attempt, Ending
 from overnight.core.errors import FileDamaged
 from overnight.core.result import Result, failed
 from overnight.core.shard import custom_id, line_of
-from overnight.engine.landing import Fresh, Landing, Settling
-from overnight.engine.lane import Lane
-from overnight.engine.scene import Scene
+from overnight.engine.context import RunContext
+from overnight.engine.model_queue import ModelQueue
+from overnight.engine.settlement import Fresh, Settlement, Settling
 from overnight.ledger.answers import Fate, paths, set_read_offset, unanswered_lines
 from overnight.ledger.calls import announce, announced_lines, begin_calls, close_calls, segment_end
 from overnight.ledger.folder import way_out
@@ -40,11 +40,11 @@ class _Answer(NamedTuple):
 
 
 class LiveSlice:
-    def __init__(self, scene: Scene, attempt: Attempt) -> None:
-        self._scene = scene
+    def __init__(self, context: RunContext, attempt: Attempt) -> None:
+        self._context = context
         self._attempt = attempt
-        self._lane: Lane = scene.lane_of(attempt.arm)
-        self._landing: Landing
+        self._model_queue: ModelQueue = context.model_queue_of(attempt.arm)
+        self._settlement: Settlement
         self._segment: Segment
         self._bodies: list[Body] = []
         self._kept: RawFiles
@@ -58,26 +58,26 @@ class LiveSlice:
         # Rows that a batch answered after all, before their call began.
         self._skipped = 0
         self._saved = 0
-        self.model = scene.arms[attempt.arm].model
+        self.model = context.arms[attempt.arm].model
 
     async def carry(self) -> Attempt:
         """Until every row was asked, or nothing more may be asked."""
-        self._landing = await Landing.of(self._scene, self._attempt, overhead=0)
+        self._settlement = await Settlement.of(self._context, self._attempt, overhead=0)
         if self._attempt.state == "calling":
             await self._recover()
             return self._attempt
-        async with self._scene.desk_of(self._attempt.arm).turns.of(self.model.name):
+        async with self._context.account_of(self._attempt.arm).turns.of(self.model.name):
             with self._stack:
                 await self._begin()
                 await self._call_rows()
                 await self._close()
-        self._lane.check()
-        if self._lane.failure is not None:
-            raise self._lane.failure
+        self._model_queue.check()
+        if self._model_queue.failure is not None:
+            raise self._model_queue.failure
         return self._attempt
 
     async def _call_rows(self) -> None:
-        self._lane.join(self)
+        self._model_queue.join(self)
         try:
             while not self._over:
                 await self._news.wait()
@@ -85,22 +85,22 @@ class LiveSlice:
                 self._news.clear()
                 await self._commit()
         finally:
-            self._lane.leave(self)
+            self._model_queue.leave(self)
 
     @property
     def _over(self) -> bool:
-        waiting = self._lane.waiting_calls(self)
+        waiting = self._model_queue.waiting_calls(self)
         under_way = self._begun - self._skipped - self._landed - waiting
         if under_way or self._saved < self._landed:
             return False
-        return self._lane.stopped or (self._begun == len(self._bodies) and not waiting)
+        return self._model_queue.stopped or (self._begun == len(self._bodies) and not waiting)
 
-    # --- what the lane asks
+    # --- what the model_queue asks
 
     def next_line(self) -> int | None:
         while self._begun < self._announced:
             self._begun += 1
-            if self._landing.rows[self._begun - 1].ask not in self._scene.answered_elsewhere:
+            if self._settlement.rows[self._begun - 1].ask not in self._context.answered_elsewhere:
                 return self._begun - 1
             self._skipped += 1
         if self._begun < len(self._bodies):
@@ -131,18 +131,18 @@ class LiveSlice:
         return f"raw/{self._attempt.token}-live.jsonl"
 
     async def _begin(self) -> None:
-        scene, attempt, at = self._scene, self._attempt, self._scene.now()
-        self._bodies = await asyncio.to_thread(lambda: list(bodies(scene.db.reader(), attempt.shard)))
-        names = await asyncio.to_thread(lambda: paths(scene.db.reader()))
-        self._kept = self._stack.enter_context(RawFiles(scene.folder, names))
+        context, attempt, at = self._context, self._attempt, self._context.now()
+        self._bodies = await asyncio.to_thread(lambda: list(bodies(context.db.reader(), attempt.shard)))
+        names = await asyncio.to_thread(lambda: paths(context.db.reader()))
+        self._kept = self._stack.enter_context(RawFiles(context.folder, names))
         await asyncio.to_thread(self._check_bodies)
-        self._segment = await asyncio.to_thread(Segment, scene.folder.file(self._path))
+        self._segment = await asyncio.to_thread(Segment, context.folder.file(self._path))
         self._stack.callback(self._segment.close)
         first = self._ahead()
-        self._attempt = await scene.db.commit("calling", lambda db: begin_calls(db, attempt, self._path, first, at))
-        await asyncio.to_thread(mark_sent, scene.folder, attempt.token, "live")
+        self._attempt = await context.db.commit("calling", lambda db: begin_calls(db, attempt, self._path, first, at))
+        await asyncio.to_thread(mark_sent, context.folder, attempt.token, "live")
         self._announced = first
-        scene.keep(self._attempt)
+        context.keep(self._attempt)
 
     def _check_bodies(self) -> None:
         """None is called if one cannot be: what is damaged shows before anything is asked."""
@@ -151,33 +151,33 @@ class LiveSlice:
 
     def _ahead(self) -> int:
         """How many lines are announced: enough that no call waits for a commit, and not many more."""
-        wanted = max(_LEAST_AHEAD, self._lane.pace.window.size, 2 * (self._begun - self._begun_before))
+        wanted = max(_LEAST_AHEAD, self._model_queue.pace.window.size, 2 * (self._begun - self._begun_before))
         return min(len(self._bodies), max(self._announced, self._begun + wanted))
 
     async def _commit(self) -> None:
         """Answers on disk, then on record, with what they cost and what is asked next: one transaction."""
-        scene, attempt, at = self._scene, self._attempt, self._scene.now()
+        context, attempt, at = self._context, self._attempt, self._context.now()
         answers, self._unsaved = self._unsaved, []
-        ahead = self._announced if self._lane.stopped else self._ahead()
+        ahead = self._announced if self._model_queue.stopped else self._ahead()
         if not answers and ahead == self._announced:
             return
         self._begun_before = self._begun
 
         def fact(db: sqlite3.Connection) -> Fresh:
             landed = self._written(answers)
-            fresh = self._landing.settle(db, landed, at)
+            fresh = self._settlement.settle(db, landed, at)
             set_read_offset(db, attempt.id, attempt.files[0], self._segment.bytes)
             announce(db, attempt.id, ahead)
             return fresh
 
-        fresh = await scene.db.commit("calls", fact)
+        fresh = await context.db.commit("calls", fact)
         self._announced = ahead
         self._saved += len(answers)
-        self._landing.count(fresh)
+        self._settlement.count(fresh)
         self._tell(fresh)
-        if scene.cancelled():
-            self._lane.stop()
-        self._lane.pump()
+        if context.cancelled():
+            self._model_queue.stop()
+        self._model_queue.pump()
 
     def _written(self, answers: list[_Answer]) -> list[Settling]:
         """Append the raw lines and flush; a row that has none is only in the ledger."""
@@ -188,10 +188,10 @@ class LiveSlice:
         landed = []
         for line, text, result in answers:
             if text is None:
-                landed.append(self._landing.row(line, result))
+                landed.append(self._settlement.row(line, result))
                 continue
             whole = text + b"\n"
-            landed.append(self._landing.row(line, result, (file, begin, len(whole), digest_of(whole))))
+            landed.append(self._settlement.row(line, result, (file, begin, len(whole), digest_of(whole))))
             begin += len(whole)
         return landed
 
@@ -202,32 +202,32 @@ class LiveSlice:
             completed=self._attempt.completed + len(fresh.rows) - failures,
             failed=self._attempt.failed + failures,
         )
-        self._scene.keep(self._attempt)
+        self._context.keep(self._attempt)
         if fresh.rows:
-            self._scene.came_in(self._attempt.id)
+            self._context.came_in(self._attempt.id)
 
     async def _close(self) -> None:
-        scene, attempt, at = self._scene, self._attempt, self._scene.now()
+        context, attempt, at = self._context, self._attempt, self._context.now()
         segment = (self._segment.bytes, self._segment.sha256)
         how: Ending = "answered" if self._landed + self._skipped == len(self._bodies) else "stopped"
-        self._lane.ahead -= len(self._bodies) - self._begun
-        self._attempt = await scene.db.commit("closed", lambda db: close_calls(db, attempt, segment, how, at))
-        scene.keep(self._attempt)
-        self._landing.remember_density()
+        self._model_queue.ahead -= len(self._bodies) - self._begun
+        self._attempt = await context.db.commit("closed", lambda db: close_calls(db, attempt, segment, how, at))
+        context.keep(self._attempt)
+        self._settlement.remember_density()
 
     # --- after a crash
 
     async def _recover(self) -> None:
         """Take in whole lines past the last commit, count what was under way, and give back the rest."""
-        scene, attempt, at = self._scene, self._attempt, self._scene.now()
+        context, attempt, at = self._context, self._attempt, self._context.now()
         found, segment = await asyncio.to_thread(self._left_behind)
 
         def fact(db: sqlite3.Connection) -> tuple[Attempt, Fresh, int]:
-            came = self._landing.settle(db, found, at)
+            came = self._settlement.settle(db, found, at)
             set_read_offset(db, attempt.id, attempt.files[0], segment[0])
             asked = announced_lines(db, attempt.id)
             gone = [self._interrupted(line) for line in unanswered_lines(db, attempt.id, asked)]
-            lost = self._landing.settle(db, gone, at)
+            lost = self._settlement.settle(db, gone, at)
             closed = close_calls(db, attempt, segment, "interrupted", at)
             return (
                 closed,
@@ -235,34 +235,34 @@ class LiveSlice:
                 len(lost.rows),
             )
 
-        self._attempt, fresh, lost = await scene.db.commit("recovered", fact)
-        self._landing.count(fresh)
-        scene.keep(self._attempt)
+        self._attempt, fresh, lost = await context.db.commit("recovered", fact)
+        self._settlement.count(fresh)
+        context.keep(self._attempt)
         if lost:
             calls = "1 call was" if lost == 1 else f"up to {lost:,} calls were"
-            scene.say(f"shard {attempt.shard}: {calls} under way when the process ended; asked again")
+            context.say(f"shard {attempt.shard}: {calls} under way when the process ended; asked again")
 
     def _left_behind(self) -> tuple[list[Settling], tuple[int, str]]:
-        path = self._scene.folder.file(self._path)
-        end = segment_end(self._scene.db.reader(), self._attempt)
+        path = self._context.folder.file(self._path)
+        end = segment_end(self._context.db.reader(), self._attempt)
         try:
             segment = mend(path, end)
         except OSError as error:
             message = f"{path}: cannot read: {error.strerror}; {way_out(self._path)}"
             raise FileDamaged(message) from error
         file, found = self._attempt.files[0], []
-        decode = self._scene.desk_of(self._attempt.arm).provider.decode
+        decode = self._context.account_of(self._attempt.arm).provider.decode
         with path.open("rb") as tail:
             tail.seek(end)
             for raw in tail:
                 decoded = decode(raw.strip())
                 line = line_of(self._attempt.token, decoded.custom_id or "")
                 if line is not None and decoded.result is not None:
-                    found.append(self._landing.row(line, decoded.result, (file, end, len(raw), digest_of(raw))))
+                    found.append(self._settlement.row(line, decoded.result, (file, end, len(raw), digest_of(raw))))
                 end += len(raw)
         return found, segment
 
     def _interrupted(self, line: int) -> Settling:
         """Asked, for all we know, and not the row's fault: it costs no try."""
-        landed, _ = self._landing.row(line, failed("lost", INTERRUPTED))
-        return landed, Fate(final=False, tries=self._landing.rows[line].tries)
+        landed, _ = self._settlement.row(line, failed("lost", INTERRUPTED))
+        return landed, Fate(final=False, tries=self._settlement.rows[line].tries)

@@ -4,9 +4,9 @@ import sqlite3
 
 from overnight.core.money import Purse
 from overnight.core.pack import Room
+from overnight.engine.context import RunContext
 from overnight.engine.decisions import first_processing
 from overnight.engine.outbox import line_overhead
-from overnight.engine.scene import Scene
 from overnight.engine.work import StageWork, Work
 from overnight.ledger.identity import get_fact
 from overnight.ledger.money import balances, live_commitment
@@ -22,14 +22,14 @@ _SLICE_BYTES = 64 << 20
 class Packing:
     """How each arm is asked now, and how its rows are cut."""
 
-    def __init__(self, scene: Scene, work: Work) -> None:
-        self._scene = scene
+    def __init__(self, context: RunContext, work: Work) -> None:
+        self._context = context
         self._work = work
 
     def processing(self, arm: int) -> Processing:
         """After the cut, whatever can be asked live is."""
-        provider = self._scene.desk_of(arm).provider
-        if self._scene.spilled and takes_calls(provider):
+        provider = self._context.account_of(arm).provider
+        if self._context.spilled and takes_calls(provider):
             return "live"
         return first_processing(self._work.mode, provider)
 
@@ -37,30 +37,30 @@ class Packing:
         return self.processing(arm) == "live"
 
     def stage(self, arm: int) -> StageWork:
-        return self._work.stages.get(self._scene.arms[arm].stage, StageWork())
+        return self._work.stages.get(self._context.arms[arm].stage, StageWork())
 
     def cut(self, db: sqlite3.Connection, due: set[int], now: float) -> Purse:
         """Inside a transaction: empty the queue of the arms that are due, as far as the money goes."""
         purse = Purse(self._work.budget, balances(db), self._left_to_spill(db))
-        pack_queue(db, {arm: self._arm(db, arm) for arm in self._scene.arms}, now, due, purse)
+        pack_queue(db, {arm: self._arm(db, arm) for arm in self._context.arms}, now, due, purse)
         return purse
 
     def _left_to_spill(self, db: sqlite3.Connection) -> int | None:
-        most = self._work.spill.max_cost if self._scene.spilled else None
+        most = self._work.spill.max_cost if self._context.spilled else None
         if most is None:
             return None
-        return most - live_commitment(db, [arm for arm in self._scene.arms if self._spills(arm)])
+        return most - live_commitment(db, [arm for arm in self._context.arms if self._spills(arm)])
 
     def _spills(self, arm: int) -> bool:
         """Whether an arm is asked live only because its batches would have come too late."""
-        return self._scene.spilled and takes_batches(self._scene.desk_of(arm).provider)
+        return self._context.spilled and takes_batches(self._context.account_of(arm).provider)
 
     def _arm(self, db: sqlite3.Connection, number: int) -> ArmPacking:
         return self._slices(number) if self.live(number) else self._batches(db, number)
 
     def _slices(self, number: int) -> ArmPacking:
-        arm = self._scene.arms[number]
-        density = self._scene.desk_of(number).tokens_per_byte(arm.model.name)
+        arm = self._context.arms[number]
+        density = self._context.account_of(number).tokens_per_byte(arm.model.name)
         return ArmPacking(
             stage=arm.stage,
             room=Room(requests=_SLICE, bytes=_SLICE_BYTES),
@@ -68,14 +68,14 @@ class Packing:
             tokens_per_byte=density,
             live=True,
             spills=self._spills(number),
-            ceiling=self._scene.pricing.ceilings(number, "live", density),
+            ceiling=self._context.pricing.ceilings(number, "live", density),
         )
 
     def _batches(self, db: sqlite3.Connection, number: int) -> ArmPacking:
-        arm, desk, stage = self._scene.arms[number], self._scene.desk_of(number), self.stage(number)
-        limits = desk.batches.limits(arm.model)
+        arm, account, stage = self._context.arms[number], self._context.account_of(number), self.stage(number)
+        limits = account.batches.limits(arm.model)
         bytes_cap, tokens_cap = (get_fact(db, f"cap_{unit}:{number}") for unit in ("bytes", "tokens"))
-        density = desk.tokens_per_byte(arm.model.name)
+        density = account.tokens_per_byte(arm.model.name)
         return ArmPacking(
             stage=arm.stage,
             room=Room(
@@ -83,8 +83,8 @@ class Packing:
                 bytes=min(limits.bytes, int(bytes_cap or limits.bytes)),
                 tokens=int(tokens_cap) if tokens_cap else None,
             ),
-            overhead=line_overhead(desk.batches, arm.model),
+            overhead=line_overhead(account.batches, arm.model),
             tokens_per_byte=density,
             segments=stage.segments,
-            ceiling=self._scene.pricing.ceilings(number, "batch", density),
+            ceiling=self._context.pricing.ceilings(number, "batch", density),
         )

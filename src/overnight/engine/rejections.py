@@ -7,8 +7,8 @@ from collections import Counter
 from overnight.core.attempt import Attempt, Closed
 from overnight.core.errors import OutOfCredit, Unauthorized
 from overnight.core.result import Cause, Result, failed
+from overnight.engine.context import RunContext
 from overnight.engine.decisions import BREAKING_REFUSALS, Learned, backoff, learn_limit, must_be_cut, row_fate
-from overnight.engine.scene import Scene
 from overnight.ledger.answers import Fate, Landed, rows_of, take_in
 from overnight.ledger.identity import get_fact, set_fact
 from overnight.ledger.shards import finish_shard, record, requeue_shard
@@ -25,20 +25,20 @@ _CAUSES: dict[str, Cause] = {
 
 
 class Rejections:
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
 
     async def refuse(self, attempt: Attempt, refusal: Refusal, how: str) -> Attempt:
         """Close the attempt and decide over its rows, in one transaction."""
-        scene = self._scene
+        context = self._context
         if attempt.refused is None:
-            scene.say(f"shard {attempt.shard}: {refusal.message}")
+            context.say(f"shard {attempt.shard}: {refusal.message}")
         in_queue = self.tokens_in_queue(attempt) if attempt.refused is None else attempt.refused.in_queue
         if refusal.kind == "token_limit":
             await self._learn(attempt, refusal, in_queue)
-        if not scene.can_ask_again:
+        if not context.can_ask_again:
             # Nothing of it is sent anew, for whatever reason it was refused.
-            scene.keep(closed := await self._fail_rows(attempt, refusal, how))
+            context.keep(closed := await self._fail_rows(attempt, refusal, how))
             return closed
         if must_be_cut(refusal, attempt.estimate, attempt.rows, in_queue, attempt.n):
             closed = await self._cut(attempt, refusal, how)
@@ -48,29 +48,31 @@ class Rejections:
             closed = await self._drop_line(attempt, refusal, how)
         else:
             closed = await self._fail_rows(attempt, refusal, how)
-        scene.keep(closed)
+        context.keep(closed)
         if refusal.kind in BREAKING_REFUSALS:
             raise (OutOfCredit if refusal.kind == "no_credit" else Unauthorized)(refusal.message)
         return closed
 
     def tokens_in_queue(self, attempt: Attempt) -> int:
         """What this model has waiting at the account besides this attempt."""
-        model = self._scene.arms[attempt.arm].model.name
-        others = (other for other in self._scene.carried.values() if other.id != attempt.id and other.holds_queue_room)
-        return sum(other.estimate for other in others if self._scene.arms[other.arm].model.name == model)
+        model = self._context.arms[attempt.arm].model.name
+        others = (
+            other for other in self._context.carried.values() if other.id != attempt.id and other.holds_queue_room
+        )
+        return sum(other.estimate for other in others if self._context.arms[other.arm].model.name == model)
 
     async def _learn(self, attempt: Attempt, refusal: Refusal, in_queue: int) -> None:
-        model = self._scene.arms[attempt.arm].model.name
+        model = self._context.arms[attempt.arm].model.name
         limit = learn_limit(refusal, in_queue, attempt.estimate)
         if limit is not None:
-            desk = self._scene.desk_of(attempt.arm)
-            desk.learned[model] = Learned(token_limit=limit)
-            self._scene.memory.remember_limit(desk.provider, model, limit)
-            self._scene.say(f"{model}: the provider's queue holds about {limit:,} tokens; shards wait for room")
+            account = self._context.account_of(attempt.arm)
+            account.learned[model] = Learned(token_limit=limit)
+            self._context.history.remember_limit(account.provider, model, limit)
+            self._context.say(f"{model}: the provider's queue holds about {limit:,} tokens; shards wait for room")
 
     async def _cut(self, attempt: Attempt, refusal: Refusal, how: str) -> Attempt:
         """Half the size from now on for this arm; the rows are packed anew."""
-        at, scene = self._scene.now(), self._scene
+        at, context = self._context.now(), self._context
         if refusal.kind == "too_large":
             cap, value = "bytes", max(1, attempt.bytes // 2)
         else:
@@ -83,21 +85,21 @@ class Rejections:
             requeue_shard(db, attempt.shard, at)
             return closed
 
-        scene.say(f"shard {attempt.shard}: cut into smaller ones")
-        return await scene.db.commit("cut", fact)
+        context.say(f"shard {attempt.shard}: cut into smaller ones")
+        return await context.db.commit("cut", fact)
 
     async def _keep_for_later(self, attempt: Attempt, refusal: Refusal, how: str) -> Attempt:
-        at, scene = self._scene.now(), self._scene
+        at, context = self._context.now(), self._context
         if refusal.kind in BREAKING_REFUSALS:
-            scene.not_before[attempt.shard] = math.inf  # not in this process: somebody has to mend the account first
+            context.not_before[attempt.shard] = math.inf  # not in this process: somebody has to mend the account first
         elif refusal.kind == "file_not_ready" or not self.tokens_in_queue(attempt):
-            scene.not_before[attempt.shard] = at + backoff(attempt.n, refusal.retry_after)
+            context.not_before[attempt.shard] = at + backoff(attempt.n, refusal.retry_after)
         event = Closed(how, refusal.message)  # type: ignore[arg-type]
-        return await scene.db.commit("kept", lambda db: record(db, attempt, event, at))
+        return await context.db.commit("kept", lambda db: record(db, attempt, event, at))
 
     async def _drop_line(self, attempt: Attempt, refusal: Refusal, how: str) -> Attempt:
         """One line spoiled the file: it failed, the others are sent without it."""
-        at, scene, line = self._scene.now(), self._scene, (refusal.line or 1) - 1
+        at, context, line = self._context.now(), self._context, (refusal.line or 1) - 1
         counter = f"bad_lines:{attempt.arm}"
 
         def fact(db: sqlite3.Connection) -> tuple[Attempt, int]:
@@ -111,17 +113,17 @@ class Rejections:
             requeue_shard(db, attempt.shard, at)
             return closed, count
 
-        closed, count = await scene.db.commit("line dropped", fact)
-        scene.tally.landed(Counter(failed=1), 0, 0)
+        closed, count = await context.db.commit("line dropped", fact)
+        context.tally.landed(Counter(failed=1), 0, 0)
         if count % _BAD_LINES == 0:
-            scene.halt_arm(attempt.arm, f"{count} lines in a row were refused ({refusal.message}); look at the study")
+            context.halt_arm(attempt.arm, f"{count} lines in a row were refused ({refusal.message}); look at the study")
         return closed
 
     def _fate(self, result: Result, tries: int) -> Fate:
-        return row_fate(result, tries) if self._scene.can_ask_again else Fate(final=True, tries=tries + 1)
+        return row_fate(result, tries) if self._context.can_ask_again else Fate(final=True, tries=tries + 1)
 
     async def _fail_rows(self, attempt: Attempt, refusal: Refusal, how: str) -> Attempt:
-        at, scene = self._scene.now(), self._scene
+        at, context = self._context.now(), self._context
         result = failed(_CAUSES.get(refusal.kind, "invalid_request"), refusal.message)
 
         def fact(db: sqlite3.Connection) -> tuple[Attempt, int]:
@@ -134,6 +136,6 @@ class Rejections:
             finish_shard(db, attempt.shard, at)
             return closed, sum(fate.final for _, fate in fresh)
 
-        closed, count = await scene.db.commit("rows failed", fact)
-        scene.tally.landed(Counter(failed=count), 0, 0)
+        closed, count = await context.db.commit("rows failed", fact)
+        context.tally.landed(Counter(failed=count), 0, 0)
         return closed

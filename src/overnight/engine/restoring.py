@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from overnight.core.attempt import Attempt
 from overnight.core.errors import FileDamaged, ProviderError
-from overnight.engine.scene import Scene
+from overnight.engine.context import RunContext
 from overnight.ledger.folder import DurableFile
 from overnight.ledger.questions import files_on_record
 from overnight.ledger.raw import file_problem
@@ -22,35 +22,35 @@ class _Lost(NamedTuple):
     refs: tuple[str, ...]
 
 
-async def restore_downloads(scene: Scene) -> int:
+async def restore_downloads(context: RunContext) -> int:
     """How many are back. A file counts when it is the one on record, byte for byte."""
     restored = 0
-    for lost in list(_lost(scene)):
-        if await _brought(scene, lost):
-            scene.say(f"{lost.path} was damaged, and is downloaded again")
-            await scene.note("restored", lost.path, lost.attempt)
+    for lost in list(_lost(context)):
+        if await _brought(context, lost):
+            context.say(f"{lost.path} was damaged, and is downloaded again")
+            await context.note("restored", lost.path, lost.attempt)
             restored += 1
     return restored
 
 
-def _lost(scene: Scene) -> Iterator[_Lost]:
-    reader = scene.db.reader()
+def _lost(context: RunContext) -> Iterator[_Lost]:
+    reader = context.db.reader()
     for attempt in attempts(reader):
         parts = attempt.ended.parts if attempt.ended is not None else ()
         for path, size, sha256 in files_on_record(reader, attempt.files if parts else ()):
-            if file_problem(scene.folder.place(path), size, sha256) is not None:
+            if file_problem(context.folder.place(path), size, sha256) is not None:
                 start = f"raw/{attempt.token}-"
                 refs = tuple(ref for kind, ref in parts if path.startswith(start + kind))
                 yield _Lost(attempt, path, size, sha256, refs)
 
 
-async def _brought(scene: Scene, lost: _Lost) -> bool:
+async def _brought(context: RunContext, lost: _Lost) -> bool:
     for ref in lost.refs:
-        file = DurableFile(scene.folder.place(lost.path))
+        file = DurableFile(context.folder.place(lost.path))
         try:
-            await scene.desk_of(lost.attempt.arm).batches.fetch(ref, file.write)
+            await context.account_of(lost.attempt.arm).batches.fetch(ref, file.write)
         except ProviderError as error:
-            scene.say(f"{lost.path} is damaged, and cannot be downloaded again: {error}")
+            context.say(f"{lost.path} is damaged, and cannot be downloaded again: {error}")
             file.drop()
             continue
         if (file.bytes, file.sha256) == (lost.size, lost.sha256):
@@ -60,6 +60,6 @@ async def _brought(scene: Scene, lost: _Lost) -> bool:
                 raise FileDamaged(message)
             file.keep()
             return True
-        scene.say(f"{lost.path} is damaged, and the provider now gives another file")
+        context.say(f"{lost.path} is damaged, and the provider now gives another file")
         file.drop()
     return False

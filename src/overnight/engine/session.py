@@ -13,20 +13,20 @@ from overnight.core.ask import Arm, Ask, Model
 from overnight.core.attempt import Attempt
 from overnight.core.clock import Clock
 from overnight.core.garbage import seldom_collected
-from overnight.core.names import MEMORY
+from overnight.core.names import HISTORY
 from overnight.core.surroundings import damaged, ledger_trouble
-from overnight.engine.accounts import account_of, check_accounts
-from overnight.engine.conductor import SPILLED, Conductor, Held
-from overnight.engine.desk import Desk, Poller
+from overnight.engine.account_check import account_identity, check_accounts
+from overnight.engine.account_history import AccountHistory
+from overnight.engine.context import RunContext
 from overnight.engine.flow import Flow, FlowStage
 from overnight.engine.following import more_follows
 from overnight.engine.intake import StageSettings
-from overnight.engine.memory import Memory
-from overnight.engine.patience import Patience
 from overnight.engine.pricing import Pricing
 from overnight.engine.progress import Snapshot, Tally, how_priced
+from overnight.engine.provider_account import Poller, ProviderAccount
 from overnight.engine.restoring import restore_downloads
-from overnight.engine.scene import Scene
+from overnight.engine.scheduler import SPILLED, Held, Scheduler
+from overnight.engine.waiting import Waiting
 from overnight.engine.work import Work
 from overnight.ledger.answers import outcome_counts, token_sums
 from overnight.ledger.database import Database
@@ -62,13 +62,13 @@ class Worked(msgspec.Struct, frozen=True, kw_only=True):
 class Session:
     """An open run. Only one process has it."""
 
-    def __init__(self, folder: RunFolder, db: Database, run_id: str, memory: Memory, clock: Clock) -> None:
+    def __init__(self, folder: RunFolder, db: Database, run_id: str, history: AccountHistory, clock: Clock) -> None:
         self.folder = folder
         self.db = db
         self.run_id = run_id
-        self.memory = memory
+        self.history = history
         self.clock = clock
-        self._patience: Patience | None = None
+        self._waiting: Waiting | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop_asked = False
         # Set once the run is on record; before that, one that was not there is taken away again.
@@ -79,9 +79,9 @@ class Session:
     def stop(self) -> None:
         """From any thread: finish the step at hand, begin no other."""
         self._stop_asked = True
-        if self._loop is not None and self._patience is not None:
+        if self._loop is not None and self._waiting is not None:
             with suppress(RuntimeError):  # the loop has just ended by itself
-                self._loop.call_soon_threadsafe(self._patience.stop)
+                self._loop.call_soon_threadsafe(self._waiting.stop)
 
     async def work(
         self,
@@ -96,67 +96,67 @@ class Session:
         self._loop = asyncio.get_running_loop()
         if self.age is not None:
             say(self.age)
-        self._patience = patience = Patience(self.clock, once=work.once)
+        self._waiting = waiting = Waiting(self.clock, once=work.once)
         if self._stop_asked:
-            patience.stop()
+            waiting.stop()
         known = await asyncio.to_thread(lambda: arms(self.db.reader()))
         providers: dict[tuple[str, str | None, str | None], Provider] = {}
-        scene = await self._scene(work, connect, known, providers, say)
-        scene.can_ask_again, scene.tries = work.can_ask_again, work.tries
-        scene.reask_missing = work.reask_missing
-        scene.deadline = work.deadline or 0.0
-        scene.spilled = work.mode == "auto" and get_fact(self.db.reader(), SPILLED) == str(work.deadline)
+        context = await self._context(work, connect, known, providers, say)
+        context.can_ask_again, context.tries = work.can_ask_again, work.tries
+        context.reask_missing = work.reask_missing
+        context.deadline = work.deadline or 0.0
+        context.spilled = work.mode == "auto" and get_fact(self.db.reader(), SPILLED) == str(work.deadline)
         try:
             started = self.clock.now()
-            await check_accounts(scene, accept=work.accept_account)
-            conductor = Conductor(scene, self._flow(scene, tasks), work, _until(work, started))
-            with _telling(scene, tell):
-                await conductor.conduct()
+            await check_accounts(context, accept=work.accept_account)
+            scheduler = Scheduler(context, self._flow(context, tasks), work, _until(work, started))
+            with _telling(context, tell):
+                await scheduler.conduct()
             return Worked(
-                snapshot=snapshot_of(scene),
-                timed_out=conductor.timed_out,
-                stopped=conductor.interrupted,
-                stuck=tuple(a for a in scene.carried.values() if a.state == "stuck"),
-                halted=tuple(scene.halted_arms.values()),
-                held=conductor.held,
-                more_follows=conductor.timed_out and await asyncio.to_thread(lambda: more_follows(self.db.reader())),
+                snapshot=snapshot_of(context),
+                timed_out=scheduler.timed_out,
+                stopped=scheduler.interrupted,
+                stuck=tuple(a for a in context.carried.values() if a.state == "stuck"),
+                halted=tuple(context.halted_arms.values()),
+                held=scheduler.held,
+                more_follows=scheduler.timed_out and await asyncio.to_thread(lambda: more_follows(self.db.reader())),
             )
         finally:
-            patience.stop()
-            if self.memory.trouble is not None:
-                say(self.memory.trouble)
+            waiting.stop()
+            if self.history.trouble is not None:
+                say(self.history.trouble)
             for provider in providers.values():
                 await provider.close()
 
     async def restore(self, work: Work, connect: Connect, say: Callable[[str], None]) -> int:
         """Download again what is damaged on disk, where the provider still keeps it; how many files are back."""
-        patience = self._patience = Patience(self.clock, once=True)
+        waiting = self._waiting = Waiting(self.clock, once=True)
         known = await asyncio.to_thread(lambda: arms(self.db.reader()))
         providers: dict[tuple[str, str | None, str | None], Provider] = {}
         try:
-            return await restore_downloads(await self._scene(work, connect, known, providers, say))
+            return await restore_downloads(await self._context(work, connect, known, providers, say))
         finally:
-            patience.stop()
+            waiting.stop()
             for provider in providers.values():
                 await provider.close()
 
-    async def _scene(
+    async def _context(
         self,
         work: Work,
         connect: Connect,
         known: dict[int, Arm],
         providers: dict[tuple[str, str | None, str | None], Provider],
         say: Callable[[str], None],
-    ) -> Scene:
-        assert self._patience is not None
-        desks: dict[tuple[str, str | None, str | None], Desk] = {}
-        by_arm: dict[int, Desk] = {}
+    ) -> RunContext:
+        assert self._waiting is not None
+        accounts: dict[tuple[str, str | None, str | None], ProviderAccount] = {}
+        by_arm: dict[int, ProviderAccount] = {}
         for number, arm in known.items():
             place = (arm.model.provider, arm.model.key, arm.model.base_url)
-            if place not in desks:
+            if place not in accounts:
                 providers[place] = connect(arm.model)
-                desks[place] = await self._desk(providers[place], work, self._patience)
-            by_arm[number] = desks[place]
+                accounts[place] = await self._account(providers[place], work, self._waiting)
+            by_arm[number] = accounts[place]
         tally = Tally(self.folder.name, self.clock.now)
         tally.begin(*await asyncio.to_thread(lambda: _counted(self.db)))
         kept = await asyncio.to_thread(lambda: prices(self.db.reader()))
@@ -166,27 +166,27 @@ class Session:
         }
         tally.priced = how_priced(len(known), len({number for number, _ in priced}))
         pricing = Pricing(known, priced, work.budget.output_tokens if work.budget else None)
-        return Scene(
+        return RunContext(
             folder=self.folder,
             db=self.db,
             run_id=self.run_id,
             arms=known,
-            desks=by_arm,
-            patience=self._patience,
+            accounts=by_arm,
+            waiting=self._waiting,
             tally=tally,
-            memory=self.memory,
+            history=self.history,
             pricing=pricing,
             say=say,
             pacing=work.pacing,
             description=work.description,
         )
 
-    def _flow(self, scene: Scene, tasks: Mapping[str, Task | Rounds] | None) -> Flow:
+    def _flow(self, context: RunContext, tasks: Mapping[str, Task | Rounds] | None) -> Flow:
         """The stages as they are on record; tasks are opened from there unless they are handed in."""
         rows = stages(self.db.reader())
         numbers = {row.name: row.id for row in rows}
         by_stage: dict[str, tuple[Arm, ...]] = {
-            row.name: tuple(arm for arm in scene.arms.values() if arm.stage == row.name) for row in rows
+            row.name: tuple(arm for arm in context.arms.values() if arm.stage == row.name) for row in rows
         }
         flow_stages = []
         for row in rows:
@@ -208,25 +208,25 @@ class Session:
                     round_deadline=settings.round_deadline,
                 )
             )
-        providers = {desk.provider.name: desk.provider for desk in scene.desks.values()}
+        providers = {account.provider.name: account.provider for account in context.accounts.values()}
         decoders = {name: provider.decode for name, provider in providers.items()}
 
         def encode(ask: Ask) -> bytes:
             return providers[ask.arm.model.provider].encode(ask)
 
-        return Flow(self.folder, flow_stages, scene.arms, decoders, encode)
+        return Flow(self.folder, flow_stages, context.arms, decoders, encode)
 
-    async def _desk(self, provider: Provider, work: Work, patience: Patience) -> Desk:
-        account = account_of(self.run_id, provider)
+    async def _account(self, provider: Provider, work: Work, waiting: Waiting) -> ProviderAccount:
+        account = account_identity(self.run_id, provider)
         number = await self.db.commit("account", lambda db: account_id(db, account))
-        return Desk(
+        return ProviderAccount(
             provider,
             number,
-            patience,
+            waiting,
             # Where there are no batches, nobody asks for one.
-            Poller(cast("BatchProvider", provider), patience, work.poll_interval, work.per_job_delay),
-            learned=self.memory.limits(provider),
-            tokens_per_byte=lambda model: self.memory.tokens_per_byte(provider, model),
+            Poller(cast("BatchProvider", provider), waiting, work.poll_interval, work.per_job_delay),
+            learned=self.history.limits(provider),
+            tokens_per_byte=lambda model: self.history.tokens_per_byte(provider, model),
         )
 
 
@@ -242,15 +242,15 @@ def _counted(db: Database) -> tuple[dict[tuple[int, str, str | None], int], tupl
     return outcome_counts(db.reader()), token_sums(db.reader()), spent, presumed
 
 
-def snapshot_of(scene: Scene) -> Snapshot:
-    names = {number: arm.name for number, arm in scene.arms.items()}
-    troubles = (desk.trouble for desk in scene.desks.values())
+def snapshot_of(context: RunContext) -> Snapshot:
+    names = {number: arm.name for number, arm in context.arms.items()}
+    troubles = (account.trouble for account in context.accounts.values())
     trouble = next((text for text in troubles if text), None)
-    return scene.tally.snapshot(sorted(scene.carried.values(), key=lambda a: a.id), names, trouble)
+    return context.tally.snapshot(sorted(context.carried.values(), key=lambda a: a.id), names, trouble)
 
 
 @contextmanager
-def _telling(scene: Scene, tell: Callable[[Snapshot], None]) -> Iterator[None]:
+def _telling(context: RunContext, tell: Callable[[Snapshot], None]) -> Iterator[None]:
     """Tell how far we are, when something changed and at least now and then.
 
     What is told may be the caller's own code: when it fails, the run stops as after Ctrl-C, and then it is raised.
@@ -263,32 +263,32 @@ def _telling(scene: Scene, tell: Callable[[Snapshot], None]) -> Iterator[None]:
         if time.monotonic() - last >= _TELL_EVERY and not faults:
             last = time.monotonic()
             try:
-                tell(snapshot_of(scene))
+                tell(snapshot_of(context))
             except Exception as fault:  # noqa: BLE001 - the caller's code
                 faults.append(fault)
-                scene.patience.stop()
+                context.waiting.stop()
 
     async def now_and_then() -> None:
         while True:
             await asyncio.sleep(1.0)
             changed()
 
-    scene.tally.listen(changed)
+    context.tally.listen(changed)
     ticker = asyncio.create_task(now_and_then())
     try:
-        tell(snapshot_of(scene))
+        tell(snapshot_of(context))
         yield
     finally:
         ticker.cancel()
-        scene.tally.listen(lambda: None)
+        context.tally.listen(lambda: None)
         if not faults:
-            tell(snapshot_of(scene))
+            tell(snapshot_of(context))
     if faults:
         raise faults[0]
 
 
 @contextmanager
-def opened(folder: RunFolder, memory_file: RunFolder, clock: Clock) -> Iterator[Session]:
+def opened(folder: RunFolder, accounts_folder: RunFolder, clock: Clock) -> Iterator[Session]:
     """Lock the run and open its ledger; both are let go at the end, whatever happens.
 
     A run that was not there and that nobody has begun is taken away again, while the lock is held: who does not hold
@@ -297,13 +297,13 @@ def opened(folder: RunFolder, memory_file: RunFolder, clock: Clock) -> Iterator[
     with folder.locked() as made, diagnosed(folder.ledger), seldom_collected():
         new = no_ledger(folder)
         session: Session | None = None
-        memory = Memory(memory_file.path / MEMORY)
+        history = AccountHistory(accounts_folder.path / HISTORY)
         try:
             folder.make()
             db = Database(folder.ledger)
             try:
                 run_id, age = db.write("begun", lambda con: _begun(con, folder, clock.now())).result()
-                session = Session(folder, db, run_id, memory, clock)
+                session = Session(folder, db, run_id, history, clock)
                 session.age = age
                 yield session
             except sqlite3.DatabaseError as error:
@@ -313,7 +313,7 @@ def opened(folder: RunFolder, memory_file: RunFolder, clock: Clock) -> Iterator[
             finally:
                 db.close()
         finally:
-            memory.close()
+            history.close()
             if new and (session is None or not session.begun):
                 folder.clear(whole=made)
 

@@ -46,7 +46,7 @@ def is_terminal(stream: IO[str]) -> bool:
     return stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
 
 
-class Paper:
+class Output:
     """Where a verb's result goes."""
 
     def __init__(self) -> None:

@@ -13,10 +13,10 @@ from typing import Protocol
 from overnight.core.ask import Model
 from overnight.core.errors import OutOfCredit, ProviderError, Unauthorized, Unavailable
 from overnight.core.result import MOST_TOKENS, Result, failed
-from overnight.engine.desk import Desk
 from overnight.engine.pace import Pace, Pacing, Ticket
-from overnight.engine.patience import Patience
+from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.replies import BUDGETS, MOST_PAUSES, UNREACHABLE_PAUSES, fared, used_tokens
+from overnight.engine.waiting import Waiting
 from overnight.providers._contract import Reply
 
 # Fewer rows than this ahead of the calls, or than two rounds of them: time for the next slice.
@@ -27,7 +27,7 @@ _SHARE_OF_NEW = 0.1
 
 
 class Feeder(Protocol):
-    """A slice, as its lane sees it."""
+    """A slice, as its model_queue sees it."""
 
     model: Model
 
@@ -54,11 +54,11 @@ class Call:
         self.turned_away = 0
 
 
-class Lane:
-    def __init__(self, desk: Desk, patience: Patience, pacing: Pacing, stir: Callable[[], None]) -> None:
-        self._desk = desk
-        self._provider = desk.calls
-        self._patience = patience
+class ModelQueue:
+    def __init__(self, account: ProviderAccount, waiting: Waiting, pacing: Pacing, stir: Callable[[], None]) -> None:
+        self._account = account
+        self._provider = account.calls
+        self._waiting = waiting
         self._stir = stir
         self._feeders: list[Feeder] = []
         self._again: deque[Call] = deque()
@@ -68,11 +68,11 @@ class Lane:
         self._under_way: set[asyncio.Task[None]] = set()
         self._stopped = False
         self._fault: BaseException | None = None
-        self.pace = Pace(pacing, desk.cooldown)
+        self.pace = Pace(pacing, account.cooldown)
         # Rows that slices have brought and that have not begun.
         self.ahead = 0
         self.failure: ProviderError | None = None
-        patience.when_stopped(self.stop)
+        waiting.when_stopped(self.stop)
 
     @property
     def hungry(self) -> bool:
@@ -82,7 +82,7 @@ class Lane:
     def stopped(self) -> bool:
         """Whether no further call begins: the user's wish, an account that is of no use, or a fault of our own."""
         trouble = self.failure is not None or self._fault is not None
-        return self._stopped or trouble or self._desk.halted is not None
+        return self._stopped or trouble or self._account.halted is not None
 
     def stop(self) -> None:
         self._stopped = True
@@ -116,7 +116,7 @@ class Lane:
     def pump(self) -> None:
         """Begin every call that may begin now."""
         while not self.stopped and (call := self._next()) is not None:
-            now = self._patience.clock.now()
+            now = self._waiting.clock.now()
             wait = self.pace.wait(call.tokens, now)
             if wait > 0:
                 self._again.appendleft(call)
@@ -145,7 +145,7 @@ class Lane:
 
     def _estimate(self, feeder: Feeder, line: int) -> int:
         if self._density is None:
-            self._density = self._desk.tokens_per_byte(feeder.model.name)
+            self._density = self._account.tokens_per_byte(feeder.model.name)
         return int(feeder.size(line) * self._density + (feeder.model.options.max_tokens or self._output)) + 1
 
     def _pump_in(self, seconds: float) -> None:
@@ -154,7 +154,7 @@ class Lane:
         self._timer = asyncio.create_task(self._pump_later(seconds))
 
     async def _pump_later(self, seconds: float) -> None:
-        await self._patience.clock.sleep(seconds)
+        await self._waiting.clock.sleep(seconds)
         self._timer = None
         self._pump_safely()
 
@@ -179,7 +179,7 @@ class Lane:
             self._stir()
 
     def _take(self, call: Call, ticket: Ticket, reply: Reply) -> None:
-        pace, now = self.pace, self._patience.clock.now()
+        pace, now = self.pace, self._waiting.clock.now()
         raw: bytes | None = None
         result = failed("lost", reply.problem)
         if reply.sent and reply.status is not None and reply.problem is None:
@@ -211,7 +211,7 @@ class Lane:
     def _check_breaker(self, outcome: str, reply: Reply, result: Result) -> None:
         """An account that nobody gets through to is left alone."""
         most = UNREACHABLE_PAUSES if outcome == "unreachable" else MOST_PAUSES
-        if self._desk.cooldown.times >= most:
+        if self._account.cooldown.times >= most:
             self._fail(Unavailable(f"{self._provider.name}: {reply.problem}" if reply.problem else self._words(result)))
 
     def _words(self, result: Result) -> str:

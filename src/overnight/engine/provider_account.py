@@ -11,9 +11,9 @@ from overnight.core.ask import Model
 from overnight.core.attempt import Attempt
 from overnight.core.errors import OutOfCredit, ProviderError, Throttled, Unauthorized, Unavailable
 from overnight.engine.decisions import Learned, Load, backoff, may_go, poll_how
+from overnight.engine.model_swapping import ModelSwapping
 from overnight.engine.pace import Cooldown
-from overnight.engine.patience import Patience
-from overnight.engine.turns import Turns
+from overnight.engine.waiting import Waiting
 from overnight.providers._contract import (
     Batch,
     BatchProvider,
@@ -38,12 +38,12 @@ _STRAGGLERS = 20
 class Poller:
     """Answers `look` for many batches with as few calls as will do."""
 
-    def __init__(self, provider: BatchProvider, patience: Patience, interval: float, delay: float) -> None:
+    def __init__(self, provider: BatchProvider, waiting: Waiting, interval: float, delay: float) -> None:
         self._provider = provider
-        self._patience = patience
+        self._waiting = waiting
         self._interval = interval
         self._delay = delay
-        self._waiting: dict[str, asyncio.Future[Batch | None]] = {}
+        self._watched: dict[str, asyncio.Future[Batch | None]] = {}
         self._oldest: dict[str, float] = {}
         self._last = float("-inf")
         self._troubles = 0
@@ -52,7 +52,7 @@ class Poller:
 
     async def look(self, batch_id: str, created_at: float) -> Batch | None:
         """The batch as the next round of polling sees it; None when the provider does not know it."""
-        future = self._waiting.setdefault(batch_id, asyncio.get_running_loop().create_future())
+        future = self._watched.setdefault(batch_id, asyncio.get_running_loop().create_future())
         self._oldest[batch_id] = created_at
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._round())
@@ -60,10 +60,10 @@ class Poller:
 
     async def _round(self) -> None:
         try:
-            while self._waiting:
-                await self._patience.until(self._last + self._interval)
+            while self._watched:
+                await self._waiting.until(self._last + self._interval)
                 await asyncio.sleep(0.01)  # siblings that have just been sent join this round
-                self._last = self._patience.clock.now()
+                self._last = self._waiting.clock.now()
                 await self._poll_safely()
         except Exception as ending:  # noqa: BLE001 - the task's edge: whoever waits gets it, whatever it is
             self.give_up(ending)
@@ -80,34 +80,34 @@ class Poller:
             advised = error.retry_after if isinstance(error, Throttled) else None
             wait = backoff(self._troubles, advised)
             self._troubles += 1
-            await self._patience.pause(wait)
+            await self._waiting.pause(wait)
 
     async def _poll(self) -> None:
-        if poll_how(len(self._waiting)) == "list":
+        if poll_how(len(self._watched)) == "list":
             fence = Fence(min(self._oldest.values()))
-            seen = await self._patience.while_going(self._provider.recent(fence, _POLL_PAGES))
+            seen = await self._waiting.while_going(self._provider.recent(fence, _POLL_PAGES))
             for batch in seen.batches:
                 self._tell(batch.id, batch)
         # Absence from a listing is no news: ask for those by name, a few in each round.
-        for number, batch_id in enumerate(list(self._waiting)[:_STRAGGLERS]):
+        for number, batch_id in enumerate(list(self._watched)[:_STRAGGLERS]):
             if number and self._delay:
-                await self._patience.clock.sleep(self._delay)
-            self._tell(batch_id, await self._patience.while_going(self._provider.retrieve(batch_id)))
+                await self._waiting.clock.sleep(self._delay)
+            self._tell(batch_id, await self._waiting.while_going(self._provider.retrieve(batch_id)))
 
     def _tell(self, batch_id: str, batch: Batch | None) -> None:
-        future = self._waiting.pop(batch_id, None)
+        future = self._watched.pop(batch_id, None)
         if future is not None and not future.done():
             self._oldest.pop(batch_id, None)
             future.set_result(batch)
 
     def give_up(self, reason: BaseException) -> None:
-        waiting, self._waiting = self._waiting, {}
-        for future in waiting.values():
+        watched, self._watched = self._watched, {}
+        for future in watched.values():
             if not future.done():
                 future.set_exception(reason)
 
 
-class Stock(msgspec.Struct, frozen=True):
+class OurBatches(msgspec.Struct, frozen=True):
     """The batches of this run that an account lists, by the names they bear."""
 
     listed: dict[str, tuple[str, ...]] = {}
@@ -116,21 +116,21 @@ class Stock(msgspec.Struct, frozen=True):
         return self.listed.get(token, ())
 
 
-class Desk:
-    """The counter of one account: admission, polling, and the breaker that shuts it."""
+class ProviderAccount:
+    """One account: admission, polling, and the breaker that shuts it."""
 
     def __init__(
         self,
         provider: Provider,
-        account: int,
-        patience: Patience,
+        number: int,
+        waiting: Waiting,
         poller: Poller,
         *,
         learned: dict[str, Learned],
         tokens_per_byte: Callable[[str], float],
     ) -> None:
         self.provider = provider
-        self.account = account
+        self.number = number
         self.poller = poller
         self.learned = learned
         self.tokens_per_byte = tokens_per_byte
@@ -140,11 +140,11 @@ class Desk:
         # One create at a time keeps the fence of each one honest.
         self.creating = asyncio.Lock()
         self.stocktaking = asyncio.Lock()
-        self.stock: Stock | None = None
+        self.our_batches: OurBatches | None = None
         # A live call that is turned away holds up all others of the account.
         self.cooldown = Cooldown()
-        self.turns = Turns(provider, patience)
-        self._patience = patience
+        self.turns = ModelSwapping(provider, waiting)
+        self._waiting = waiting
         self._creates: deque[float] = deque()
 
     @property
@@ -168,11 +168,11 @@ class Desk:
         self.poller.give_up(reason)
 
     def created(self) -> None:
-        self._creates.append(self._patience.clock.now())
+        self._creates.append(self._waiting.clock.now())
 
     def admits(self, model: Model, estimate: int, carried: Iterable[tuple[Attempt, str]]) -> bool:
         """Whether one more shard of this model may be sent now."""
-        now = self._patience.clock.now()
+        now = self._waiting.clock.now()
         while self._creates and self._creates[0] < now - _HOUR:
             self._creates.popleft()
         holding = [(attempt, name) for attempt, name in carried if attempt.holds_queue_room]
@@ -189,10 +189,10 @@ class Desk:
         number = 0
         while True:
             try:
-                return await self._patience.while_going(call())
+                return await self._waiting.while_going(call())
             except (Throttled, Unavailable) as error:
                 number += 1
                 if number >= tries:
                     raise
                 advised = error.retry_after if isinstance(error, Throttled) else None
-                await self._patience.pause(backoff(number - 1, advised))
+                await self._waiting.pause(backoff(number - 1, advised))

@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 from overnight.core.clock import WallClock
-from overnight.engine.patience import Patience
-from overnight.engine.turns import Turns
+from overnight.engine.model_swapping import ModelSwapping
+from overnight.engine.waiting import Waiting
 
 
 class Server:
@@ -29,8 +29,8 @@ class Server:
 
 def play(server: Any, models: list[str], *, stopped: bool = False) -> list[str]:
     async def slices() -> None:
-        patience = Patience(WallClock(), once=False)
-        turns = Turns(server, patience)
+        waiting = Waiting(WallClock(), once=False)
+        turns = ModelSwapping(server, waiting)
 
         async def one(model: str) -> None:
             async with turns.of(model):
@@ -39,7 +39,7 @@ def play(server: Any, models: list[str], *, stopped: bool = False) -> list[str]:
                 server.story.append(f"end {model}")
 
         if stopped:
-            patience.stop()
+            waiting.stop()
         await asyncio.gather(*(one(model) for model in models))
 
     asyncio.run(slices())

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 
 from cli.shell import clean_environment
-from overnight.cli.paper import Paper, console_on
+from overnight.cli.output import Output, console_on
 
 
 def test_a_pipe_is_neither_cut_nor_padded(capsys: pytest.CaptureFixture[str]):
@@ -19,14 +19,14 @@ def test_a_pipe_is_neither_cut_nor_padded(capsys: pytest.CaptureFixture[str]):
     table.add_column("name")
     table.add_column("text")
     table.add_row("a", "long " * 100)
-    Paper().print(table, "plain [bold]text[/bold] :smile:", "x" * 300)
+    Output().print(table, "plain [bold]text[/bold] :smile:", "x" * 300)
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == f"a     {'long ' * 100}".rstrip()
     assert lines[2:] == ["plain [bold]text[/bold] :smile:", "x" * 300]
 
 
 def test_a_document_is_json_in_utf8(capfdbinary: pytest.CaptureFixture[bytes]):
-    Paper().document({"path": Path("obst/äpfel"), "n": 1})
+    Output().document({"path": Path("obst/äpfel"), "n": 1})
     assert capfdbinary.readouterr().out.decode() == '{\n  "path": "obst/äpfel",\n  "n": 1\n}\n'
 
 
@@ -34,11 +34,11 @@ def test_a_document_is_json_in_utf8(capfdbinary: pytest.CaptureFixture[bytes]):
 def test_the_width_of_a_pipe(columns: str, width: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr(sys, "__stdout__", None)
-    assert Paper().width == width
+    assert Output().width == width
 
 
 def printing(code: str, **env: str) -> "subprocess.CompletedProcess[bytes]":
-    program = f"from overnight.cli.paper import Paper\npaper = Paper()\n{code}"
+    program = f"from overnight.cli.output import Output\npaper = Output()\n{code}"
     return subprocess.run(
         [sys.executable, "-c", program], env=clean_environment(**env), capture_output=True, check=False
     )
@@ -52,7 +52,7 @@ def test_a_terminal_without_the_letters():
 
 def test_a_reader_that_left_is_noticed_once():
     program = (
-        "import sys; from overnight.cli.paper import Paper; paper = Paper()\n"
+        "import sys; from overnight.cli.output import Output; paper = Output()\n"
         "sys.stdin.readline()\n"
         "paper.write('x' * 100_000); first = paper.heard; paper.write('y'); paper.document([])\n"
         "sys.exit(7 if first is False else 8)"
@@ -75,7 +75,7 @@ STRANGE = "a\x1b[2J\x1b]0;owned\x07b\u202ec\x9bd\re[red]f"
 def test_no_text_steers_the_terminal(capsys: pytest.CaptureFixture[str]):
     table = Table(STRANGE, box=None, title=STRANGE)
     table.add_row(STRANGE)
-    Paper().print(table, STRANGE)
+    Output().print(table, STRANGE)
     shown = capsys.readouterr().out
     assert all(character.isprintable() or character == "\n" for character in shown)
     assert shown.count("[red]") == 4  # markup is text as well

@@ -21,7 +21,7 @@ from overnight.core.errors import Gone, Unavailable
 from overnight.core.result import Line, failed
 from overnight.core.shard import line_of
 from overnight.core.wording import number_of
-from overnight.engine.desk import Desk
+from overnight.engine.context import RunContext
 from overnight.engine.evidence import (
     DAY,
     USUAL_RETENTION,
@@ -33,10 +33,10 @@ from overnight.engine.evidence import (
     doubt_of,
     ended_event,
 )
-from overnight.engine.landing import Fresh, Landing, Settling
-from overnight.engine.loose_line import LONGEST_LINE
+from overnight.engine.line_splitting import LONGEST_LINE
 from overnight.engine.outbox import line_overhead
-from overnight.engine.scene import Scene
+from overnight.engine.provider_account import ProviderAccount
+from overnight.engine.settlement import Fresh, Settlement, Settling
 from overnight.ledger.answers import paths, read_offset, set_read_offset, unanswered_lines
 from overnight.ledger.folder import DurableFile
 from overnight.ledger.money import came_of
@@ -80,32 +80,32 @@ class _Came(NamedTuple):
     number: int | None
 
 
-class Arrivals:
-    def __init__(self, scene: Scene, desk: Desk, attempt: Attempt) -> None:
-        self._scene = scene
-        self._desk = desk
+class Ingest:
+    def __init__(self, context: RunContext, account: ProviderAccount, attempt: Attempt) -> None:
+        self._context = context
+        self._account = account
         self._attempt = attempt
-        self._landing: Landing
+        self._settlement: Settlement
         self._foreign: dict[str, int] | None = None
         self._strange: Counter[str] = Counter()
 
     async def bring_in(self) -> Attempt:
         """One look at the results when its time has come; closed when all is there, or clear why it is not."""
-        db, shard = self._scene.db, self._attempt.shard
-        overhead = line_overhead(self._desk.batches, self._scene.arms[self._attempt.arm].model)
-        self._landing = await Landing.of(self._scene, self._attempt, overhead)
+        db, shard = self._context.db, self._attempt.shard
+        overhead = line_overhead(self._account.batches, self._context.arms[self._attempt.arm].model)
+        self._settlement = await Settlement.of(self._context, self._attempt, overhead)
         if self._attempt.adopted:
             self._foreign = await asyncio.to_thread(lambda: foreign_lines(db.reader(), shard))
-        if self._ended.phase == "cancelled" and not self._scene.spilled:
+        if self._ended.phase == "cancelled" and not self._context.spilled:
             why = f"batch {self._attempt.batch_id} was cancelled; `run` asks its rows again"
-            self._scene.halt_arm(self._attempt.arm, why)
-        given_up = self._attempt.id in self._scene.reask_missing
+            self._context.halt_arm(self._attempt.arm, why)
+        given_up = self._attempt.id in self._context.reask_missing
         await asyncio.to_thread(self._check_files)
         await self._read_files()
         missing = await self._unanswered()
         verdict = await self._verdict(missing)
         if isinstance(verdict, Again):
-            await self._scene.patience.until(self._scene.now() if given_up else verdict.at)
+            await self._context.waiting.until(self._context.now() if given_up else verdict.at)
             await self._look(frozenset(missing))
             await self._read_files()
             missing = await self._unanswered()
@@ -127,8 +127,8 @@ class Arrivals:
         """None when no row is missing."""
         if not missing:
             return None
-        attempt, ended, scene = self._attempt, self._ended, self._scene
-        came, ran = await asyncio.to_thread(lambda: came_of(scene.db.reader(), attempt.id))
+        attempt, ended, context = self._attempt, self._ended, self._context
+        came, ran = await asyncio.to_thread(lambda: came_of(context.db.reader(), attempt.id))
         standing = Standing(
             phase=ended.phase,
             rows=attempt.rows,
@@ -140,15 +140,15 @@ class Arrivals:
             seen_completed=attempt.seen_completed,
             parts=bool(ended.parts),
         )
-        days = self._desk.batches.limits(scene.arms[attempt.arm].model).retention_days
+        days = self._account.batches.limits(context.arms[attempt.arm].model).retention_days
         retention = USUAL_RETENTION if days is None else days * DAY
-        return conclude(standing, attempt.fetches, scene.now(), attempt.ended_at or 0.0, retention)
+        return conclude(standing, attempt.fetches, context.now(), attempt.ended_at or 0.0, retention)
 
     def _say_what_is_missing(self, verdict: Again, rows: int) -> None:
-        wait = verdict.at - self._scene.now()
+        wait = verdict.at - self._context.now()
         if verdict.why and wait > 0:
             waiting = f"{number_of(rows, 'row')} not here yet; looking again in {duration_text(wait)}"
-            self._scene.say(f"shard {self._attempt.shard}: {verdict.why}; {waiting}")
+            self._context.say(f"shard {self._attempt.shard}: {verdict.why}; {waiting}")
 
     # --- down the wire
 
@@ -160,13 +160,13 @@ class Arrivals:
         parts: list[_Came] = []
         past = False
         try:
-            async with self._desk.fetching:
+            async with self._account.fetching:
                 for kind, ref in self._ended.parts:
                     parts.append(await self._download(kind, ref, number, missing))
         except Gone as gone:
             past = True
-            await self._scene.note("gone", str(gone), self._attempt)
-            self._scene.say(f"shard {self._attempt.shard}: {gone}")
+            await self._context.note("gone", str(gone), self._attempt)
+            self._context.say(f"shard {self._attempt.shard}: {gone}")
         doubts = (doubt_of(part.download) for part in parts)
         event = Fetched(
             (*self._attempt.files, *(part.number for part in parts if part.number is not None)),
@@ -177,22 +177,22 @@ class Arrivals:
             sum(part.download.unreadable for part in parts if part.download.kind == "output"),
             tuple(part.sha256 for part in parts),
         )
-        self._attempt = await self._scene.record(self._attempt, event)
+        self._attempt = await self._context.record(self._attempt, event)
 
     async def _see_again(self) -> None:
         """The batch may have named no file, another one, or other counts too early."""
-        provider, batch_id, known = self._desk.batches, self._attempt.batch_id or "", self._ended
-        batch = await self._desk.patiently(lambda: provider.retrieve(batch_id))
+        provider, batch_id, known = self._account.batches, self._attempt.batch_id or "", self._ended
+        batch = await self._account.patiently(lambda: provider.retrieve(batch_id))
         if batch is None or batch.phase == "running":
             return
         event = ended_event(batch if batch.parts else msgspec.structs.replace(batch, parts=known.parts))
         if event != known:
-            self._attempt = await self._scene.record(self._attempt, event)
+            self._attempt = await self._context.record(self._attempt, event)
 
     async def _download(self, kind: str, ref: str, number: int, missing: Collection[int]) -> _Came:
         suffix = "" if number == 1 else f"-{number}"
-        path = self._scene.folder.file(f"raw/{self._attempt.token}-{kind}{suffix}.jsonl")
-        file, announced = await self._desk.patiently(partial(self._stream, kind, path, ref))
+        path = self._context.folder.file(f"raw/{self._attempt.token}-{kind}{suffix}.jsonl")
+        file, announced = await self._account.patiently(partial(self._stream, kind, path, ref))
         try:
             download = await asyncio.to_thread(self._survey, kind, file, announced, missing, number)
         except BaseException:
@@ -202,14 +202,14 @@ class Arrivals:
             file.drop()
             return _Came(download, file.sha256, None)
         file.keep()
-        kept = await self._scene.db.commit("file", lambda db: self._register(db, file))
+        kept = await self._context.db.commit("file", lambda db: self._register(db, file))
         return _Came(download, file.sha256, kept)
 
     async def _stream(self, kind: str, path: Path, ref: str) -> tuple[DurableFile, int | None]:
         file = DurableFile(path)
         try:
-            fetching = self._desk.batches.fetch(ref, Part(kind, file, self._attempt.rows).write)
-            return file, await self._scene.patience.while_going(fetching)
+            fetching = self._account.batches.fetch(ref, Part(kind, file, self._attempt.rows).write)
+            return file, await self._context.waiting.while_going(fetching)
         except BaseException:
             file.drop()
             raise
@@ -226,7 +226,7 @@ class Arrivals:
                 text = line.strip()
                 if not text:
                     continue
-                decoded = self._desk.provider.decode(text)
+                decoded = self._account.provider.decode(text)
                 known = decoded.custom_id is not None and decoded.result is not None
                 readable, unreadable = readable + int(known), unreadable + int(not known)
                 news = news or (known and self._row_of(decoded) in missing)
@@ -244,7 +244,7 @@ class Arrivals:
         )
 
     def _register(self, db: sqlite3.Connection, file: DurableFile) -> int:
-        relative = str(file.path.relative_to(self._scene.folder.path))
+        relative = str(file.path.relative_to(self._context.folder.path))
         db.execute("DELETE FROM file WHERE path=?", (relative,))
         row = db.execute(
             "INSERT INTO file(path, bytes, sha256) VALUES(?,?,?) RETURNING id", (relative, file.bytes, file.sha256)
@@ -255,26 +255,26 @@ class Arrivals:
 
     def _check_files(self) -> None:
         """What an earlier look downloaded: a row that a damaged file no longer holds would be asked again."""
-        for file in files_on_record(self._scene.db.reader(), self._attempt.files):
-            check_file(self._scene.folder, *file)
+        for file in files_on_record(self._context.db.reader(), self._attempt.files):
+            check_file(self._context.folder, *file)
 
     async def _read_files(self) -> None:
-        names = await asyncio.to_thread(lambda: paths(self._scene.db.reader()))
+        names = await asyncio.to_thread(lambda: paths(self._context.db.reader()))
         for number in self._attempt.files:
-            async with self._scene.reading:
+            async with self._context.reading:
                 await self._read_file(number, names[number])
 
     async def _read_file(self, number: int, relative: str) -> None:
         """In chunks; results, fates and how far we are become durable together."""
-        scene, attempt = self._scene, self._attempt
-        start = await asyncio.to_thread(lambda: read_offset(scene.db.reader(), attempt.id, number))
-        chunks = self._chunks(number, scene.folder.file(relative), start)
+        context, attempt = self._context, self._attempt
+        start = await asyncio.to_thread(lambda: read_offset(context.db.reader(), attempt.id, number))
+        chunks = self._chunks(number, context.folder.file(relative), start)
         while chunk := await asyncio.to_thread(next, chunks, None):
             await self._take_in(number, *chunk)
 
     def _chunks(self, number: int, path: Path, start: int) -> Iterator[tuple[int, list[Settling]]]:
         """(offset after the chunk, what its lines settle) of a raw file, from `start` on; for a worker thread."""
-        decode = self._desk.provider.decode
+        decode = self._account.provider.decode
         with path.open("rb", buffering=_BUFFER_BYTES) as handle:
             handle.seek(start)
             offset = start
@@ -293,10 +293,10 @@ class Arrivals:
             self._strange["unreadable lines"] += 1
             return None
         row = self._row_of(decoded)
-        if row is None or row >= len(self._landing.rows):
+        if row is None or row >= len(self._settlement.rows):
             self._strange["lines with a foreign custom id"] += 1
             return None
-        return self._landing.row(row, decoded.result, (number, offset, len(line), digest_of(line)))
+        return self._settlement.row(row, decoded.result, (number, offset, len(line), digest_of(line)))
 
     def _row_of(self, decoded: Line) -> int | None:
         if decoded.custom_id is None:
@@ -306,43 +306,43 @@ class Arrivals:
         return line_of(self._attempt.token, decoded.custom_id)
 
     async def _take_in(self, file: int, end: int, landed: list[Settling]) -> None:
-        scene, attempt, at = self._scene, self._attempt, self._scene.now()
+        context, attempt, at = self._context, self._attempt, self._context.now()
 
         def fact(db: sqlite3.Connection) -> Fresh:
-            fresh = self._landing.settle(db, landed, at)
+            fresh = self._settlement.settle(db, landed, at)
             set_read_offset(db, attempt.id, file, end)
             return fresh
 
-        self._landing.count(await scene.db.commit("results", fact))
+        self._settlement.count(await context.db.commit("results", fact))
 
     async def _unanswered(self) -> list[int]:
         attempt = self._attempt
-        return await asyncio.to_thread(lambda: unanswered_lines(self._scene.db.reader(), attempt.id, attempt.rows))
+        return await asyncio.to_thread(lambda: unanswered_lines(self._context.db.reader(), attempt.id, attempt.rows))
 
     async def _note_strange(self) -> None:
         if self._strange:
             text = ", ".join(f"{count} {what}" for what, count in sorted(self._strange.items()))
-            await self._scene.note("strange", text, self._attempt)
-            self._scene.say(f"shard {self._attempt.shard}: {text}, kept in raw/ and joined to nothing")
+            await self._context.note("strange", text, self._attempt)
+            self._context.say(f"shard {self._attempt.shard}: {text}, kept in raw/ and joined to nothing")
 
     async def _close(self, missing: list[int], verdict: Again | Absent | None) -> None:
         """Rows without an answer get their cause, the attempt its end, the shard its rest: one transaction."""
-        scene, attempt, at = self._scene, self._attempt, self._scene.now()
+        context, attempt, at = self._context, self._attempt, self._context.now()
         given_up = isinstance(verdict, Again)
         found = verdict if isinstance(verdict, Absent) else Absent("gone", ran=True)
         result = failed(found.cause, self._ended.message or found.detail)
-        landed = [self._landing.row(line, result, again=given_up) for line in missing]
+        landed = [self._settlement.row(line, result, again=given_up) for line in missing]
 
         def fact(db: sqlite3.Connection) -> tuple[Attempt, Fresh]:
-            fresh = self._landing.settle(db, landed, at, ran=found.ran)
+            fresh = self._settlement.settle(db, landed, at, ran=found.ran)
             closed = record(db, attempt, Closed("ingested"), at)
             finish_shard(db, attempt.shard, at)
             return closed, fresh
 
-        self._attempt, fresh = await scene.db.commit("closed", fact)
-        self._landing.count(fresh)
-        scene.keep(self._attempt)
-        self._landing.remember_density()
+        self._attempt, fresh = await context.db.commit("closed", fact)
+        self._settlement.count(fresh)
+        context.keep(self._attempt)
+        self._settlement.remember_density()
 
 
 def _ends_in_newline(handle: BinaryIO) -> bool:

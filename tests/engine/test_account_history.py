@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from overnight.engine.memory import DEFAULT_TOKENS_PER_BYTE, Memory
+from overnight.engine.account_history import DEFAULT_TOKENS_PER_BYTE, AccountHistory
 from overnight.providers import BatchProvider, Endpoint, vendor
 
 
@@ -14,7 +14,7 @@ def provider() -> BatchProvider:
 
 
 def test_asking_leaves_no_file(tmp_path: Path, provider: BatchProvider) -> None:
-    memory = Memory(tmp_path / "runs" / "accounts.db")
+    memory = AccountHistory(tmp_path / "runs" / "accounts.db")
     assert memory.limits(provider) == {}
     assert memory.tokens_per_byte(provider, "m") == DEFAULT_TOKENS_PER_BYTE
     memory.remember_density(provider, "m", 0, 0)
@@ -24,7 +24,7 @@ def test_asking_leaves_no_file(tmp_path: Path, provider: BatchProvider) -> None:
 
 def test_what_was_learned_outlives_the_process(tmp_path: Path, provider: BatchProvider) -> None:
     path = tmp_path / "runs" / "accounts.db"
-    one, other = Memory(path), Memory(path)
+    one, other = AccountHistory(path), AccountHistory(path)
     one.remember_limit(provider, "m", 90_000)
     one.remember_density(provider, "m", 2_000, 500)
     assert other.limits(provider)["m"].token_limit == 90_000
@@ -35,7 +35,7 @@ def test_what_was_learned_outlives_the_process(tmp_path: Path, provider: BatchPr
 
 
 def test_a_few_bytes_are_no_measure(tmp_path: Path, provider: BatchProvider) -> None:
-    memory = Memory(tmp_path / "accounts.db")
+    memory = AccountHistory(tmp_path / "accounts.db")
     memory.remember_density(provider, "m", 999, 999)
     assert memory.tokens_per_byte(provider, "m") == DEFAULT_TOKENS_PER_BYTE
     memory.remember_density(provider, "m", 1, 1)

@@ -33,7 +33,7 @@ def place_of(provider: Provider) -> str:
     return "|".join((provider.name, where, endpoint.organization or "", endpoint.project or ""))
 
 
-class Memory:
+class AccountHistory:
     """Its file is there once there is something to remember."""
 
     def __init__(self, path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from overnight.core.attempt import Attempt
 from overnight.core.result import MOST_TOKENS, Result, was_run_unpriced
+from overnight.engine.context import RunContext
 from overnight.engine.decisions import row_fate
-from overnight.engine.scene import Scene
 from overnight.ledger.answers import Fate, Landed, ShardRow, addresses_of, rows_of, settled_lines, take_in
 from overnight.ledger.money import Charge, book, density_of
 from overnight.prices import Processing
@@ -33,26 +33,28 @@ class Fresh(NamedTuple):
     presumed: int = 0
 
 
-class Landing:
+class Settlement:
     """Holds nothing that is not in the ledger, but for counts that are worth telling."""
 
-    def __init__(self, scene: Scene, attempt: Attempt, rows: list[ShardRow], density: float, overhead: int) -> None:
-        self._scene = scene
+    def __init__(
+        self, context: RunContext, attempt: Attempt, rows: list[ShardRow], density: float, overhead: int
+    ) -> None:
+        self._context = context
         self._attempt = attempt
         self._overhead = overhead
         processing: Processing = "live" if attempt.live else "batch"
-        self._cost = scene.pricing.costs(attempt.arm, processing)
-        self._ceiling = scene.pricing.ceilings(attempt.arm, processing, density)
+        self._cost = context.pricing.costs(attempt.arm, processing)
+        self._ceiling = context.pricing.ceilings(attempt.arm, processing, density)
         self._counted_bytes = 0
         self._counted_tokens = 0
         self.rows = rows
 
     @classmethod
-    async def of(cls, scene: Scene, attempt: Attempt, overhead: int) -> "Landing":
+    async def of(cls, context: RunContext, attempt: Attempt, overhead: int) -> "Settlement":
         shard = attempt.shard
-        rows = await asyncio.to_thread(lambda: rows_of(scene.db.reader(), shard))
-        density = await asyncio.to_thread(lambda: density_of(scene.db.reader(), shard))
-        return cls(scene, attempt, rows, density, overhead)
+        rows = await asyncio.to_thread(lambda: rows_of(context.db.reader(), shard))
+        density = await asyncio.to_thread(lambda: density_of(context.db.reader(), shard))
+        return cls(context, attempt, rows, density, overhead)
 
     def row(self, line: int, result: Result, place: Place | None = None, *, again: bool = False) -> Settling:
         """A result for one line; `place` is where its bytes are. `again`: it is asked anew."""
@@ -62,10 +64,10 @@ class Landing:
 
     def fate(self, result: Result, line: int) -> Fate:
         tries = self.rows[line].tries
-        scene = self._scene
-        if not scene.can_ask_again:
+        context = self._context
+        if not context.can_ask_again:
             return Fate(final=True, tries=tries + 1)
-        return row_fate(result, tries, scene.tries, live=self._attempt.live)
+        return row_fate(result, tries, context.tries, live=self._attempt.live)
 
     def settle(self, db: sqlite3.Connection, landed: Sequence[Settling], at: float, *, ran: bool = False) -> Fresh:
         """Inside a transaction: results, fates and money together. Doing it twice changes nothing.
@@ -77,7 +79,7 @@ class Landing:
         charge = self._charge(fresh, ran=ran)
         book(db, attempt.shard, attempt.arm, charge)
         # Before the cut, only one attempt at a time asks a question.
-        counts = settled_lines(db, attempt.id, [one.line for one, _ in fresh]) if self._scene.spilled else None
+        counts = settled_lines(db, attempt.id, [one.line for one, _ in fresh]) if self._context.spilled else None
         shared = addresses_of(db, (self.rows[one.line].ask for one, fate in fresh if fate.final))
         return Fresh(fresh, shared, counts, charge.presumed)
 
@@ -108,12 +110,12 @@ class Landing:
             spent += one.cost or 0
             if fate.final if fresh.counts is None else one.line in fresh.counts:
                 outcomes[one.result.outcome] += fresh.addresses.get(row.ask, 1)
-        self._scene.tally.landed(outcomes, tokens_in, tokens_out, spent, fresh.presumed)
+        self._context.tally.landed(outcomes, tokens_in, tokens_out, spent, fresh.presumed)
         if self._attempt.overtaken and fresh.counts:
-            self._scene.answered_elsewhere.update(self.rows[line].ask for line in fresh.counts)
+            self._context.answered_elsewhere.update(self.rows[line].ask for line in fresh.counts)
 
     def remember_density(self) -> None:
         """What the provider counted teaches how many tokens the next rows will be."""
-        provider = self._scene.desk_of(self._attempt.arm).provider
-        model = self._scene.arms[self._attempt.arm].model.name
-        self._scene.memory.remember_density(provider, model, self._counted_bytes, self._counted_tokens)
+        provider = self._context.account_of(self._attempt.arm).provider
+        model = self._context.arms[self._attempt.arm].model.name
+        self._context.history.remember_density(provider, model, self._counted_bytes, self._counted_tokens)

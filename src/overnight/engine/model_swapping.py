@@ -5,25 +5,25 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from overnight.core.errors import ProviderError
-from overnight.engine.patience import Patience
+from overnight.engine.waiting import Waiting
 from overnight.providers._contract import Provider, swaps_models
 
 # Slices that have just been begun are waited for, so that the model in memory can go first.
 _GATHER = 0.05
 
 
-class Turns:
+class ModelSwapping:
     """Whose turn it is at one account. Where models need not take turns, it is everybody's."""
 
-    def __init__(self, provider: Provider, patience: Patience) -> None:
+    def __init__(self, provider: Provider, waiting: Waiting) -> None:
         self._provider = provider
-        self._patience = patience
-        self._waiting: dict[str, int] = {}
+        self._waiting = waiting
+        self._callers: dict[str, int] = {}
         self._users = 0
         self._current: str | None = None
         self._changed = asyncio.Event()
         self._choosing = asyncio.Lock()
-        patience.when_stopped(self._change)
+        waiting.when_stopped(self._change)
 
     @asynccontextmanager
     async def of(self, model: str) -> AsyncIterator[None]:
@@ -31,11 +31,11 @@ class Turns:
         if not swaps_models(self._provider):
             yield
             return
-        self._waiting[model] = self._waiting.get(model, 0) + 1
+        self._callers[model] = self._callers.get(model, 0) + 1
         try:
             await self._come_in(model)
         finally:
-            self._waiting[model] -= 1
+            self._callers[model] -= 1
         self._users += 1
         try:
             yield
@@ -47,7 +47,7 @@ class Turns:
 
     async def _come_in(self, model: str) -> None:
         await asyncio.sleep(_GATHER)
-        while self._current != model and not self._patience.stopped:
+        while self._current != model and not self._waiting.stopped:
             changed = self._changed
             async with self._choosing:
                 if self._current is None:
@@ -62,7 +62,7 @@ class Turns:
     async def _choose(self) -> str:
         """The model in memory if it is waited for, else the first that is; all others leave the memory."""
         assert swaps_models(self._provider)
-        wanted = [model for model, count in self._waiting.items() if count]
+        wanted = [model for model, count in self._callers.items() if count]
         try:
             loaded = await self._provider.loaded()
         except ProviderError:

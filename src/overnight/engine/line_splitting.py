@@ -6,7 +6,7 @@ from overnight.core.errors import Unavailable
 LONGEST_LINE = 64 << 20
 
 
-class LooseLine:
+class LineSplitter:
     """The line that is under way. Its pieces are put together once, when it ends: adding costs the same always."""
 
     def __init__(self, longest: int = LONGEST_LINE) -> None:

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from overnight.core.errors import Unavailable
 from overnight.core.result import Line
-from overnight.engine.arrivals import Part
-from overnight.engine.loose_line import LooseLine
-from overnight.engine.provenance import Opening
+from overnight.engine.batch_owner import Opening
+from overnight.engine.ingest import Part
+from overnight.engine.line_splitting import LineSplitter
 from overnight.ledger.folder import DurableFile
 
 
 @given(st.lists(st.sampled_from([b"", b"a", b"bc", b"\n", b"d\n", b"\n\n", b"e\nf"])))
 def test_however_they_are_cut(chunks: list[bytes]) -> None:
-    loose, finished = LooseLine(), b""
+    loose, finished = LineSplitter(), b""
     for chunk in chunks:
         came = loose.add(chunk)
         assert came == b"" or came.endswith(b"\n")
@@ -30,7 +30,7 @@ def test_however_they_are_cut(chunks: list[bytes]) -> None:
 
 
 def test_a_line_that_does_not_end_is_refused() -> None:
-    loose = LooseLine(longest=1 << 20)
+    loose = LineSplitter(longest=1 << 20)
     for _ in range(16):
         loose.add(bytes(1 << 16))
     with pytest.raises(Unavailable, match="a line of more than 1 MB came"):

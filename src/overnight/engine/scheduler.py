@@ -11,17 +11,17 @@ import msgspec
 from overnight.core.attempt import Attempt, Intended
 from overnight.core.errors import FileDamaged, OvernightError, ProviderError
 from overnight.core.shard import Shard
-from overnight.engine.courier import Courier
-from overnight.engine.decisions import Waiting, group
-from overnight.engine.desk import Desk
+from overnight.engine.batch_attempt import BatchAttempt
+from overnight.engine.context import RunContext
+from overnight.engine.decisions import WaitingRows, group
 from overnight.engine.flow import Flow
 from overnight.engine.live import LiveSlice
 from overnight.engine.outbox import input_path, sweep, write_input
 from overnight.engine.packing import Packing
-from overnight.engine.patience import NotNow, Stopped
+from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.replies import live_retry_delay
-from overnight.engine.scene import Scene
 from overnight.engine.spill import cut_at
+from overnight.engine.waiting import NotNow, Stopped
 from overnight.engine.work import Work
 from overnight.ledger.answers import waiting_rows
 from overnight.ledger.identity import called_off, set_fact
@@ -41,7 +41,7 @@ _LOOK_AGAIN = 60.0
 _LOOK_AGAIN_LIVE = 5.0
 # The deadline whose cut has been made, as the ledger keeps it.
 SPILLED = "spilled"
-# What stirs the conductor comes in crowds: so many real seconds of it are looked at together.
+# What stirs the scheduler comes in crowds: so many real seconds of it are looked at together.
 _CROWD = 0.05
 
 
@@ -52,12 +52,12 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     amount: int = 0
 
 
-class Conductor:
-    def __init__(self, scene: Scene, flow: Flow, work: Work, deadline: float) -> None:
-        self._scene = scene
+class Scheduler:
+    def __init__(self, context: RunContext, flow: Flow, work: Work, deadline: float) -> None:
+        self._context = context
         self._flow = flow
         self._work = work
-        self._packing = Packing(scene, work)
+        self._packing = Packing(context, work)
         self._deadline = deadline
         self._tasks: dict[asyncio.Task[Attempt], Attempt] = {}
         self._failure: OvernightError | None = None
@@ -69,7 +69,7 @@ class Conductor:
         self._held = Held()
         self._held_arms: set[int] = set()
         self._landed: list[int] = []
-        self._had_open_rows = scene.tally.pending > 0
+        self._had_open_rows = context.tally.pending > 0
         self.timed_out = False
         self.interrupted = False
 
@@ -80,11 +80,11 @@ class Conductor:
 
     async def conduct(self) -> None:
         """Until nothing is left that this pass can do. The first trouble that stops an account is raised at the end."""
-        carried = [attempt for attempt in attempts(self._scene.db.reader()) if attempt.state != "closed"]
+        carried = [attempt for attempt in attempts(self._context.db.reader()) if attempt.state != "closed"]
         self._leave_alone(carried)
-        await asyncio.to_thread(sweep, self._scene.folder, carried)
+        await asyncio.to_thread(sweep, self._context.folder, carried)
         for attempt in carried:
-            self._scene.keep(attempt)
+            self._context.keep(attempt)
             if not self._work.cancel or await self._call_off(attempt):
                 self._start(attempt)
         try:
@@ -105,98 +105,98 @@ class Conductor:
 
     def _leave_alone(self, carried: list[Attempt]) -> None:
         """Arms whose batch somebody has cancelled: rows that wait there are asked when the user says `run`."""
-        reader = self._scene.db.reader()
+        reader = self._context.db.reader()
         shards = waiting_shards(reader, {attempt.shard for attempt in carried})
         waiting = {*waiting_rows(reader), *(shard.arm for shard in shards)}
         for arm, why in called_off(reader).items():
-            if arm in waiting and not self._scene.cancelled():
-                self._scene.halt_arm(arm, why)
+            if arm in waiting and not self._context.cancelled():
+                self._context.halt_arm(arm, why)
 
     async def _call_off(self, attempt: Attempt) -> bool:
         """Cancel a batch at the provider, or take back what never got there; True when there is more to collect."""
-        scene, at = self._scene, self._scene.now()
+        context, at = self._context, self._context.now()
         if attempt.state in ("intended", "uploaded"):
-            scene.keep(await scene.db.commit("called off", lambda db: abandon(db, attempt, at, "called off")))
-            input_path(scene.folder, attempt.token).unlink(missing_ok=True)
+            context.keep(await context.db.commit("called off", lambda db: abandon(db, attempt, at, "called off")))
+            input_path(context.folder, attempt.token).unlink(missing_ok=True)
             return False
         if attempt.state == "running" and attempt.batch_id is not None:
-            desk = scene.desk_of(attempt.arm)
-            await desk.patiently(partial(desk.batches.cancel, attempt.batch_id))
-            scene.say(f"shard {attempt.shard}: asked the provider to cancel {attempt.batch_id}")
+            account = context.account_of(attempt.arm)
+            await account.patiently(partial(account.batches.cancel, attempt.batch_id))
+            context.say(f"shard {attempt.shard}: asked the provider to cancel {attempt.batch_id}")
         return True
 
     @property
     def _cut_at(self) -> float | None:
         """When what batches have not finished is to be asked live; None when they are left to themselves."""
         work = self._work
-        if work.mode != "auto" or work.deadline is None or self._scene.spilled:
+        if work.mode != "auto" or work.deadline is None or self._context.spilled:
             return None
-        return cut_at(work.deadline, work.spill, self._scene.tally.pending)
+        return cut_at(work.deadline, work.spill, self._context.tally.pending)
 
     async def _cut_if_due(self) -> None:
         """Couriers see the cut and cancel what they carry; the decision is kept, whatever happens next."""
-        scene, at = self._scene, self._cut_at
-        if at is None or scene.now() < at or not self._may_send():
+        context, at = self._context, self._cut_at
+        if at is None or context.now() < at or not self._may_send():
             return
         kept = str(self._work.deadline)
-        await scene.db.commit("cut", partial(set_fact, name=SPILLED, value=kept))
-        scene.spilled = True
-        text = f"the deadline is near: what batches do not finish of {scene.tally.pending:,} open rows is asked live"
-        scene.say(text)
-        await scene.note("cut", text)
+        await context.db.commit("cut", partial(set_fact, name=SPILLED, value=kept))
+        context.spilled = True
+        text = f"the deadline is near: what batches do not finish of {context.tally.pending:,} open rows is asked live"
+        context.say(text)
+        await context.note("cut", text)
 
     async def _realign(self) -> None:
         """Shards that were cut for the other way of asking are cut anew: the mode has changed, or time is short."""
-        scene, at = self._scene, self._scene.now()
+        context, at = self._context, self._context.now()
         wrong = [shard.id for shard in await self._waiting_shards() if shard.live != self._packing.live(shard.arm)]
         for number in wrong:
-            await scene.db.commit("cut anew", partial(requeue_shard, shard_number=number, at=at))
+            await context.db.commit("cut anew", partial(requeue_shard, shard_number=number, at=at))
 
     async def _advance(self, attempt: int | None) -> None:
         """Ask what follows from answers that have landed."""
         if not self._flow.needed or not self._may_send():
             return
-        now = self._scene.now()
+        now = self._context.now()
         try:
-            grown = await self._scene.db.commit("flow", lambda db: self._flow.advance(db, attempt, now))
+            grown = await self._context.db.commit("flow", lambda db: self._flow.advance(db, attempt, now))
         except FileDamaged as error:
             self._send_no_more(error)
             return
         if grown.addresses:
-            self._scene.tally.grew(grown.addresses, grown.settled)
+            self._context.tally.grew(grown.addresses, grown.settled)
         if grown.settled:
             await self._advance(None)  # these came with no attempt, and something may follow from them in turn
 
     async def _pass_on(self) -> None:
-        landed, self._landed = [*self._landed, *self._scene.take_news()], []
+        landed, self._landed = [*self._landed, *self._context.take_news()], []
         for attempt in landed:
             await self._advance(attempt)
         if not landed and self._round_is_due():
             await self._advance(None)
 
     def _round_is_due(self) -> bool:
-        due = self._flow.next_deadline(self._scene.db.reader()) if self._flow.needed else None
-        return due is not None and due <= self._scene.now()
+        due = self._flow.next_deadline(self._context.db.reader()) if self._flow.needed else None
+        return due is not None and due <= self._context.now()
 
     # --- from the queue to the provider
 
     async def _pack(self) -> None:
         """Cut what waits in the queue into shards, arm by arm, when its time has come and the budget allows."""
-        scene, now = self._scene, self._scene.now()
-        found = await asyncio.to_thread(lambda: waiting_rows(scene.db.reader())) if self._may_send() else {}
-        waiting = {arm: Waiting(*rows) for arm, rows in found.items() if self._open(arm)}
+        context, now = self._context, self._context.now()
+        found = await asyncio.to_thread(lambda: waiting_rows(context.db.reader())) if self._may_send() else {}
+        waiting = {arm: WaitingRows(*rows) for arm, rows in found.items() if self._open(arm)}
         self._queued_since = {arm: self._queued_since.get(arm, now) for arm in waiting}
         waits = {arm: self._wait_of(arm, rows, now) for arm, rows in waiting.items()}
         # A pass that does not wait has waited since the last one.
-        due = {arm for arm, wait in waits.items() if wait <= 0 or scene.patience.once}
+        due = {arm for arm, wait in waits.items() if wait <= 0 or context.waiting.once}
         self._pack_at = now + min((wait for arm, wait in waits.items() if arm not in due), default=0.0)
         if not due:
             return
-        purse = await scene.db.commit("packed", lambda db: self._packing.cut(db, due, now))
+        purse = await context.db.commit("packed", lambda db: self._packing.cut(db, due, now))
         self._held = Held(rows=purse.held_rows + purse.unpriced_rows, amount=purse.held_amount)
-        self._held_arms = due & set(await asyncio.to_thread(lambda: waiting_rows(scene.db.reader())))
+        self._held_arms = due & set(await asyncio.to_thread(lambda: waiting_rows(context.db.reader())))
 
-    def _wait_of(self, arm: int, rows: Waiting, now: float) -> float:
+    def _wait_of(self, arm: int, rows: WaitingRows, now: float) -> float:
         if arm in self._held_arms and self._tasks:
             # What is under way may cost less than was set aside for it.
             return _LOOK_AGAIN_LIVE if self._packing.live(arm) else _LOOK_AGAIN
@@ -208,11 +208,11 @@ class Conductor:
 
     def _open(self, arm: int) -> bool:
         """Whether anything may still be sent for this arm in this process."""
-        return self._scene.desk_of(arm).halted is None and arm not in self._scene.halted_arms
+        return self._context.account_of(arm).halted is None and arm not in self._context.halted_arms
 
     async def _waiting_shards(self) -> list[Shard]:
-        carried = {attempt.shard for attempt in self._scene.carried.values()}
-        shards = await asyncio.to_thread(lambda: waiting_shards(self._scene.db.reader(), carried))
+        carried = {attempt.shard for attempt in self._context.carried.values()}
+        shards = await asyncio.to_thread(lambda: waiting_shards(self._context.db.reader(), carried))
         return [shard for shard in shards if self._open(shard.arm)]
 
     async def _dispatch(self) -> None:
@@ -220,84 +220,84 @@ class Conductor:
         if not self._may_send():
             return
         for shard in await self._waiting_shards():
-            desk = self._scene.desk_of(shard.arm)
-            due = self._scene.not_before.get(shard.id, 0.0) <= self._scene.now()
-            if due and self._open(shard.arm) and self._admitted(desk, shard):
+            account = self._context.account_of(shard.arm)
+            due = self._context.not_before.get(shard.id, 0.0) <= self._context.now()
+            if due and self._open(shard.arm) and self._admitted(account, shard):
                 try:
-                    self._start(await (self._intend_live if shard.live else self._intend)(desk, shard))
+                    self._start(await (self._intend_live if shard.live else self._intend)(account, shard))
                 except FileDamaged as error:
                     self._send_no_more(error)
                     return
 
-    def _admitted(self, desk: Desk, shard: Shard) -> bool:
+    def _admitted(self, account: ProviderAccount, shard: Shard) -> bool:
         if shard.live:
-            return not self._work.until_sent and self._scene.lane_of(shard.arm).hungry
-        model = self._scene.arms[shard.arm].model
-        carried = ((other, self._scene.arms[other.arm].model.name) for other in self._scene.carried.values())
-        own = ((other, name) for other, name in carried if self._scene.desk_of(other.arm) is desk)
-        return desk.admits(model, self._estimate(desk, shard), own)
+            return not self._work.until_sent and self._context.model_queue_of(shard.arm).hungry
+        model = self._context.arms[shard.arm].model
+        carried = ((other, self._context.arms[other.arm].model.name) for other in self._context.carried.values())
+        own = ((other, name) for other, name in carried if self._context.account_of(other.arm) is account)
+        return account.admits(model, self._estimate(account, shard), own)
 
-    def _estimate(self, desk: Desk, shard: Shard) -> int:
-        return int(shard.bytes * desk.tokens_per_byte(self._scene.arms[shard.arm].model.name)) + 1
+    def _estimate(self, account: ProviderAccount, shard: Shard) -> int:
+        return int(shard.bytes * account.tokens_per_byte(self._context.arms[shard.arm].model.name)) + 1
 
-    async def _intend(self, desk: Desk, shard: Shard) -> Attempt:
+    async def _intend(self, account: ProviderAccount, shard: Shard) -> Attempt:
         """The input file whole on disk, then the intent on record: only then may anything be sent."""
-        scene, model = self._scene, self._scene.arms[shard.arm].model
-        n, token = await asyncio.to_thread(lambda: next_token(scene.db.reader(), scene.run_id, shard.id))
-        file = await asyncio.to_thread(write_input, scene.folder, scene.db, shard.id, token, desk.batches, model)
-        estimate, at = self._estimate(desk, shard), scene.now()
+        context, model = self._context, self._context.arms[shard.arm].model
+        n, token = await asyncio.to_thread(lambda: next_token(context.db.reader(), context.run_id, shard.id))
+        file = await asyncio.to_thread(write_input, context.folder, context.db, shard.id, token, account.batches, model)
+        estimate, at = self._estimate(account, shard), context.now()
 
         def fact(db: sqlite3.Connection) -> Attempt:
-            intend(db, shard.id, n, token, desk.account, estimate, file.sha256, at)
+            intend(db, shard.id, n, token, account.number, estimate, file.sha256, at)
             return record(db, attempts(db, token)[0], Intended(shard.rows, file.sha256), at)
 
-        attempt = await scene.db.commit("intended", fact)
-        scene.keep(attempt)
+        attempt = await context.db.commit("intended", fact)
+        context.keep(attempt)
         return attempt
 
-    async def _intend_live(self, desk: Desk, shard: Shard) -> Attempt:
+    async def _intend_live(self, account: ProviderAccount, shard: Shard) -> Attempt:
         """The bodies are on disk already; the intent goes on record before any of them is called."""
-        scene, at = self._scene, self._scene.now()
-        n, token = await asyncio.to_thread(lambda: next_token(scene.db.reader(), scene.run_id, shard.id))
-        estimate = self._estimate(desk, shard)
+        context, at = self._context, self._context.now()
+        n, token = await asyncio.to_thread(lambda: next_token(context.db.reader(), context.run_id, shard.id))
+        estimate = self._estimate(account, shard)
 
         def fact(db: sqlite3.Connection) -> Attempt:
-            intend(db, shard.id, n, token, desk.account, estimate, "", at)
+            intend(db, shard.id, n, token, account.number, estimate, "", at)
             return record(db, attempts(db, token)[0], Intended(shard.rows, ""), at)
 
-        attempt = await scene.db.commit("intended", fact)
-        scene.lane_of(shard.arm).ahead += shard.rows
-        scene.keep(attempt)
+        attempt = await context.db.commit("intended", fact)
+        context.model_queue_of(shard.arm).ahead += shard.rows
+        context.keep(attempt)
         return attempt
 
     def _may_send(self) -> bool:
         sends = self._work.send and self._work.can_ask_again
-        return sends and self._damage is None and not self._scene.patience.stopped and not self._scene.cancelled()
+        return sends and self._damage is None and not self._context.waiting.stopped and not self._context.cancelled()
 
     def _send_no_more(self, error: FileDamaged) -> None:
         """What cannot be read back is not sent, and nothing follows from it. Batches under way are still collected."""
-        self._scene.say(f"{error}; nothing more is sent")
+        self._context.say(f"{error}; nothing more is sent")
         self._damage = error
         self._failure = self._failure or error
 
     # --- attempts under way
 
     def _start(self, attempt: Attempt) -> None:
-        if self._scene.desk_of(attempt.arm).halted is None and attempt.state != "stuck":
+        if self._context.account_of(attempt.arm).halted is None and attempt.state != "stuck":
             wants_calls = partial(self._packing.live, attempt.arm)
             carrier = (
-                LiveSlice(self._scene, attempt)
+                LiveSlice(self._context, attempt)
                 if attempt.live
-                else Courier(self._scene, attempt, wants_calls, until_sent=self._work.until_sent)
+                else BatchAttempt(self._context, attempt, wants_calls, until_sent=self._work.until_sent)
             )
             self._tasks[asyncio.create_task(carrier.carry())] = attempt
 
     async def _wait(self) -> bool:
         """Wait for something to happen; False when nothing more can."""
-        if self._scene.patience.stopped:
+        if self._context.waiting.stopped:
             self.interrupted = True
             return False
-        if self._scene.now() >= self._deadline:
+        if self._context.now() >= self._deadline:
             self.timed_out = True
             return False
         if self._tasks and not self._only_overtaken():
@@ -308,16 +308,16 @@ class Conductor:
 
     def _only_overtaken(self) -> bool:
         """Nothing is open but batches whose rows have been answered live: `resume` sees them to their end."""
-        carried = [self._scene.carried.get(attempt.id, attempt) for attempt in self._tasks.values()]
-        done = self._had_open_rows and self._scene.tally.pending == 0
+        carried = [self._context.carried.get(attempt.id, attempt) for attempt in self._tasks.values()]
+        done = self._had_open_rows and self._context.tally.pending == 0
         return done and all(attempt.overtaken for attempt in carried)
 
     async def _first_landing(self) -> None:
         """Any attempt's end, live answers, or a while: time may open what a limit had closed."""
-        horizon = self._scene.now() + _LOOK_AGAIN
-        wakes = [self._pack_at] if self._pack_at > self._scene.now() else []
-        wakes += [at for at in self._scene.not_before.values() if at > self._scene.now()]
-        round_ends = self._flow.next_deadline(self._scene.db.reader()) if self._flow.needed else None
+        horizon = self._context.now() + _LOOK_AGAIN
+        wakes = [self._pack_at] if self._pack_at > self._context.now() else []
+        wakes += [at for at in self._context.not_before.values() if at > self._context.now()]
+        round_ends = self._flow.next_deadline(self._context.db.reader()) if self._flow.needed else None
         wakes += [self._deadline, round_ends or self._deadline, self._cut_at or self._deadline]
         timer = asyncio.create_task(self._sleep_until(min([horizon, *wakes])))
         stirred = asyncio.create_task(self._stirred())
@@ -327,12 +327,12 @@ class Conductor:
         self._settle(task for task in list(self._tasks) if task in done)
 
     async def _stirred(self) -> None:
-        await self._scene.stirred.wait()
+        await self._context.stirred.wait()
         await asyncio.sleep(_CROWD)
-        self._scene.stirred.clear()
+        self._context.stirred.clear()
 
     async def _sleep_until(self, at: float) -> None:
-        await self._scene.patience.clock.sleep(at - self._scene.now())
+        await self._context.waiting.clock.sleep(at - self._context.now())
 
     def _settle(self, tasks: Iterable["asyncio.Task[Attempt]"]) -> None:
         for task in tasks:
@@ -344,42 +344,42 @@ class Conductor:
             if isinstance(error, NotNow | Stopped):
                 continue
             if isinstance(error, ProviderError):
-                self._halt(self._scene.desk_of(attempt.arm), error)
+                self._halt(self._context.account_of(attempt.arm), error)
             elif isinstance(error, FileDamaged):
                 self._send_no_more(error)
             else:
                 self._fault = self._fault or error
                 raise error
 
-    def _halt(self, desk: Desk, error: ProviderError) -> None:
+    def _halt(self, account: ProviderAccount, error: ProviderError) -> None:
         """Stop this account at once, and say why; others go on."""
-        if desk.halted is None:
-            self._scene.say(f"{error}; nothing more is sent there")
-        desk.halt(error)
-        self._scene.wake_lanes()
+        if account.halted is None:
+            self._context.say(f"{error}; nothing more is sent there")
+        account.halt(error)
+        self._context.wake_model_queues()
         self._failure = self._failure or error
 
     async def _wait_for_room(self) -> bool:
         """Nothing is under way here. Shards may still wait for a limit, a pause, or rows for a retry."""
-        scene = self._scene
+        context = self._context
         if not self._may_send():
             return False
         waiting = await self._waiting_shards()
         queued = set(self._queued_since) - self._held_arms
         if self._work.until_sent or (not waiting and not queued):
             return False
-        times = [scene.not_before.get(shard.id, scene.now() + _LOOK_AGAIN) for shard in waiting]
+        times = [context.not_before.get(shard.id, context.now() + _LOOK_AGAIN) for shard in waiting]
         times += [self._pack_at] if queued else []
         times += [self._deadline, self._cut_at or self._deadline]
         try:
-            await scene.patience.until(min(times))
+            await context.waiting.until(min(times))
         except (NotNow, Stopped):
             return False
         return True
 
     async def _drain(self) -> None:
         """Let each attempt finish the step it is in; none begins another wait."""
-        self._scene.patience.stop()
+        self._context.waiting.stop()
         while self._tasks:
             done, _ = await asyncio.wait(set(self._tasks), return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -387,7 +387,7 @@ class Conductor:
                 error = task.exception()
                 if error is not None and not isinstance(error, NotNow | Stopped):
                     with suppress(Exception):  # who listens may be what went wrong
-                        self._scene.say(f"shard {attempt.shard}: {error}")
+                        self._context.say(f"shard {attempt.shard}: {error}")
                     if isinstance(error, OvernightError):
                         self._failure = self._failure or error
                     else:

@@ -7,8 +7,8 @@ from functools import partial
 from overnight.core.errors import Gone
 from overnight.core.result import Line
 from overnight.core.shard import line_of
-from overnight.engine.desk import Desk
-from overnight.engine.loose_line import LooseLine
+from overnight.engine.line_splitting import LineSplitter
+from overnight.engine.provider_account import ProviderAccount
 from overnight.providers._contract import Batch
 
 # So many rows with other ids, and the batch is somebody else's: one odd line must not decide.
@@ -25,7 +25,7 @@ class Opening:
     def __init__(self, token: str, decode: Callable[[bytes], Line]) -> None:
         self._token = token
         self._decode = decode
-        self._loose = LooseLine()
+        self._loose = LineSplitter()
         self._foreign = 0
         self._own = False
 
@@ -53,11 +53,11 @@ class Opening:
             raise _Told
 
 
-async def carries(desk: Desk, batch: Batch, token: str) -> bool | None:
+async def carries(account: ProviderAccount, batch: Batch, token: str) -> bool | None:
     """Whether the rows of a batch that has ended bear this token; None when they are gone or unreadable."""
     for _, ref in batch.parts:
         try:
-            told = (await desk.patiently(partial(_opening, desk, ref, token))).ours
+            told = (await account.patiently(partial(_opening, account, ref, token))).ours
         except Gone:
             return None
         if told is not None:
@@ -65,9 +65,9 @@ async def carries(desk: Desk, batch: Batch, token: str) -> bool | None:
     return None
 
 
-async def _opening(desk: Desk, ref: str, token: str) -> Opening:
-    opening = Opening(token, desk.provider.decode)
+async def _opening(account: ProviderAccount, ref: str, token: str) -> Opening:
+    opening = Opening(token, account.provider.decode)
     with suppress(_Told):
-        await desk.batches.fetch(ref, opening.write)
+        await account.batches.fetch(ref, opening.write)
         opening.end()
     return opening

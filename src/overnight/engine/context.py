@@ -7,22 +7,22 @@ import msgspec
 
 from overnight.core.ask import Arm
 from overnight.core.attempt import Attempt, AttemptEvent, Creating
+from overnight.engine.account_history import AccountHistory
 from overnight.engine.decisions import TRIES
-from overnight.engine.desk import Desk
-from overnight.engine.lane import Lane
-from overnight.engine.memory import Memory
+from overnight.engine.model_queue import ModelQueue
 from overnight.engine.pace import Pacing
-from overnight.engine.patience import Patience
 from overnight.engine.pricing import Pricing
 from overnight.engine.progress import Tally
+from overnight.engine.provider_account import ProviderAccount
+from overnight.engine.waiting import Waiting
 from overnight.ledger.database import Database
 from overnight.ledger.folder import RunFolder
 from overnight.ledger.shards import note, record
 from overnight.ledger.traces import Sent, mark_sent
 
 
-class Scene:
-    """Shared by the conductor and its couriers; holds no policy."""
+class RunContext:
+    """Shared by the scheduler and its batch attempts; holds no policy."""
 
     def __init__(
         self,
@@ -31,10 +31,10 @@ class Scene:
         db: Database,
         run_id: str,
         arms: dict[int, Arm],
-        desks: dict[int, Desk],
-        patience: Patience,
+        accounts: dict[int, ProviderAccount],
+        waiting: Waiting,
         tally: Tally,
-        memory: Memory,
+        history: AccountHistory,
         pricing: Pricing,
         say: Callable[[str], None],
         pacing: Pacing = Pacing(),  # noqa: B008 - frozen
@@ -44,17 +44,17 @@ class Scene:
         self.db = db
         self.run_id = run_id
         self.arms = arms
-        self.desks = desks
-        self.patience = patience
+        self.accounts = accounts
+        self.waiting = waiting
         self.tally = tally
-        self.memory = memory
+        self.history = history
         self.pricing = pricing
         self.say = say
         self.description = description
         self._pacing = pacing
-        self._lanes: dict[tuple[int, str], Lane] = {}
+        self._model_queues: dict[tuple[int, str], ModelQueue] = {}
         self._came_in: dict[int, None] = {}
-        # Set when the conductor should look: a lane runs low, or answers came that others may follow from.
+        # Set when the scheduler should look: a model_queue runs low, or answers came that others may follow from.
         self.stirred = asyncio.Event()
         # One file is read at a time: it all goes through one writer, and chunks of several would wait in memory.
         self.reading = asyncio.Lock()
@@ -76,27 +76,27 @@ class Scene:
         self.not_before: dict[int, float] = {}
 
     def now(self) -> float:
-        return self.patience.clock.now()
+        return self.waiting.clock.now()
 
-    def desk_of(self, arm: int) -> Desk:
-        return self.desks[arm]
+    def account_of(self, arm: int) -> ProviderAccount:
+        return self.accounts[arm]
 
-    def in_doubt(self, desk: Desk, besides: Attempt) -> Attempt | None:
+    def in_doubt(self, account: ProviderAccount, besides: Attempt) -> Attempt | None:
         """Another create of this account that may or may not have made a batch."""
         others = (other for other in self.carried.values() if other.id != besides.id and other.in_doubt)
-        return next((other for other in others if self.desk_of(other.arm) is desk), None)
+        return next((other for other in others if self.account_of(other.arm) is account), None)
 
-    def lane_of(self, arm: int) -> Lane:
+    def model_queue_of(self, arm: int) -> ModelQueue:
         """Live calls of an arm go by its account and model: limits are by these."""
-        desk = self.desks[arm]
-        place = (id(desk), self.arms[arm].model.name)
-        if place not in self._lanes:
-            self._lanes[place] = Lane(desk, self.patience, self._pacing, self.stirred.set)
-        return self._lanes[place]
+        account = self.accounts[arm]
+        place = (id(account), self.arms[arm].model.name)
+        if place not in self._model_queues:
+            self._model_queues[place] = ModelQueue(account, self.waiting, self._pacing, self.stirred.set)
+        return self._model_queues[place]
 
-    def wake_lanes(self) -> None:
-        for lane in self._lanes.values():
-            lane.wake()
+    def wake_model_queues(self) -> None:
+        for model_queue in self._model_queues.values():
+            model_queue.wake()
 
     def came_in(self, attempt: int) -> None:
         """Answers of a live slice that goes on."""
@@ -115,7 +115,7 @@ class Scene:
         after = await self.db.commit(name, lambda db: record(db, attempt, event, at))
         self.keep(after)
         if isinstance(event, Creating):
-            what: Sent = "batch" if self.desk_of(attempt.arm).batches.tags else "untagged"
+            what: Sent = "batch" if self.account_of(attempt.arm).batches.tags else "untagged"
             await asyncio.to_thread(mark_sent, self.folder, attempt.token, what)
         return after
 

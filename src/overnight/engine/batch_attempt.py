@@ -29,7 +29,8 @@ from overnight.core.attempt import (
     Withdrawn,
 )
 from overnight.core.errors import OutOfCredit, Rejected, Throttled, Unauthorized, Unavailable
-from overnight.engine.arrivals import Arrivals
+from overnight.engine.batch_owner import carries
+from overnight.engine.context import RunContext
 from overnight.engine.decisions import (
     BREAKING_REFUSALS,
     TRANSIENT_REFUSALS,
@@ -41,13 +42,12 @@ from overnight.engine.decisions import (
     fence_of,
 )
 from overnight.engine.evidence import FIRST_PAUSE, PATIENT, ended_event
+from overnight.engine.ingest import Ingest
 from overnight.engine.outbox import input_path, write_input
-from overnight.engine.patience import NotNow
-from overnight.engine.provenance import carries
 from overnight.engine.rejections import Rejections
-from overnight.engine.scene import Scene
 from overnight.engine.search import as_listed, found_before, listed_as_ours, look
 from overnight.engine.spill import grace
+from overnight.engine.waiting import NotNow
 from overnight.ledger.shards import abandon, end_cancelled, overtake
 from overnight.providers._contract import Batch, CreateAnswer, Intent, Refusal, RefusalKind
 
@@ -57,10 +57,12 @@ _DOUBT = 30.0
 _LAST_WORD = 30.0
 
 
-class Courier:
-    def __init__(self, scene: Scene, attempt: Attempt, wants_calls: Callable[[], bool], *, until_sent: bool) -> None:
-        self._scene, self._attempt = scene, attempt
-        self._desk = scene.desk_of(attempt.arm)
+class BatchAttempt:
+    def __init__(
+        self, context: RunContext, attempt: Attempt, wants_calls: Callable[[], bool], *, until_sent: bool
+    ) -> None:
+        self._context, self._attempt = context, attempt
+        self._account = context.account_of(attempt.arm)
         self._wants_calls = wants_calls
         self._until_sent = until_sent
         self._cancelled_at: float | None = None
@@ -81,25 +83,25 @@ class Courier:
                 break
             if self._until_sent and (self._attempt.state in ("running", "fetched") or self._attempt.possible):
                 break
-            if self._desk.halted is not None and self._attempt.state not in ("ended", "fetched"):
-                raise self._desk.halted
+            if self._account.halted is not None and self._attempt.state not in ("ended", "fetched"):
+                raise self._account.halted
             await steps[self._attempt.state]()
         return self._attempt
 
     async def _record(self, event: AttemptEvent) -> None:
-        self._attempt = await self._scene.record(self._attempt, event)
+        self._attempt = await self._context.record(self._attempt, event)
 
     def _intent(self) -> Intent:
         attempt = self._attempt
-        file = input_path(self._scene.folder, attempt.token)
+        file = input_path(self._context.folder, attempt.token)
         return Intent(
             token=attempt.token,
-            run=self._scene.folder.name,
-            model=self._scene.arms[attempt.arm].model,
+            run=self._context.folder.name,
+            model=self._context.arms[attempt.arm].model,
             rows=attempt.rows,
             bytes=file.stat().st_size if file.exists() else attempt.bytes,
             file=file,
-            description=self._scene.description,
+            description=self._context.description,
         )
 
     # --- sending
@@ -109,9 +111,9 @@ class Courier:
             return
         await self._ensure_input()
         intent = self._intent()
-        async with self._desk.uploading:
+        async with self._account.uploading:
             try:
-                file_id = await self._desk.patiently(lambda: self._desk.batches.upload(intent))
+                file_id = await self._account.patiently(lambda: self._account.batches.upload(intent))
             except Rejected as refused:
                 kind = cast("RefusalKind", refused.kind)
                 await self._refused_for_good(Refusal(kind=kind, message=str(refused)))
@@ -120,34 +122,36 @@ class Courier:
 
     async def _ensure_input(self) -> None:
         """The file is there unless somebody tidied the outbox; its bytes are the same whenever it is made."""
-        scene, attempt = self._scene, self._attempt
-        if not input_path(scene.folder, attempt.token).exists():
-            model = scene.arms[attempt.arm].model
-            provider = self._desk.batches
-            await asyncio.to_thread(write_input, scene.folder, scene.db, attempt.shard, attempt.token, provider, model)
+        context, attempt = self._context, self._attempt
+        if not input_path(context.folder, attempt.token).exists():
+            model = context.arms[attempt.arm].model
+            provider = self._account.batches
+            await asyncio.to_thread(
+                write_input, context.folder, context.db, attempt.shard, attempt.token, provider, model
+            )
 
     async def _create(self) -> None:
-        await self._scene.patience.until(self._attempt.retry_at)
+        await self._context.waiting.until(self._attempt.retry_at)
         if await self._upload_vanished():
             return
         await self._ensure_input()  # some providers get it with the create itself
-        async with self._desk.creating:
+        async with self._account.creating:
             await self._none_in_doubt()
             if await self._made_before():
                 return
-            seen = await self._desk.patiently(self._desk.batches.newest)
-            if await self._claimed(listed_as_ours(self._desk, self._intent(), self._attempt, seen.batches)):
+            seen = await self._account.patiently(self._account.batches.newest)
+            if await self._claimed(listed_as_ours(self._account, self._intent(), self._attempt, seen.batches)):
                 return
-            await self._record(fence_of(seen, tags=self._desk.batches.tags))
-            self._desk.created()
+            await self._record(fence_of(seen, tags=self._account.batches.tags))
+            self._account.created()
             file_id = self._attempt.file_id or ""
-            create = self._desk.batches.create(self._intent(), file_id)
-            answer = await self._scene.patience.to_its_end(create, _LAST_WORD)
+            create = self._account.batches.create(self._intent(), file_id)
+            answer = await self._context.waiting.to_its_end(create, _LAST_WORD)
             await self._conclude(answer or CreateAnswer(sent=True, problem="stopped before the provider had answered"))
 
     async def _made_before(self) -> bool:
         """Whether the provider has this attempt's batch already, though the ledger does not know: it was restored."""
-        found = await found_before(self._scene, self._desk, self._attempt)
+        found = await found_before(self._context, self._account, self._attempt)
         if found.instead is not None:
             self._attempt = found.instead
             self._clean_outbox()
@@ -159,7 +163,7 @@ class Courier:
             await self._record(Stuck(batches))
         elif batches:
             await self._record(Accepted(batches[0], "listing"))
-            self._scene.say(f"shard {self._attempt.shard}: found its batch {batches[0]}, made before")
+            self._context.say(f"shard {self._attempt.shard}: found its batch {batches[0]}, made before")
         return bool(batches)
 
     async def _upload_vanished(self) -> bool:
@@ -167,29 +171,29 @@ class Courier:
         attempt, file_id = self._attempt, self._attempt.file_id
         if not file_id or attempt.refusals < UPLOAD_DOUBTED or attempt.last_refusal != "file_not_ready":
             return False
-        if attempt.refusals % (2 * UPLOAD_DOUBTED) and await self._desk.patiently(
-            lambda: self._desk.batches.knows_file(file_id)
+        if attempt.refusals % (2 * UPLOAD_DOUBTED) and await self._account.patiently(
+            lambda: self._account.batches.knows_file(file_id)
         ):
             return False
-        self._scene.say(f"shard {attempt.shard}: the provider does not find the uploaded input; uploading it again")
+        self._context.say(f"shard {attempt.shard}: the provider does not find the uploaded input; uploading it again")
         await self._record(Vanished(file_id))
         return True
 
     async def _none_in_doubt(self) -> None:
         """Without tags, lost creates could be taken for one another: one at a time may be in doubt."""
-        while not self._desk.batches.tags:
-            doubt = self._scene.in_doubt(self._desk, besides=self._attempt)
+        while not self._account.batches.tags:
+            doubt = self._context.in_doubt(self._account, besides=self._attempt)
             if doubt is None:
                 return
-            if self._desk.halted is not None:
-                raise self._desk.halted
+            if self._account.halted is not None:
+                raise self._account.halted
             if self._until_sent and doubt.possible:
                 raise NotNow  # what may be its batch can run for a day
-            await self._scene.patience.pause(_DOUBT)
+            await self._context.waiting.pause(_DOUBT)
 
     async def _conclude(self, answer: CreateAnswer) -> None:
         outcome = create_outcome(answer)
-        now = self._scene.now()
+        now = self._context.now()
         if outcome == "accepted" and answer.batch is not None:
             await self._record(Accepted(answer.batch.id))
         elif outcome == "refused" and answer.refusal is not None:
@@ -199,13 +203,13 @@ class Courier:
             await self._give_up_if_unreachable(answer.problem)
         else:
             problem = answer.problem or f"the provider answered {answer.status} to the create"
-            self._scene.say(f"shard {self._attempt.shard}: {problem}; looking whether the batch was made")
+            self._context.say(f"shard {self._attempt.shard}: {problem}; looking whether the batch was made")
             await self._record(Unknown(problem))
 
     async def _give_up_if_unreachable(self, problem: str | None) -> None:
         """A create that cannot even be sent is as harmless as any call: the patient listing finds out."""
-        await self._desk.patiently(self._desk.batches.newest)
-        self._scene.say(f"shard {self._attempt.shard}: {problem or 'not sent'}; sending it again")
+        await self._account.patiently(self._account.batches.newest)
+        self._context.say(f"shard {self._attempt.shard}: {problem or 'not sent'}; sending it again")
 
     async def _refused(self, refusal: Refusal) -> None:
         """A no is believed when the listing shows no batch: some servers say it after they have made one."""
@@ -214,14 +218,14 @@ class Courier:
             Refused(
                 refusal.kind,
                 refusal.message,
-                self._scene.now() + wait,
+                self._context.now() + wait,
                 refusal.token_limit,
                 refusal.line,
-                Rejections(self._scene).tokens_in_queue(self._attempt),
+                Rejections(self._context).tokens_in_queue(self._attempt),
             )
         )
         if refusal.kind not in TRANSIENT_REFUSALS:
-            self._scene.say(f"shard {self._attempt.shard}: {refusal.message}")
+            self._context.say(f"shard {self._attempt.shard}: {refusal.message}")
         if refusal.kind in BREAKING_REFUSALS:
             error = OutOfCredit if refusal.kind == "no_credit" else Unauthorized
             raise error(refusal.message)
@@ -237,7 +241,7 @@ class Courier:
         await self._refused_for_good(refusal)
 
     async def _refused_for_good(self, refusal: Refusal) -> None:
-        self._attempt = await Rejections(self._scene).refuse(self._attempt, refusal, "refused")
+        self._attempt = await Rejections(self._context).refuse(self._attempt, refusal, "refused")
         self._clean_outbox()
 
     # --- finding out
@@ -247,15 +251,15 @@ class Courier:
         await self._record(Unknown("the process ended while the batch was being created"))
 
     async def _adjudicate(self) -> None:
-        decision = adjudicate(self._attempt, self._scene.now())
+        decision = adjudicate(self._attempt, self._context.now())
         match decision.verdict:
             case "adopt":
                 await self._record(Accepted(decision.batch_id or "", "listing"))
-                self._scene.say(f"shard {self._attempt.shard}: found its batch {decision.batch_id}")
+                self._context.say(f"shard {self._attempt.shard}: found its batch {decision.batch_id}")
             case "stuck":
                 await self._record(Stuck(self._attempt.candidates))
             case "wait":
-                await self._scene.patience.until(decision.at)
+                await self._context.waiting.until(decision.at)
             case "look":
                 await self._look()
             case "examine":
@@ -263,23 +267,23 @@ class Courier:
             case "withdraw":
                 file_id = self._attempt.file_id
                 if file_id is not None:
-                    await self._desk.patiently(lambda: self._desk.batches.remove_file(file_id))
+                    await self._account.patiently(lambda: self._account.batches.remove_file(file_id))
                 await self._record(Withdrawn())
             case "absent":
                 await self._record(Closed("absent", "no batch was made"))
-                self._scene.say(f"shard {self._attempt.shard}: the batch was not made; sending it again")
+                self._context.say(f"shard {self._attempt.shard}: the batch was not made; sending it again")
                 self._clean_outbox()
             case "believe":
                 await self._believe()
 
     async def _look(self) -> None:
-        looked = await look(self._scene, self._desk, self._attempt, self._intent())
+        looked = await look(self._context, self._account, self._attempt, self._intent())
         await self._record(looked)
         if self._attempt.possible and not looked.candidates:
             names = ", ".join(self._attempt.possible)
-            self._scene.say(f"shard {self._attempt.shard}: {names} may be its batch; its rows tell when it has ended")
+            self._context.say(f"shard {self._attempt.shard}: {names} may be its batch; its rows tell when it has ended")
         elif not looked.complete and not looked.endless and not looked.candidates:
-            await self._scene.patience.pause(30.0)
+            await self._context.waiting.pause(30.0)
 
     async def _examine(self) -> None:
         """A batch without a tag is known by the custom ids of its rows, and those show when it has ended."""
@@ -290,7 +294,7 @@ class Courier:
             if batch is None and not after_denials(self._attempt.denials).gone:
                 continue
             # A batch that somebody has deleted can no longer be collected, whoever made it.
-            ours = batch is not None and await carries(self._desk, batch, self._attempt.token)
+            ours = batch is not None and await carries(self._account, batch, self._attempt.token)
             if ours is None and await self._looked_again_later(batch_id):
                 return
             await self._record(Stuck((batch_id,)) if ours is None else Examined(batch_id, ours))
@@ -300,48 +304,48 @@ class Courier:
         """A batch that shows no row proves nothing at first; False when it has not shown any for long enough."""
         if self._attempt.unclear_since is None:
             await self._record(Examined(batch_id, None))
-        waited = self._scene.now() - (self._attempt.unclear_since or 0.0)
+        waited = self._context.now() - (self._attempt.unclear_since or 0.0)
         if waited >= PATIENT:
             return False
-        await self._scene.patience.pause(max(FIRST_PAUSE, waited))
+        await self._context.waiting.pause(max(FIRST_PAUSE, waited))
         return True
 
     # --- waiting and collecting
 
     async def _taken_back(self) -> bool:
         """It never got to the provider, and now its rows are asked live, or not at all."""
-        scene, attempt, at = self._scene, self._attempt, self._scene.now()
-        if not self._wants_calls() and not scene.cancelled():
+        context, attempt, at = self._context, self._attempt, self._context.now()
+        if not self._wants_calls() and not context.cancelled():
             return False
-        why = "the deadline is near" if scene.spilled else "called off"
-        self._attempt = await scene.db.commit("taken back", lambda db: abandon(db, attempt, at, why))
-        scene.keep(self._attempt)
+        why = "the deadline is near" if context.spilled else "called off"
+        self._attempt = await context.db.commit("taken back", lambda db: abandon(db, attempt, at, why))
+        context.keep(self._attempt)
         self._clean_outbox()
         return True
 
     async def _make_way(self) -> None:
         """The deadline is near: cancel the batch; if that takes too long, ask its rows live in the meantime."""
-        scene, attempt, now = self._scene, self._attempt, self._scene.now()
+        context, attempt, now = self._context, self._attempt, self._context.now()
         if self._cancelled_at is None:
             self._cancelled_at = now
             with suppress(Unavailable, Throttled):  # asked for in vain, it is overtaken like one that is slow
-                await self._desk.patiently(lambda: self._desk.batches.cancel(attempt.batch_id or ""), tries=2)
-            scene.say(f"shard {attempt.shard}: asked the provider to cancel {attempt.batch_id}")
-        elif not attempt.overtaken and now >= self._cancelled_at + grace(scene.deadline, self._cancelled_at):
-            self._attempt = await scene.db.commit("overtaken", lambda db: overtake(db, attempt, now))
-            scene.keep(self._attempt)
-            scene.say(f"shard {attempt.shard}: {attempt.batch_id} takes long to end; its rows are asked live")
-            scene.stirred.set()
+                await self._account.patiently(lambda: self._account.batches.cancel(attempt.batch_id or ""), tries=2)
+            context.say(f"shard {attempt.shard}: asked the provider to cancel {attempt.batch_id}")
+        elif not attempt.overtaken and now >= self._cancelled_at + grace(context.deadline, self._cancelled_at):
+            self._attempt = await context.db.commit("overtaken", lambda db: overtake(db, attempt, now))
+            context.keep(self._attempt)
+            context.say(f"shard {attempt.shard}: {attempt.batch_id} takes long to end; its rows are asked live")
+            context.stirred.set()
 
     async def _watch(self) -> None:
-        if self._scene.spilled:
+        if self._context.spilled:
             await self._make_way()
         batch_id = self._attempt.batch_id or ""
         batch = await self._seen(batch_id)
         if batch is None:
             if after_denials(self._attempt.denials).gone:
                 message = f"the provider no longer knows batch {batch_id}"
-                self._scene.say(f"shard {self._attempt.shard}: {message}")
+                self._context.say(f"shard {self._attempt.shard}: {message}")
                 await self._record(Ended("gone", "gone", message=message))
         elif batch.phase == "running":
             await self._still_running(batch)
@@ -350,14 +354,14 @@ class Courier:
 
     async def _seen(self, batch_id: str) -> Batch | None:
         """The batch as it stands; None, and on record, when the provider denies it by name and in its listing."""
-        await self._scene.patience.until(after_denials(self._attempt.denials).at)
+        await self._context.waiting.until(after_denials(self._attempt.denials).at)
         fence = self._attempt.fence
         since = fence.at if fence is not None and fence.at is not None else 0.0
-        batch = await self._desk.poller.look(batch_id, since)
-        batch = batch or await as_listed(self._desk, self._attempt, batch_id)
+        batch = await self._account.poller.look(batch_id, since)
+        batch = batch or await as_listed(self._account, self._attempt, batch_id)
         if batch is None:
             if not self._attempt.denials:
-                self._scene.say(f"shard {self._attempt.shard}: the provider does not know {batch_id}; asking again")
+                self._context.say(f"shard {self._attempt.shard}: the provider does not know {batch_id}; asking again")
             await self._record(Denied(batch_id))
         return batch
 
@@ -366,19 +370,19 @@ class Courier:
         news = (batch.status, batch.counts.completed, batch.counts.failed)
         if known.denials or news != (known.status, known.completed, known.failed):
             if not batch.known_status and batch.status != known.status:
-                self._scene.say(f"shard {known.shard}: unknown status '{batch.status}', taken as running")
+                self._context.say(f"shard {known.shard}: unknown status '{batch.status}', taken as running")
             counts = batch.counts
             await self._record(Seen(batch.status, counts.total, counts.completed, counts.failed))
 
     async def _ended(self, batch: Batch) -> None:
         event = ended_event(batch)
-        if batch.phase != "cancelled" or self._scene.spilled:
+        if batch.phase != "cancelled" or self._context.spilled:
             await self._record(event)
             return
-        scene, attempt, at = self._scene, self._attempt, self._scene.now()
-        scene.halt_arm(attempt.arm, f"batch {attempt.batch_id} was cancelled; `run` asks its rows again")
-        self._attempt = await scene.db.commit("ended", lambda db: end_cancelled(db, attempt, event, at))
-        scene.keep(self._attempt)
+        context, attempt, at = self._context, self._attempt, self._context.now()
+        context.halt_arm(attempt.arm, f"batch {attempt.batch_id} was cancelled; `run` asks its rows again")
+        self._attempt = await context.db.commit("ended", lambda db: end_cancelled(db, attempt, event, at))
+        context.keep(self._attempt)
 
     async def _collect(self) -> None:
         ended = self._attempt.ended
@@ -389,12 +393,12 @@ class Courier:
                 token_limit=ended.token_limit,
                 line=ended.line,
             )
-            self._attempt = await Rejections(self._scene).refuse(self._attempt, refusal, "rejected")
+            self._attempt = await Rejections(self._context).refuse(self._attempt, refusal, "rejected")
         else:
-            self._attempt = await Arrivals(self._scene, self._desk, self._attempt).bring_in()
+            self._attempt = await Ingest(self._context, self._account, self._attempt).bring_in()
         self._clean_outbox()
 
     def _clean_outbox(self) -> None:
         """The bodies stay on record; the envelope file was only for the way out."""
         if self._attempt.state == "closed":
-            input_path(self._scene.folder, self._attempt.token).unlink(missing_ok=True)
+            input_path(self._context.folder, self._attempt.token).unlink(missing_ok=True)

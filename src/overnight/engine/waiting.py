@@ -1,4 +1,4 @@
-"""Waiting: as long as needed, not at all (`--once`), and never past the user's Ctrl-C."""
+"""WaitingRows: as long as needed, not at all (`--once`), and never past the user's Ctrl-C."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ class Stopped(Exception):
     """The user asked to stop."""
 
 
-class Patience:
+class Waiting:
     def __init__(self, clock: Clock, *, once: bool) -> None:
         self.clock = clock
         self.once = once

@@ -8,8 +8,8 @@ import pytest
 
 from overnight.core.clock import WallClock
 from overnight.core.errors import Throttled, Unauthorized, Unavailable
-from overnight.engine.desk import Poller
-from overnight.engine.patience import NotNow, Patience, Stopped
+from overnight.engine.provider_account import Poller
+from overnight.engine.waiting import NotNow, Stopped, Waiting
 from overnight.providers import Batch, Fence, Sightings
 
 
@@ -42,8 +42,8 @@ class Listing:
 
 def look(provider: Listing, names: list[str], *, once: bool = False) -> list[Batch | BaseException | None]:
     async def all_of_them() -> list[Batch | BaseException | None]:
-        patience = Patience(WallClock(100_000), once=once)
-        poller = Poller(provider, patience, 60.0, 0.0)  # type: ignore[arg-type]
+        waiting = Waiting(WallClock(100_000), once=once)
+        poller = Poller(provider, waiting, 60.0, 0.0)  # type: ignore[arg-type]
         return await asyncio.gather(*(poller.look(name, 0.0) for name in names), return_exceptions=True)
 
     return asyncio.run(all_of_them())
@@ -90,10 +90,10 @@ def test_a_pass_that_does_not_wait_meets_trouble_with_not_now() -> None:
 
 def test_stopping_wakes_every_sleeper() -> None:
     async def stopped() -> None:
-        patience = Patience(WallClock(), once=False)
-        waiting = asyncio.create_task(patience.pause(10_000))
+        waiting = Waiting(WallClock(), once=False)
+        waiting = asyncio.create_task(waiting.pause(10_000))
         await asyncio.sleep(0.01)
-        patience.stop()
+        waiting.stop()
         await waiting
 
     with pytest.raises(Stopped):

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from functools import partial
 
 from overnight.core.shard import is_of_run
+from overnight.engine.context import RunContext
 from overnight.engine.decisions import TIMES_WRONG
-from overnight.engine.desk import Desk, Stock
-from overnight.engine.scene import Scene
+from overnight.engine.provider_account import OurBatches, ProviderAccount
 from overnight.ledger.identity import disowned, get_fact
 from overnight.ledger.shards import attempts, tokens_on_record
 from overnight.providers._contract import Batch, Fence
@@ -31,37 +31,37 @@ def of_this_run(run_id: str, batches: Iterable[Batch], denied: frozenset[str]) -
     return found
 
 
-async def stock_of(scene: Scene, desk: Desk) -> Stock:
+async def our_batches_of(context: RunContext, account: ProviderAccount) -> OurBatches:
     """Taken once for each account of a pass: only this process makes batches of this run."""
-    async with desk.stocktaking:
-        if desk.stock is None:
-            desk.stock = await _take(scene, desk) if desk.batches.tags else Stock()
-        return desk.stock
+    async with account.stocktaking:
+        if account.our_batches is None:
+            account.our_batches = await _take(context, account) if account.batches.tags else OurBatches()
+        return account.our_batches
 
 
-async def _take(scene: Scene, desk: Desk) -> Stock:
-    fence = await asyncio.to_thread(partial(_since, scene, desk))
-    seen = await desk.patiently(lambda: desk.batches.recent(fence, LISTING_PAGES))
+async def _take(context: RunContext, account: ProviderAccount) -> OurBatches:
+    fence = await asyncio.to_thread(partial(_since, context, account))
+    seen = await account.patiently(lambda: account.batches.recent(fence, LISTING_PAGES))
     while not seen.complete and not seen.endless:
-        await scene.patience.pause(_PAUSE)
-        seen = await desk.patiently(lambda: desk.batches.recent(fence, LISTING_PAGES))
-    denied = await asyncio.to_thread(lambda: disowned(scene.db.reader()))
-    return Stock(of_this_run(scene.run_id, seen.batches, denied))
+        await context.waiting.pause(_PAUSE)
+        seen = await account.patiently(lambda: account.batches.recent(fence, LISTING_PAGES))
+    denied = await asyncio.to_thread(lambda: disowned(context.db.reader()))
+    return OurBatches(of_this_run(context.run_id, seen.batches, denied))
 
 
-def _since(scene: Scene, desk: Desk) -> Fence:
+def _since(context: RunContext, account: ProviderAccount) -> Fence:
     """Everything newer than what the ledger knows of this account, or than the run itself."""
-    reader = scene.db.reader()
-    known = (a.fence for a in attempts(reader) if a.fence is not None and scene.desk_of(a.arm) is desk)
+    reader = context.db.reader()
+    known = (a.fence for a in attempts(reader) if a.fence is not None and context.account_of(a.arm) is account)
     times = [fence.at for fence in known if fence.at is not None]
     begun = float(get_fact(reader, "begun_at") or "0")
     return Fence(max(times, default=begun) - TIMES_WRONG)
 
 
-def strays(scene: Scene, stock: Stock) -> dict[str, tuple[str, ...]]:
+def strays(context: RunContext, our_batches: OurBatches) -> dict[str, tuple[str, ...]]:
     """Batches under names that no attempt bears: the ledger is older than they are."""
-    known = tokens_on_record(scene.db.reader(), stock.listed)
-    return {token: ids for token, ids in stock.listed.items() if token not in known}
+    known = tokens_on_record(context.db.reader(), our_batches.listed)
+    return {token: ids for token, ids in our_batches.listed.items() if token not in known}
 
 
 def strays_text(name: str, found: dict[str, tuple[str, ...]]) -> str:

@@ -4,14 +4,14 @@ from functools import partial
 
 from overnight.core.attempt import Attempt
 from overnight.core.errors import AccountChanged
-from overnight.engine.desk import Desk
-from overnight.engine.scene import Scene
+from overnight.engine.context import RunContext
+from overnight.engine.provider_account import ProviderAccount
 from overnight.ledger.identity import Account, account_root, accounts, fingerprint, same_account
 from overnight.ledger.shards import attempts
 from overnight.providers._contract import Provider
 
 
-def account_of(run_id: str, provider: Provider) -> Account:
+def account_identity(run_id: str, provider: Provider) -> Account:
     """Who asks, as this run keeps it: never the key itself."""
     endpoint = provider.endpoint
     return Account(
@@ -23,25 +23,25 @@ def account_of(run_id: str, provider: Provider) -> Account:
     )
 
 
-async def check_accounts(scene: Scene, *, accept: bool) -> None:
+async def check_accounts(context: RunContext, *, accept: bool) -> None:
     """Every open attempt must be reachable with today's key and address, or the user must say so."""
-    reader = scene.db.reader()
+    reader = context.db.reader()
     known = accounts(reader)
     strangers: dict[tuple[int, int], list[Attempt]] = {}
     for attempt in attempts(reader):
-        desk = scene.desk_of(attempt.arm)
-        if _at_stake(attempt) and account_root(reader, attempt.account) != account_root(reader, desk.account):
-            strangers.setdefault((attempt.account, desk.account), []).append(attempt)
+        account = context.account_of(attempt.arm)
+        if _at_stake(attempt) and account_root(reader, attempt.account) != account_root(reader, account.number):
+            strangers.setdefault((attempt.account, account.number), []).append(attempt)
     for (old, new), open_attempts in strangers.items():
-        desk = scene.desk_of(open_attempts[0].arm)
+        account = context.account_of(open_attempts[0].arm)
         changed = " and ".join(known[new].differs_from(known[old]))
-        if accept or await _sees_one_of(desk, open_attempts):
-            await scene.db.commit("account", partial(same_account, new=new, old=old))
+        if accept or await _sees_one_of(account, open_attempts):
+            await context.db.commit("account", partial(same_account, new=new, old=old))
             how = "as you say" if accept else "it sees our batches"
-            scene.say(f"the {changed} changed since the batches were sent; same account: {how}")
-            await scene.note("account", f"{changed} changed; taken as the same account: {how}")
+            context.say(f"the {changed} changed since the batches were sent; same account: {how}")
+            await context.note("account", f"{changed} changed; taken as the same account: {how}")
             continue
-        raise AccountChanged(_message(scene, known[old], changed, open_attempts))
+        raise AccountChanged(_message(context, known[old], changed, open_attempts))
 
 
 def _at_stake(attempt: Attempt) -> bool:
@@ -53,7 +53,7 @@ def _at_stake(attempt: Attempt) -> bool:
     return attempt.state not in ("intended", "fetched", "closed")
 
 
-async def _sees_one_of(desk: Desk, open_attempts: list[Attempt]) -> bool:
+async def _sees_one_of(account: ProviderAccount, open_attempts: list[Attempt]) -> bool:
     """Batches and files are visible to their own account only: seeing one proves whose key this is.
 
     So does the batch at the fence, which the account had listed just before a create.
@@ -62,16 +62,19 @@ async def _sees_one_of(desk: Desk, open_attempts: list[Attempt]) -> bool:
         file_id = attempt.file_id
         at_fence = attempt.fence.newest if attempt.fence is not None else None
         for batch_id in (attempt.batch_id, *attempt.possible, at_fence):
-            if batch_id is not None and await desk.patiently(partial(desk.batches.retrieve, batch_id)) is not None:
+            if (
+                batch_id is not None
+                and await account.patiently(partial(account.batches.retrieve, batch_id)) is not None
+            ):
                 return True
-        if file_id is not None and await desk.patiently(partial(desk.batches.knows_file, file_id)):
+        if file_id is not None and await account.patiently(partial(account.batches.knows_file, file_id)):
             return True
     return False
 
 
-def _message(scene: Scene, old: Account, changed: str, open_attempts: list[Attempt]) -> str:
+def _message(context: RunContext, old: Account, changed: str, open_attempts: list[Attempt]) -> str:
     count = len(open_attempts)
-    name = scene.folder.name
+    name = context.folder.name
     batches = "1 open batch was" if count == 1 else f"{count} open batches were"
     return (
         f"run '{name}': {batches} sent with another {changed} ({old.provider} at {old.place}), and this account does "
