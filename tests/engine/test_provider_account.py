@@ -91,10 +91,10 @@ def test_a_pass_that_does_not_wait_meets_trouble_with_not_now() -> None:
 def test_stopping_wakes_every_sleeper() -> None:
     async def stopped() -> None:
         waiting = Waiting(WallClock(), once=False)
-        waiting = asyncio.create_task(waiting.pause(10_000))
+        sleeper = asyncio.create_task(waiting.pause(10_000))
         await asyncio.sleep(0.01)
         waiting.stop()
-        await waiting
+        await sleeper
 
     with pytest.raises(Stopped):
         asyncio.run(stopped())

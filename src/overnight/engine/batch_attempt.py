@@ -1,8 +1,7 @@
 """Carries one attempt from its intent to its end, one durable step after another.
 
-Each step reads the attempt's state and writes the next fact, so a process that dies anywhere is
-followed by one that goes on from the same place. The order is the point: files before the rows that
-mention them, rows before the calls they announce.
+Each step reads the attempt's state and writes the next fact, so a process that dies anywhere is followed by one that
+goes on from the same place. The order is the point: files before rows that mention them, rows before calls.
 """
 
 import asyncio
@@ -61,9 +60,8 @@ class BatchAttempt:
     def __init__(
         self, context: RunContext, attempt: Attempt, wants_calls: Callable[[], bool], *, until_sent: bool
     ) -> None:
-        self._context, self._attempt = context, attempt
+        self._context, self._attempt, self._wants_calls = context, attempt, wants_calls
         self._account = context.account_of(attempt.arm)
-        self._wants_calls = wants_calls
         self._until_sent = until_sent
         self._cancelled_at: float | None = None
 
@@ -126,9 +124,8 @@ class BatchAttempt:
         if not input_path(context.folder, attempt.token).exists():
             model = context.arms[attempt.arm].model
             provider = self._account.batches
-            await asyncio.to_thread(
-                write_input, context.folder, context.db, attempt.shard, attempt.token, provider, model
-            )
+            folder, shard = context.folder, attempt.shard
+            await asyncio.to_thread(write_input, folder, context.db, shard, attempt.token, provider, model)
 
     async def _create(self) -> None:
         await self._context.waiting.until(self._attempt.retry_at)
@@ -214,16 +211,9 @@ class BatchAttempt:
     async def _refused(self, refusal: Refusal) -> None:
         """A no is believed when the listing shows no batch: some servers say it after they have made one."""
         wait = backoff(self._attempt.refusals, refusal.retry_after)
-        await self._record(
-            Refused(
-                refusal.kind,
-                refusal.message,
-                self._context.now() + wait,
-                refusal.token_limit,
-                refusal.line,
-                Rejections(self._context).tokens_in_queue(self._attempt),
-            )
-        )
+        queued = Rejections(self._context).tokens_in_queue(self._attempt)
+        kind, message, retry_at = refusal.kind, refusal.message, self._context.now() + wait
+        await self._record(Refused(kind, message, retry_at, refusal.token_limit, refusal.line, queued))
         if refusal.kind not in TRANSIENT_REFUSALS:
             self._context.say(f"shard {self._attempt.shard}: {refusal.message}")
         if refusal.kind in BREAKING_REFUSALS:
