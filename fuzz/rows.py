@@ -19,7 +19,9 @@ import atheris
 with atheris.instrument_imports(include=["overnight"]):
     from overnight.core.result import Line
     from overnight.core.shard import line_of
-    from overnight.providers import _anthropic_rows, _google_rows, _openai_rows
+    from overnight.providers.anthropic import rows as _anthropic_rows
+    from overnight.providers.google_api import rows as _google_rows
+    from overnight.providers.openai_api import rows as _openai_rows
 
 from row_lines import ANTHROPIC_LINES, CUSTOM_ID, GOOGLE_LINES, LINES
 

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from overnight.core.errors import StudyError
 from overnight.core.result import Line
 from overnight.core.shard import custom_id, line_of, token_of
-from overnight.providers import _anthropic_rows, _google_rows, _openai_rows
+from overnight.providers.anthropic import rows as _anthropic_rows
+from overnight.providers.google_api import rows as _google_rows
+from overnight.providers.openai_api import rows as _openai_rows
 from overnight.study import Study, resolve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "fuzz"))

@@ -14,10 +14,10 @@ from emulator_process import EmulatorProcess
 from overnight.core.ask import Model, Options
 from overnight.core.errors import Gone, StudyError, Unauthorized, Unavailable
 from overnight.providers import Batch, Endpoint, Intent, Limits
-from overnight.providers._anthropic_batches import create_refusal, read_batch, read_page
-from overnight.providers._envelope import Envelope
-from overnight.providers._replies import Reply
 from overnight.providers.anthropic import Anthropic, AnthropicVendor
+from overnight.providers.anthropic.batches import create_refusal, read_batch, read_page
+from overnight.providers.reading.responses import Reply
+from overnight.providers.wire.bodies import Envelope
 from providers.asking import ask
 from providers.nights import Night, end_of, rows_of, submit
 from providers.scripted_server import Answer, replying, serving

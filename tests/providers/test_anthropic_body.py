@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from overnight.core.ask import Model, Options
 from overnight.core.errors import StudyError
-from overnight.providers._anthropic_body import encode, form_of, line, read_line
-from overnight.providers._anthropic_families import ADAPTIVE_TOKENS, ANSWER_TOKENS, FAMILIES, OLDER, version_of
-from overnight.providers._anthropic_problems import problems
+from overnight.providers.anthropic.body import encode, form_of, line, read_line
+from overnight.providers.anthropic.families import ADAPTIVE_TOKENS, ANSWER_TOKENS, FAMILIES, OLDER, version_of
+from overnight.providers.anthropic.problems import problems
 from providers.asking import ask
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}

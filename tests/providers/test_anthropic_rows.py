@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from overnight.core.result import Result, Usage
 from overnight.providers import Rates, Reply
-from overnight.providers._anthropic_live import live_line, rates_of
-from overnight.providers._anthropic_rows import CAUSES, decode
+from overnight.providers.anthropic.live import live_line, rates_of
+from overnight.providers.anthropic.rows import CAUSES, decode
 
 USAGE = {
     "input_tokens": 10,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overnight.providers._complaint import complaint_of, scrub
+from overnight.providers.reading.complaints import complaint_of, scrub
 
 
 @pytest.mark.parametrize(

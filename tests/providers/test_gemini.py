@@ -12,9 +12,9 @@ from emulator_process import EmulatorProcess
 from overnight.core.ask import Model
 from overnight.core.errors import Gone, StudyError, Unauthorized, Unavailable
 from overnight.providers import Batch, Endpoint, Intent
-from overnight.providers._gemini_batches import batch_of, inlined_lines, read_page
-from overnight.providers._listing import newest_first
 from overnight.providers.gemini import Gemini, provider
+from overnight.providers.gemini.batches import batch_of, inlined_lines, read_page
+from overnight.providers.reading.listing import newest_first
 from providers.asking import KEY
 from providers.nights import Night, end_of, rows_of, submit
 from providers.scripted_server import replying, serving

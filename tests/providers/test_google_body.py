@@ -8,7 +8,7 @@ import pytest
 from overnight.core.ask import Model, Options
 from overnight.core.errors import StudyError
 from overnight.providers import Endpoint, vendor
-from overnight.providers._google_body import encode, form_of, line, read_line
+from overnight.providers.google_api.body import encode, form_of, line, read_line
 from providers.asking import ask
 
 SCHEMA = {

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from overnight.core.ask import Model, Options
-from overnight.providers._google_families import FAMILIES, family_of, thinking_choices
-from overnight.providers._google_problems import problems
+from overnight.providers.google_api.families import FAMILIES, family_of, thinking_choices
+from overnight.providers.google_api.problems import problems
 
 
 def found(name: str, *, imported: bool = False, **options: Any) -> list[str]:

@@ -12,8 +12,8 @@ from overnight.core.ask import Model
 from overnight.core.result import Result, Usage
 from overnight.prices import PriceBook, cost
 from overnight.providers import Reply
-from overnight.providers._google_live import live_line
-from overnight.providers._google_rows import FILTERED, MALFORMED, decode
+from overnight.providers.google_api.live import live_line
+from overnight.providers.google_api.rows import FILTERED, MALFORMED, decode
 
 USAGE = {
     "promptTokenCount": 10,

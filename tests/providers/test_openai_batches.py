@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from overnight.core.errors import Unavailable
 from overnight.providers import Batch, Counts, Fence, Intent, Refusal
-from overnight.providers._listing import reaches
-from overnight.providers._openai_batches import (
+from overnight.providers.openai_api.batches import (
     create_refusal,
     metadata_of,
     named,
     read_batch,
     read_page,
 )
-from overnight.providers._replies import Reply
+from overnight.providers.reading.listing import reaches
+from overnight.providers.reading.responses import Reply
 from providers.asking import KEY, model, openai_at
 
 RAW: dict[str, Any] = {

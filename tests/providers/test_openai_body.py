@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from overnight.core.ask import Ask, Message
 from overnight.core.errors import StudyError
-from overnight.providers._by_model import ByModel
-from overnight.providers._openai_body import encode, form_of, line, read_line
+from overnight.providers.openai.body import form_of
+from overnight.providers.openai_api.body import encode, line, read_line
+from overnight.providers.writing import ByModel
 from providers.asking import ask, model
 
 SCHEMA = {

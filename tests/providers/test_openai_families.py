@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overnight.providers._openai_families import FAMILIES, api_of, effort_of, family_of, notices, thinking_choices
+from overnight.providers.openai.families import FAMILIES, api_of, effort_of, family_of, notices, thinking_choices
 from providers.asking import model
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overnight.providers._openai_problems import problems
+from overnight.providers.openai.problems import problems
 from providers.asking import model
 
 CLOSED = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overnight.core.result import Line, Result, Usage, failed
-from overnight.providers._openai_rows import decode
+from overnight.providers.openai_api.rows import decode
 
 CHAT_USAGE = {
     "prompt_tokens": 440,

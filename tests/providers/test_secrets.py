@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overnight.providers._complaint import scrub
-from overnight.providers._secrets import Secrets, taken_echoes, without_secrets
+from overnight.providers.reading.complaints import scrub
+from overnight.providers.reading.secrets import Secrets, taken_echoes, without_secrets
 
 KEY = "sk-lab/0123+456789=abcdef"
 PROXY = "http://user:s3cret-pass%2Fword@proxy.example:8080"

@@ -14,38 +14,36 @@ from multidict import CIMultiDict
 
 from overnight.core.errors import ProviderError
 from overnight.core.result import Line, Usage
-from overnight.providers import (
-    _anthropic_batches,
-    _anthropic_live,
-    _anthropic_rows,
-    _complaint,
-    _gemini_batches,
-    _google_live,
-    _google_refusals,
-    _google_rows,
-    _ollama_rows,
-    _openai_batches,
-    _openai_live,
-    _openai_rows,
-    _vertex_jobs,
-    together,
-)
-from overnight.providers._contract import Reply as LiveReply
-from overnight.providers._figures import LONGEST_WAIT, MOST
-from overnight.providers._replies import Reply, epoch_of, retry_after_of
+from overnight.providers import together
+from overnight.providers.anthropic import batches as anthropic_batches
+from overnight.providers.anthropic import live as anthropic_live
+from overnight.providers.anthropic import rows as anthropic_rows
+from overnight.providers.contract import Reply as LiveReply
+from overnight.providers.gemini import batches as gemini_batches
+from overnight.providers.google_api import live as google_live
+from overnight.providers.google_api import refusals as google_refusals
+from overnight.providers.google_api import rows as google_rows
+from overnight.providers.ollama import rows as ollama_rows
+from overnight.providers.openai_api import batches as openai_batches
+from overnight.providers.openai_api import live as openai_live
+from overnight.providers.openai_api import rows as openai_rows
+from overnight.providers.reading import complaints as complaint
+from overnight.providers.reading.figures import LONGEST_WAIT, MOST
+from overnight.providers.reading.responses import Reply, epoch_of, retry_after_of
+from overnight.providers.vertex import jobs as vertex_jobs
 
 BASE = "https://api.anthropic.com"
 ROWS: dict[str, Callable[[bytes], Line]] = {
-    "openai": _openai_rows.decode,
-    "anthropic": _anthropic_rows.decode,
-    "google": _google_rows.decode,
-    "ollama": _ollama_rows.decode,
+    "openai": openai_rows.decode,
+    "anthropic": anthropic_rows.decode,
+    "google": google_rows.decode,
+    "ollama": ollama_rows.decode,
 }
 LIVE_LINES: dict[str, Callable[[LiveReply], bytes]] = {
-    "openai": lambda reply: _openai_live.live_line("x", reply),
-    "anthropic": lambda reply: _anthropic_live.live_line("x", reply),
-    "google": lambda reply: _google_live.live_line("key", "x", reply),
-    "ollama": lambda reply: _ollama_rows.live_line("x", reply),
+    "openai": lambda reply: openai_live.live_line("x", reply),
+    "anthropic": lambda reply: anthropic_live.live_line("x", reply),
+    "google": lambda reply: google_live.live_line("key", "x", reply),
+    "ollama": lambda reply: ollama_rows.live_line("x", reply),
 }
 
 
@@ -55,24 +53,24 @@ def _refused(read: Callable[[Reply], Any]) -> Callable[[bytes], Any]:
 
 DECODERS: dict[str, Callable[[bytes], Any]] = {
     **{f"{vendor} row": read for vendor, read in ROWS.items()},
-    "openai batch": _openai_batches.read_batch,
-    "openai listing": _openai_batches.read_page,
-    "openai file": _openai_batches.named,
-    "openai refusal": _refused(_openai_batches.create_refusal),
-    "anthropic batch": lambda body: _anthropic_batches.read_batch(body, BASE),
-    "anthropic listing": lambda body: _anthropic_batches.read_page(body, BASE),
-    "anthropic refusal": _refused(_anthropic_batches.create_refusal),
-    "gemini batch": _gemini_batches.read_batch,
-    "gemini listing": lambda body: _gemini_batches.read_page(body, None),
-    "gemini answers in place": lambda body: list(_gemini_batches.inlined_lines(body)),
-    "google refusal": _refused(_google_refusals.create_refusal),
-    "vertex job": _vertex_jobs.read_job,
-    "vertex listing": lambda body: _vertex_jobs.read_page(body, None),
-    "error body": lambda body: _complaint.complaint_of(body, "sk-secret"),
+    "openai batch": openai_batches.read_batch,
+    "openai listing": openai_batches.read_page,
+    "openai file": openai_batches.named,
+    "openai refusal": _refused(openai_batches.create_refusal),
+    "anthropic batch": lambda body: anthropic_batches.read_batch(body, BASE),
+    "anthropic listing": lambda body: anthropic_batches.read_page(body, BASE),
+    "anthropic refusal": _refused(anthropic_batches.create_refusal),
+    "gemini batch": gemini_batches.read_batch,
+    "gemini listing": lambda body: gemini_batches.read_page(body, None),
+    "gemini answers in place": lambda body: list(gemini_batches.inlined_lines(body)),
+    "google refusal": _refused(google_refusals.create_refusal),
+    "vertex job": vertex_jobs.read_job,
+    "vertex listing": lambda body: vertex_jobs.read_page(body, None),
+    "error body": lambda body: complaint.complaint_of(body, "sk-secret"),
 }
 RATES: dict[str, Callable[[Mapping[str, str]], Any]] = {
-    "openai": _openai_live.rates_of,
-    "anthropic": _anthropic_live.rates_of,
+    "openai": openai_live.rates_of,
+    "anthropic": anthropic_live.rates_of,
     "together": together.rates_of,
 }
 

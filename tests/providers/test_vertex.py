@@ -14,10 +14,10 @@ from emulator_process import EmulatorProcess
 from overnight.core.ask import Buckets, Model
 from overnight.core.errors import Gone, StudyError, Unauthorized, Unavailable
 from overnight.providers import Batch, Endpoint, Fence, Intent, check_sending, vendor
-from overnight.providers._google_storage import place_of
-from overnight.providers._google_tokens import Tokens
-from overnight.providers._vertex_jobs import job_body, job_of, read_page, since
 from overnight.providers.vertex import Vertex, provider
+from overnight.providers.vertex.jobs import job_body, job_of, read_page, since
+from overnight.providers.vertex.storage import place_of
+from overnight.providers.vertex.tokens import Tokens
 from providers.asking import KEY
 from providers.nights import TRUTH, Night, end_of, rows_of, submit
 from providers.scripted_server import serving
@@ -287,7 +287,7 @@ def test_looking_needs_no_buckets_and_sending_does() -> None:
 
 
 def test_a_missing_extra_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overnight.providers._google_tokens.find_spec", lambda _: None)
+    monkeypatch.setattr("overnight.providers.vertex.tokens.find_spec", lambda _: None)
     with pytest.raises(StudyError, match=r"pip install 'overnight\[vertex\]'"):
         provider.endpoint({"GOOGLE_CLOUD_PROJECT": "lab"}, None)
 

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from overnight.core import checkpoint
 from overnight.core.errors import OutOfCredit, ProviderError, Rejected, Throttled, Unauthorized, Unavailable
-from overnight.providers._wire import Timeouts
+from overnight.providers.wire.http import Timeouts
 from providers.asking import KEY
 from providers.scripted_server import closed_port, hang_up, replying, serving
 from providers.wiring import IMPATIENT, closing, collect, half, run, silent, wire

@@ -12,9 +12,9 @@ import pytest
 from aiohttp import web
 
 from overnight.core.errors import Unavailable
-from overnight.providers import _bodies
-from overnight.providers._live_wire import LiveWire
-from overnight.providers._wire import Timeouts
+from overnight.providers.wire import bodies as _bodies
+from overnight.providers.wire.calls import LiveWire
+from overnight.providers.wire.http import Timeouts
 from providers.scripted_server import serving
 from providers.wiring import closing, collect, run, wire
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 from yarl import URL
 
-from overnight.providers._replies import epoch_of, retry_after_of
-from overnight.providers._wire import proxy_for
+from overnight.providers.reading.responses import epoch_of, retry_after_of
+from overnight.providers.wire.http import proxy_for
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from overnight.core.errors import Unauthorized, Unavailable
-from overnight.providers._wire import Timeouts, Wire
+from overnight.providers.wire.http import Timeouts, Wire
 from providers.asking import KEY
 from providers.scripted_server import replying, serving
 from providers.wiring import closing, run, wire

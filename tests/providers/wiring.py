@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from overnight.providers._wire import Timeouts, Wire
+from overnight.providers.wire.http import Timeouts, Wire
 from providers.asking import KEY
 
 HEADERS = {"Authorization": f"Bearer {KEY}", "OpenAI-Organization": "org-1"}

@@ -88,7 +88,7 @@ def _complain(error: BaseException, text: str, voice: Voice, code: int) -> int:
 def _without_keys(text: str) -> str:
     """What an error of anybody's code holds may be anything: the keys in the environment are taken out."""
     # Imported late: only a command that fails needs it.
-    from overnight.providers._secrets import without_secrets  # noqa: PLC0415
+    from overnight.providers.reading.secrets import without_secrets  # noqa: PLC0415
 
     named = (value for name, value in os.environ.items() if "KEY" in name.upper() or "TOKEN" in name.upper())
     return without_secrets(text, *(value for value in named if len(value) >= _SHORTEST_KEY))

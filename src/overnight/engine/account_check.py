@@ -8,7 +8,7 @@ from overnight.engine.context import RunContext
 from overnight.engine.provider_account import ProviderAccount
 from overnight.ledger.identity import Account, account_root, accounts, fingerprint, same_account
 from overnight.ledger.shards import attempts
-from overnight.providers._contract import Provider
+from overnight.providers.contract import Provider
 
 
 def account_identity(run_id: str, provider: Provider) -> Account:

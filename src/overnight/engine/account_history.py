@@ -12,7 +12,7 @@ from typing import Any
 from overnight.core.opening import make_private
 from overnight.core.surroundings import disk_trouble, ledger_trouble
 from overnight.engine.decisions import Learned
-from overnight.providers._contract import Provider
+from overnight.providers.contract import Provider
 
 # Before anything was measured: a little over what English text makes, so that room is not overestimated.
 DEFAULT_TOKENS_PER_BYTE = 0.28

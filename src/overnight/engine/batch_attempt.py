@@ -48,7 +48,7 @@ from overnight.engine.search import as_listed, found_before, listed_as_ours, loo
 from overnight.engine.spill import grace
 from overnight.engine.waiting import NotNow
 from overnight.ledger.shards import abandon, end_cancelled, overtake
-from overnight.providers._contract import Batch, CreateAnswer, Intent, Refusal, RefusalKind
+from overnight.providers.contract import Batch, CreateAnswer, Intent, Refusal, RefusalKind
 
 # While another create of the account is in doubt, look this often whether it still is.
 _DOUBT = 30.0

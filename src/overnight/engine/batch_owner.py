@@ -9,7 +9,7 @@ from overnight.core.result import Line
 from overnight.core.shard import line_of
 from overnight.engine.line_splitting import LineSplitter
 from overnight.engine.provider_account import ProviderAccount
-from overnight.providers._contract import Batch
+from overnight.providers.contract import Batch
 
 # So many rows with other ids, and the batch is somebody else's: one odd line must not decide.
 _ENOUGH = 20

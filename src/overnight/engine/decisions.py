@@ -9,7 +9,7 @@ from overnight.core.attempt import Attempt, Creating
 from overnight.core.result import PASSING, UNASKED, Result
 from overnight.ledger.answers import Fate
 from overnight.prices import Processing
-from overnight.providers._contract import (
+from overnight.providers.contract import (
     Batch,
     CreateAnswer,
     Fence,

@@ -13,7 +13,7 @@ import msgspec
 from overnight.core.attempt import Ended, Fetched
 from overnight.core.result import Cause
 from overnight.core.wording import number_of
-from overnight.providers._contract import Batch
+from overnight.providers.contract import Batch
 
 HOUR = 3600.0
 DAY = 24 * HOUR

@@ -17,7 +17,7 @@ from overnight.engine.pace import Pace, Pacing, Ticket
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.replies import BUDGETS, MOST_PAUSES, UNREACHABLE_PAUSES, fared, used_tokens
 from overnight.engine.waiting import Waiting
-from overnight.providers._contract import Reply
+from overnight.providers.contract import Reply
 
 # Fewer rows than this ahead of the calls, or than two rounds of them: time for the next slice.
 _AHEAD = 100

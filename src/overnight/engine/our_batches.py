@@ -15,7 +15,7 @@ from overnight.engine.decisions import TIMES_WRONG
 from overnight.engine.provider_account import OurBatches, ProviderAccount
 from overnight.ledger.identity import disowned, get_fact
 from overnight.ledger.shards import attempts, tokens_on_record
-from overnight.providers._contract import Batch, Fence
+from overnight.providers.contract import Batch, Fence
 
 # So many pages of a hundred, and a listing is taken to be without an end.
 LISTING_PAGES = 1000

@@ -14,7 +14,7 @@ from overnight.ledger.database import Database
 from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.raw import RawFiles, ReadAhead, file_hash
 from overnight.ledger.shards import bodies
-from overnight.providers._contract import BatchProvider
+from overnight.providers.contract import BatchProvider
 
 # Pieces of lines that are handed to the file at once.
 _TOGETHER = 500

@@ -8,7 +8,7 @@ import math
 import msgspec
 
 from overnight.engine.window import Window
-from overnight.providers._contract import Rates
+from overnight.providers.contract import Rates
 
 # Limits per minute that are so low that one call after another is the right way.
 TINY = 10.0

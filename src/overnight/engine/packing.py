@@ -12,7 +12,7 @@ from overnight.ledger.identity import get_fact
 from overnight.ledger.money import balances, live_commitment
 from overnight.ledger.shards import ArmPacking, pack_queue
 from overnight.prices import Processing
-from overnight.providers._contract import takes_batches, takes_calls
+from overnight.providers.contract import takes_batches, takes_calls
 
 # Rows in a live slice: enough that its own commits do not matter, few enough that it is soon over.
 _SLICE = 2_000

@@ -14,7 +14,7 @@ from overnight.engine.decisions import Learned, Load, backoff, may_go, poll_how
 from overnight.engine.model_swapping import ModelSwapping
 from overnight.engine.pace import Cooldown
 from overnight.engine.waiting import Waiting
-from overnight.providers._contract import (
+from overnight.providers.contract import (
     Batch,
     BatchProvider,
     Fence,

@@ -12,7 +12,7 @@ from overnight.engine.decisions import BREAKING_REFUSALS, Learned, backoff, lear
 from overnight.ledger.answers import Fate, Landed, rows_of, take_in
 from overnight.ledger.identity import get_fact, set_fact
 from overnight.ledger.shards import finish_shard, record, requeue_shard
-from overnight.providers._contract import Refusal
+from overnight.providers.contract import Refusal
 
 # Files that fail validation on one line after another: after so many, somebody has to look at the study.
 _BAD_LINES = 5

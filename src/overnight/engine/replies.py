@@ -3,7 +3,7 @@
 from typing import Literal
 
 from overnight.core.result import MOST_TOKENS, Result
-from overnight.providers._contract import Reply
+from overnight.providers.contract import Reply
 
 Fared = Literal[
     "landed",  # an answer, or a definite no: on record as a try

@@ -13,7 +13,7 @@ from overnight.engine.our_batches import LISTING_PAGES, our_batches_of, strays, 
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.waiting import NotNow
 from overnight.ledger.shards import attempts, batches_on_record, record
-from overnight.providers._contract import Batch, Intent
+from overnight.providers.contract import Batch, Intent
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ from overnight.ledger.identity import account_id, arms, begin_run, get_fact, sta
 from overnight.ledger.money import balances, prices
 from overnight.ledger.traces import check_age, no_ledger, refuse_blank
 from overnight.prices import Price, Processing
-from overnight.providers._contract import BatchProvider, Provider
+from overnight.providers.contract import BatchProvider, Provider
 from overnight.tasks import open_task
 from overnight.tasks._contract import Rounds, Task
 

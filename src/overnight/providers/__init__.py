@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError, UnknownName, nearest
 from overnight.core.wording import quoted
-from overnight.providers._contract import (
+from overnight.providers.contract import (
     Batch,
     BatchProvider,
     Counts,
@@ -37,7 +37,7 @@ from overnight.providers._contract import (
     takes_batches,
     takes_calls,
 )
-from overnight.providers._secrets import taken_echoes
+from overnight.providers.reading.secrets import taken_echoes
 
 __all__ = [
     "ALIASES",

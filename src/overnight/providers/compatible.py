@@ -3,8 +3,8 @@
 from typing import Any
 
 from overnight.core.ask import Thinking
-from overnight.providers._contract import Vendor
-from overnight.providers._lookalike import Lookalike, LookalikeVendor
+from overnight.providers.contract import Vendor
+from overnight.providers.openai_api.lookalike import Lookalike, LookalikeVendor
 
 _REMARKS = """\
 For vLLM, llama.cpp's server, and whatever else answers `POST /chat/completions` as OpenAI does:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from overnight.core.ask import Thinking
-from overnight.providers._contract import Rates, Vendor
-from overnight.providers._figures import count_of
-from overnight.providers._lookalike import Lookalike, LookalikeVendor
+from overnight.providers.contract import Rates, Vendor
+from overnight.providers.openai_api.lookalike import Lookalike, LookalikeVendor
+from overnight.providers.reading.figures import count_of
 
 _REMARKS = """\
 `thinking: off` and `on` are sent as `reasoning.enabled`, levels as `reasoning_effort`; a token budget is refused.

@@ -1,0 +1,60 @@
+"""Live replies of Anthropic: as lines of a batch's results, and what their headers tell of limits."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+
+from overnight.providers.anthropic.rows import TYPES, is_error
+from overnight.providers.contract import Rates, Reply
+from overnight.providers.reading.complaints import scrub
+from overnight.providers.reading.figures import count_of, seconds_of
+from overnight.providers.reading.patient_json import one_line_json
+from overnight.providers.reading.responses import epoch_of
+
+_PREFIX = "anthropic-ratelimit-"
+_json = msgspec.json.Encoder()
+
+
+def live_line(custom_id: str, reply: Reply) -> bytes:
+    """A body that is not Anthropic's (a gateway's page, nothing at all) becomes an error by its status."""
+    body = one_line_json(reply.body)
+    if reply.status == 200 and body is not None:
+        return b'{"custom_id":%b,"result":{"type":"succeeded","message":%b}}' % (_json.encode(custom_id), body)
+    if body is None or not is_error(body):
+        body = _json.encode({"type": "error", "error": _words(reply)})
+    return b'{"custom_id":%b,"result":{"type":"errored","error":%b}}' % (_json.encode(custom_id), body)
+
+
+def _words(reply: Reply) -> dict[str, str]:
+    text = reply.body[:300].decode("utf-8", "replace").strip()
+    said = "" if text.startswith("<") else text
+    return {
+        "type": TYPES.get(reply.status or 0, "api_error"),
+        "message": scrub(said or reply.problem or f"HTTP {reply.status}"),
+    }
+
+
+def rates_of(headers: Mapping[str, str]) -> Rates:
+    """`anthropic-ratelimit-{requests,tokens}-{limit,remaining,reset}`; a reset is a moment."""
+    if f"{_PREFIX}requests-limit" not in headers and f"{_PREFIX}tokens-limit" not in headers:
+        return Rates()
+    now = epoch_of(headers.get("date"))
+    return Rates(
+        requests_limit=count_of(headers.get(f"{_PREFIX}requests-limit")),
+        requests_remaining=count_of(headers.get(f"{_PREFIX}requests-remaining")),
+        requests_reset=_until(headers.get(f"{_PREFIX}requests-reset"), now),
+        tokens_limit=count_of(headers.get(f"{_PREFIX}tokens-limit")),
+        tokens_remaining=count_of(headers.get(f"{_PREFIX}tokens-remaining")),
+        tokens_reset=_until(headers.get(f"{_PREFIX}tokens-reset"), now),
+    )
+
+
+def _until(moment: str | None, now: float | None) -> float | None:
+    """Seconds from the reply's own time, so that no clock of ours is involved."""
+    if not moment or now is None:
+        return None
+    try:
+        return seconds_of(datetime.fromisoformat(moment).timestamp() - now)
+    except (ValueError, OverflowError, OSError):
+        return None

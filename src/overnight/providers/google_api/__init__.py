@@ -1,0 +1,1 @@
+"""What the two APIs of Google's models have in common."""

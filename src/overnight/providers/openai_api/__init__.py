@@ -1,0 +1,1 @@
+"""OpenAI's API, as OpenAI itself and its look-alikes speak it."""

@@ -1,0 +1,194 @@
+"""OpenAI's batch objects, listings and refusals, read into the contract's nouns."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from overnight.core.errors import Unavailable
+from overnight.providers.contract import Batch, Counts, Intent, Limits, Phase, Refusal, RefusalKind
+from overnight.providers.reading.complaints import Complaint, complaint_of, scrub
+from overnight.providers.reading.figures import count_of, moment_of
+from overnight.providers.reading.listing import Page
+from overnight.providers.reading.patient_json import UNREADABLE
+from overnight.providers.reading.responses import UNSETTLED, Reply
+
+PHASES: dict[str, Phase] = {
+    "validating": "running",
+    "in_progress": "running",
+    "finalizing": "running",
+    "cancelling": "running",
+    "completed": "completed",
+    "failed": "failed",
+    "expired": "expired",
+    "cancelled": "cancelled",
+}
+# The same for every model; what differs from model to model is told only by the provider's refusals.
+LIMITS = Limits(requests=50_000, bytes=209_715_200, creates_per_hour=2_000, retention_days=30)
+TAG = "overnight"
+_LONGEST_METADATA = 512
+
+_LIMIT = re.compile(r"limit:\s*(\d{1,3}(?:[,._' \u00a0\u202f]\d{3})+|\d+)", re.IGNORECASE)
+_TOO_LARGE = re.compile(
+    r"too (?:large|big|many)|larger than|exceeds? the maximum|maximum (?:size|number)", re.IGNORECASE
+)
+_NO_FILE = re.compile(r"no such file|\bfile\b.*(?:not found|not exist|could not be found)", re.IGNORECASE | re.DOTALL)
+_KINDS: dict[str, RefusalKind] = {
+    "token_limit_exceeded": "token_limit",
+    "model_not_found": "unknown_model",
+    "rate_limit_exceeded": "throttled",
+    "invalid_api_key": "unauthorized",
+    "file_too_large": "too_large",
+    "too_many_tasks": "too_large",
+    "request_too_large": "too_large",
+}
+_STATUS_KINDS: dict[int, RefusalKind] = {
+    401: "unauthorized",
+    403: "unauthorized",
+    413: "too_large",
+    429: "throttled",
+    529: "throttled",
+}
+
+
+class _Fault(msgspec.Struct):
+    code: str | None = None
+    message: str | None = None
+    param: str | None = None
+    line: int | None = None
+
+
+class _Faults(msgspec.Struct):
+    data: list[_Fault] | None = None
+
+
+class _Counts(msgspec.Struct):
+    total: int | float | None = None
+    completed: int | float | None = None
+    failed: int | float | None = None
+
+
+class _Batch(msgspec.Struct):
+    id: str
+    status: str = ""
+    created_at: float | None = None
+    expires_at: float | None = None
+    metadata: dict[str, Any] | None = None
+    input_file_id: str | None = None
+    output_file_id: str | None = None
+    error_file_id: str | None = None
+    request_counts: _Counts | None = None
+    errors: _Faults | None = None
+
+
+class _Page(msgspec.Struct):
+    data: list[msgspec.Raw]
+    has_more: bool | None = None
+
+
+class _Named(msgspec.Struct):
+    id: str
+
+
+def read_batch(body: bytes) -> Batch:
+    """A batch object. One with an id but otherwise in no known shape is taken to be running."""
+    try:
+        return _batch(msgspec.json.decode(body, type=_Batch))
+    except UNREADABLE:
+        return Batch(id=named(body), phase="running", status="", known_status=False)
+
+
+def named(body: bytes) -> str:
+    """The id of any object."""
+    try:
+        return msgspec.json.decode(body, type=_Named).id
+    except UNREADABLE:
+        raise Unavailable("openai: the answer is not in OpenAI's format (is the base URL right?)") from None
+
+
+def read_page(body: bytes, date: float | None = None) -> Page:
+    try:
+        page = msgspec.json.decode(body, type=_Page)
+    except UNREADABLE:
+        raise Unavailable("openai: the listing is not in OpenAI's format (is the base URL right?)") from None
+    # A listing proves absence, so its end must be said, or shown by a page with nothing on it.
+    more = page.has_more if page.has_more is not None else bool(page.data)
+    batches = tuple(read_batch(bytes(one)) for one in page.data)
+    return Page(batches, more, batches[-1].id if batches else None, date)
+
+
+def _batch(found: _Batch) -> Batch:
+    phase = PHASES.get(found.status)
+    tag = (found.metadata or {}).get(TAG)
+    counts = found.request_counts or _Counts()
+    # The provider writes null, or sometimes an empty string, for a file that does not exist.
+    files = (("output", found.output_file_id), ("error", found.error_file_id))
+    return Batch(
+        id=found.id,
+        phase=phase or "running",
+        status=found.status,
+        created_at=moment_of(found.created_at),
+        expires_at=moment_of(found.expires_at),
+        tag=tag if isinstance(tag, str) else None,
+        input_ref=found.input_file_id or None,
+        counts=Counts(*(count_of(count) or 0 for count in (counts.total, counts.completed, counts.failed))),
+        parts=tuple((kind, ref) for kind, ref in files if ref),
+        refusal=_validation_refusal(found.errors) if phase == "failed" else None,
+        known_status=phase is not None,
+    )
+
+
+def _validation_refusal(faults: _Faults | None) -> Refusal:
+    if faults is None or not faults.data:
+        return Refusal(kind="invalid", message="the batch failed and the provider gave no reason")
+    first = faults.data[0]
+    said = Complaint(message=scrub(first.message or ""), code=first.code or "", param=first.param or "")
+    return _refusal(said, kind_of(said) or "invalid", line=count_of(first.line))
+
+
+def create_refusal(reply: Reply, secret: str = "") -> Refusal | None:
+    """Why a create was refused; None when the answer leaves open whether it was."""
+    definite = 400 <= reply.status < 500 and reply.status not in UNSETTLED
+    if reply.on_the_way or (not definite and reply.status != 529):
+        return None
+    said = complaint_of(reply.body, secret)
+    kind = kind_of(said) or _STATUS_KINDS.get(reply.status, "invalid")
+    return _refusal(said, kind, status=reply.status, retry_after=reply.retry_after)
+
+
+def kind_of(said: Complaint) -> RefusalKind | None:
+    """What a complaint comes down to, by its code, else by its words; None when it tells neither way."""
+    if said.no_credit:
+        return "no_credit"
+    if said.code in _KINDS:
+        return _KINDS[said.code]
+    if "enqueued token limit" in said.message.lower():
+        return "token_limit"
+    if said.param in ("file_id", "input_file_id") or _NO_FILE.search(said.message):
+        return "too_large" if _TOO_LARGE.search(said.message) else "file_not_ready"
+    return "too_large" if _TOO_LARGE.search(said.message) else None
+
+
+def _refusal(
+    said: Complaint,
+    kind: RefusalKind,
+    *,
+    status: int | None = None,
+    retry_after: float | None = None,
+    line: int | None = None,
+) -> Refusal:
+    limit = _LIMIT.search(said.message) if kind == "token_limit" else None
+    fallback = said.code or (f"HTTP {status}" if status else "the provider gave no reason")
+    return Refusal(
+        kind=kind,
+        message=said.message or fallback,
+        retry_after=retry_after,
+        token_limit=count_of(re.sub(r"\D", "", limit[1])) if limit else None,
+        line=line,
+    )
+
+
+def metadata_of(intent: Intent) -> dict[str, str]:
+    """What a batch carries so that it can be found again, and recognised by a person."""
+    tags = {TAG: intent.token, "run": intent.run, "description": intent.description or ""}
+    return {key: value[:_LONGEST_METADATA] for key, value in tags.items() if value}

@@ -1,0 +1,81 @@
+"""Live replies of OpenAI and its look-alikes: as lines of a batch output, and what their headers tell of limits."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+import msgspec
+
+from overnight.providers.contract import Rates, Reply
+from overnight.providers.reading.complaints import complaint_of
+from overnight.providers.reading.figures import count_of, seconds_of
+from overnight.providers.reading.patient_json import UNREADABLE, one_line_json
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+
+_json = msgspec.json.Encoder()
+
+
+class _Error(msgspec.Struct):
+    message: str
+
+
+class _Errors(msgspec.Struct):
+    error: _Error
+
+
+_errors = msgspec.json.Decoder(_Errors)
+
+
+def live_line(custom_id: str, reply: Reply) -> bytes:
+    """A body that is no JSON is kept as text; where it came with an error, as the error's message."""
+    body = one_line_json(reply.body)
+    if body is None or (reply.status != 200 and not _is_error(body)):
+        body = _json.encode(_words(reply))
+    return b'{"custom_id":%b,"response":{"status_code":%d,"body":%b},"error":null}' % (
+        _json.encode(custom_id),
+        reply.status or 0,
+        body,
+    )
+
+
+def _is_error(body: bytes) -> bool:
+    """Whether an error is in OpenAI's form: look-alikes have others, a bare text among them."""
+    try:
+        _errors.decode(body)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _words(reply: Reply) -> object:
+    if reply.status == 200:
+        return reply.body.decode("utf-8", "replace")
+    said = complaint_of(reply.body)
+    return {"error": {"message": said.message or "an answer that says nothing", "code": said.code or None}}
+
+
+def rates_of(headers: Mapping[str, str]) -> Rates:
+    """`x-ratelimit-{limit,remaining,reset}-{requests,tokens}`."""
+    if "x-ratelimit-limit-requests" not in headers and "x-ratelimit-limit-tokens" not in headers:
+        return Rates()
+    return Rates(
+        requests_limit=count_of(headers.get("x-ratelimit-limit-requests")),
+        requests_remaining=count_of(headers.get("x-ratelimit-remaining-requests")),
+        requests_reset=seconds(headers.get("x-ratelimit-reset-requests")),
+        tokens_limit=count_of(headers.get("x-ratelimit-limit-tokens")),
+        tokens_remaining=count_of(headers.get("x-ratelimit-remaining-tokens")),
+        tokens_reset=seconds(headers.get("x-ratelimit-reset-tokens")),
+    )
+
+
+@lru_cache(maxsize=1024)
+def seconds(text: str | None) -> float | None:
+    """`6m0s`, `120ms`, or plain seconds."""
+    if not text:
+        return None
+    parts = _PART.findall(text)
+    if parts and not _PART.sub("", text).strip():
+        return seconds_of(sum(float(number) * _UNITS[unit] for number, unit in parts))
+    return seconds_of(text)

@@ -1,0 +1,72 @@
+"""Listings, newest first: paged back to a fence, and honest about whether they got there."""
+
+from collections.abc import Awaitable, Callable
+from itertools import pairwise
+
+import msgspec
+
+from overnight.core.errors import ProviderError
+from overnight.providers.contract import Batch, Fence, Sightings
+
+# A server whose clock shows so much less than before has been set back.
+_SET_BACK_SECONDS = 60.0
+
+
+class Page(msgspec.Struct, frozen=True):
+    """One page of a listing. `cursor` asks for the page behind it."""
+
+    batches: tuple[Batch, ...]
+    has_more: bool
+    cursor: str | None = None
+    date: float | None = None
+
+
+Turn = Callable[[str | None], Awaitable[Page]]
+
+
+async def first_page(turn: Turn) -> Sightings:
+    page = await turn(None)
+    return Sightings(page.batches, complete=not page.has_more, date=page.date)
+
+
+async def back_to(fence: Fence, pages: int, turn: Turn) -> Sightings:
+    """Page by page until the fence, the end, or so many pages. Trouble after the first page leaves it incomplete."""
+    seen: dict[str, Batch] = {}
+    began: float | None = None
+    cursor: str | None = None
+    last: tuple[Batch, ...] = ()
+    trusted = True
+    for number in range(pages):
+        try:
+            page = await turn(cursor)
+        except ProviderError:
+            if number == 0:
+                raise
+            return Sightings(tuple(seen.values()), complete=False, date=began)
+        began = page.date if number == 0 else began
+        fresh = {batch.id: batch for batch in page.batches if batch.id not in seen}
+        seen |= fresh
+        trusted = trusted and newest_first((*last, *page.batches)) and not set_back(fence, began)
+        if not page.has_more or (trusted and reaches(fence, page.batches)):
+            return Sightings(tuple(seen.values()), complete=True, date=began)
+        if not fresh or page.cursor is None or page.cursor == cursor:
+            break
+        cursor, last = page.cursor, page.batches[-1:]
+    return Sightings(tuple(seen.values()), complete=False, date=began, endless=True)
+
+
+def reaches(fence: Fence, batches: tuple[Batch, ...]) -> bool:
+    """Whether a page shows a batch from before the fence, by the times that batches bear and no other clock."""
+    times = (batch.created_at for batch in batches if batch.created_at is not None)
+    return fence.at is not None and any(at < fence.at for at in times)
+
+
+def newest_first(batches: tuple[Batch, ...]) -> bool:
+    """A listing in any other order proves nothing before its end."""
+    times = [batch.created_at for batch in batches if batch.created_at is not None]
+    return all(earlier >= later for earlier, later in pairwise(times))
+
+
+def set_back(fence: Fence, date: float | None) -> bool:
+    """Whether the server's clock shows less than it did at the fence."""
+    return date is not None and fence.date is not None and date < fence.date - _SET_BACK_SECONDS

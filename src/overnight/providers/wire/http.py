@@ -1,0 +1,371 @@
+"""HTTP as every vendor needs it: one try per call, errors in our words, and no key outside its origin.
+
+Nothing is retried here, save that aiohttp repeats a GET or a DELETE once when a kept connection proves dead.
+Foreign errors end at this file: they carry request headers, so they are put into words and dropped, never chained.
+"""
+
+import asyncio
+import ipaddress
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from http.client import responses as status_words
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeVar
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from overnight.core.checkpoint import checkpoint
+from overnight.core.errors import (
+    OutOfCredit,
+    ProviderError,
+    Rejected,
+    Throttled,
+    Unauthorized,
+    Unavailable,
+)
+from overnight.providers.reading.complaints import complaint_of, scrub
+from overnight.providers.reading.responses import UNSETTLED, Reply, Sending, epoch_of, retry_after_of
+from overnight.providers.reading.secrets import Secrets
+from overnight.providers.wire.bodies import IDENTITY, MOST_BYTES, Envelope, Pace, TooMuch, pieces, whole
+
+Verb = Literal["upload", "list", "create", "retrieve", "fetch", "cancel", "delete"]
+# Headers that prove who asks. They may be asked for anew at each call, where they last an hour.
+KeyHeaders = Mapping[str, str] | Callable[[], Awaitable[Mapping[str, str]]]
+T = TypeVar("T")
+
+_MOST_HOPS = 5
+_MOVED = frozenset({301, 302, 303, 307, 308})
+_BROKEN_WIRE = (aiohttp.ClientError, OSError, TimeoutError)
+
+
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds. `read` is the longest silence; a small reply has `total` from first to last, a file its slowest pace."""
+
+    connect: float = 15.0
+    read: float = 120.0
+    total: float = 300.0
+    upload_bytes_per_second: float = 20_000.0
+    download_bytes_per_second: float = 5_000.0
+
+
+def proxy_for(url: URL) -> str | None:
+    """The proxy that the environment names for this address; never one for this machine itself."""
+    host = url.host or ""
+    if host == "localhost" or _is_loopback(host) or proxy_bypass(host):
+        return None
+    return getproxies().get(url.scheme)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _Connected:
+    """Whether a connection stood, told by aiohttp before it writes the first byte of a request."""
+
+    def __init__(self) -> None:
+        self.yes = False
+
+    async def note(self, *_: Any) -> None:
+        self.yes = True
+
+    def trace(self) -> aiohttp.TraceConfig:
+        config = aiohttp.TraceConfig()
+        config.on_connection_create_end.append(self.note)
+        return config
+
+
+class Wire:
+    """One vendor's address with its key headers. Made anywhere; its session is made in the running loop."""
+
+    def __init__(
+        self,
+        vendor: str,
+        base_url: str,
+        key_headers: KeyHeaders,
+        *,
+        secret: str,
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        self._vendor = vendor
+        self._base = base_url.rstrip("/")
+        self._origin = URL(self._base).origin()
+        self._key_headers = key_headers
+        self._secret = secret
+        self._secrets = Secrets(self._origin.host or "")
+        self._timeouts = timeouts or Timeouts()
+        self._session: aiohttp.ClientSession | None = None
+
+    async def ask(
+        self,
+        verb: Verb,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        also: Collection[int] = (),
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        most: int = MOST_BYTES,
+    ) -> Reply:
+        """One call with an answer of up to `most` bytes. Raises for every failure but the statuses in `also`."""
+        what = f"{method} {path}"
+        typed = {"Content-Type": "application/json"} if body is not None else {}
+        checkpoint(f"send:{verb}")
+        stream = self._answer(what, method, self._url(path, query), headers={**typed, **(headers or {})}, data=body)
+        reply = await self._told(what, asyncio.wait_for(self._whole(what, stream, most), self._timeouts.total))
+        checkpoint(f"sent:{verb}")
+        return self._checked(what, reply, also)
+
+    async def upload(self, path: str, fields: Mapping[str, str], file: Path, filename: str) -> Reply:
+        """A multipart form whose last part is a file, read from disk while it is sent."""
+        what = f"POST {path}"
+        with file.open("rb") as content:
+            form = aiohttp.FormData(fields)
+            form.add_field("file", content, filename=filename, content_type="application/octet-stream")
+            stream = self._answer(what, "POST", self._url(path), data=form)
+            return self._checked(what, await self._sent_file(what, content, stream))
+
+    async def send_file(
+        self,
+        path: str,
+        file: Path,
+        *,
+        query: Mapping[str, str] | None = None,
+        also: Collection[int] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """A file as the body of a request. An address that the provider gave for it is asked without the key."""
+        own = path.startswith("/")
+        url = self._url(path, query) if own else self._given_url(path)
+        what = f"POST {url.path}"
+        with file.open("rb") as content:
+            stream = self._answer(what, "POST", url, headers=headers, data=content, keyed=own)
+            return self._checked(what, await self._sent_file(what, content, stream), also)
+
+    async def _sent_file(self, what: str, content: BinaryIO, stream: Any) -> Reply:
+        patience = self._patience(os.fstat(content.fileno()).st_size)
+        checkpoint("send:upload")
+        reply = await self._told(what, asyncio.wait_for(self._whole(what, stream), patience))
+        checkpoint("sent:upload")
+        return reply
+
+    def _patience(self, size: int) -> float:
+        return self._timeouts.read + size / self._timeouts.upload_bytes_per_second
+
+    def _given_url(self, address: str) -> URL:
+        try:
+            url = URL(address, encoded=True)
+        except ValueError:
+            url = URL()
+        if url.scheme == "https" or (url.scheme == "http" and self._origin.scheme == "http"):
+            return url
+        raise Unavailable(f"{self._vendor}: the address given for the file is of no use")
+
+    async def download(self, path: str, sink: Callable[[bytes], None], *, also: Collection[int] = ()) -> Reply:
+        """Stream a file into `sink`. The reply has the announced length, where it is one of plain bytes.
+
+        An address that the provider gave for the file is asked without the key, unless it is at our own origin.
+        """
+        url = self._url(path) if path.startswith("/") else self._given_url(path)
+        what, keyed = f"GET {url.path}", url.origin() == self._origin
+        checkpoint("send:fetch")
+        async with self._answer(what, "GET", url, roam=True, keyed=keyed) as response:
+            if response.status != 200:
+                reply = await self._told(what, asyncio.wait_for(self._read(what, response), self._timeouts.total))
+            else:
+                pace = Pace(self._timeouts.total, self._timeouts.download_bytes_per_second)
+                coming = pieces(response, pace)
+                # The sink's own errors (a full disk) are not the wire's, hence no `_told` around it.
+                hiding = self._secrets.hiding(sink)
+                while (chunk := await self._told(what, anext(coming, None))) is not None:
+                    hiding(chunk)
+                hiding.end()
+                encoded = response.headers.get("Content-Encoding", "identity") != "identity"
+                reply = Reply(
+                    status=200,
+                    date=epoch_of(response.headers.get("Date")),
+                    length=None if encoded else response.content_length,
+                )
+        checkpoint("sent:fetch")
+        return self._checked(what, reply, also)
+
+    async def send_once(self, verb: Verb, path: str, body: bytes | Envelope) -> Sending:
+        """One POST on a connection of its own, which carries nothing else; never raises for the wire."""
+        connected = _Connected()
+        url = self._url(path)
+        try:
+            headers = {**await self._keys(), **IDENTITY, "Content-Type": "application/json"}
+        except ProviderError as error:
+            return Sending(sent=False, problem=str(error))
+        patience = self._timeouts.total
+        if isinstance(body, Envelope):
+            patience += self._patience(body.length)
+            headers["Content-Length"] = str(body.length)
+        data = body.stream() if isinstance(body, Envelope) else body
+        status = None
+        async with self._new_session(alone=True, traces=[connected.trace()]) as session:
+            checkpoint(f"send:{verb}")
+            try:
+                async with (
+                    asyncio.timeout(patience),
+                    session.post(
+                        url, data=data, headers=headers, allow_redirects=False, proxy=proxy_for(url)
+                    ) as response,
+                ):
+                    status = response.status
+                    reply = await self._whole_reply(response)
+            except _BROKEN_WIRE as error:
+                return Sending(sent=connected.yes, status=status, problem=trouble_of(error, self._origin, self._secret))
+            checkpoint(f"sent:{verb}")
+            return Sending(sent=True, status=status, reply=reply)
+
+    def explain(self, what: str, reply: Reply) -> str:
+        """A failed reply in one line that is safe to show."""
+        said = complaint_of(reply.body, self._secret)
+        word = status_words.get(reply.status, "")
+        code = f", {said.code}" if said.code else ""
+        message = f": {said.message}" if said.message else (f": {word}" if word else "")
+        return f"{self._vendor}: {what} failed (HTTP {reply.status}{code}){message}"
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _url(self, path: str, query: Mapping[str, str] | None = None) -> URL:
+        url = URL(self._base + path, encoded=True)
+        return url.with_query(dict(query)) if query else url
+
+    def _new_session(
+        self, *, alone: bool = False, traces: list[aiohttp.TraceConfig] | None = None
+    ) -> aiohttp.ClientSession:
+        # Cookies would travel with the key from call to call; nothing here needs them.
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=1, force_close=True) if alone else aiohttp.TCPConnector(),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": "overnight"},
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=self._timeouts.connect, sock_read=self._timeouts.read
+            ),
+            trace_configs=traces,
+            auto_decompress=False,
+        )
+
+    @asynccontextmanager
+    async def _answer(
+        self,
+        what: str,
+        method: str,
+        url: URL,
+        *,
+        headers: Mapping[str, str] | None = None,
+        data: aiohttp.FormData | BinaryIO | bytes | None = None,
+        roam: bool = False,
+        keyed: bool = True,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The response, after redirects. Only a download may roam, and it leaves the key at home."""
+        if self._session is None:
+            self._session = self._new_session()
+        for _ in range(_MOST_HOPS):
+            sent = {**(await self._keys() if keyed else {}), **IDENTITY, **(headers or {})}
+            response = await self._told(
+                what,
+                self._session.request(
+                    method, url, headers=sent, data=data, allow_redirects=False, proxy=proxy_for(url)
+                ),
+            )
+            async with response:
+                if response.status not in _MOVED or "Location" not in response.headers:
+                    yield response
+                    return
+                url = self._next_stop(what, method, response, roam=roam)
+            keyed = keyed and url.origin() == self._origin
+        raise Unavailable(f"{self._vendor}: {what} was redirected more than {_MOST_HOPS} times")
+
+    def _next_stop(self, what: str, method: str, response: aiohttp.ClientResponse, *, roam: bool) -> URL:
+        try:
+            url = response.url.join(URL(response.headers["Location"], encoded=True))
+            place = f"{url.scheme}://{url.host}:{url.port}"
+        except ValueError:
+            url, place = response.url, ""
+        if not place or url.scheme not in ("http", "https"):
+            raise Unavailable(f"{self._vendor}: {what} was redirected to an address of no use")
+        downgraded = response.url.scheme == "https" and url.scheme == "http"
+        if method != "GET" or downgraded or not (roam or url.origin() == self._origin):
+            # A portal on the way does this too: it is no verdict on what was sent.
+            raise Unavailable(
+                f"{self._vendor}: {what} was redirected to {place}, where the key does not go; "
+                f"if that is the right place, make it the base URL"
+            )
+        return url
+
+    async def _keys(self) -> Mapping[str, str]:
+        headers = await self._key_headers() if callable(self._key_headers) else self._key_headers
+        self._secrets.know(headers)
+        return headers
+
+    async def _whole(self, what: str, stream: Any, most: int = MOST_BYTES) -> Reply:
+        async with stream as response:
+            return await self._read(what, response, most)
+
+    async def _read(self, what: str, response: aiohttp.ClientResponse, most: int = MOST_BYTES) -> Reply:
+        return await self._told(what, self._whole_reply(response, most))
+
+    async def _whole_reply(self, response: aiohttp.ClientResponse, most: int = MOST_BYTES) -> Reply:
+        return Reply(
+            status=response.status,
+            body=self._secrets.hidden(await whole(response, most)),
+            date=epoch_of(response.headers.get("Date")),
+            retry_after=retry_after_of(response.headers),
+            headers=self._secrets.hidden_headers(response.headers),
+        )
+
+    def _checked(self, what: str, reply: Reply, also: Collection[int] = ()) -> Reply:
+        if reply.ok or (reply.status in also and not reply.is_web_page):
+            return reply
+        raise self._error(what, reply)
+
+    def _error(self, what: str, reply: Reply) -> ProviderError:
+        words = self.explain(what, reply)
+        if reply.on_the_way:
+            return Unavailable(f"{words} (not in {self._vendor}'s words: something on the way has answered)")
+        said = complaint_of(reply.body)
+        if said.no_credit:
+            return OutOfCredit(words)
+        if reply.status in (401, 403) or said.dead_key:
+            return Unauthorized(words)
+        if reply.status == 429:
+            return Throttled(words, reply.retry_after if reply.retry_after is not None else said.retry_after)
+        if reply.status >= 500 or reply.status in UNSETTLED:
+            return Unavailable(words)
+        return Rejected(words, "too_large" if reply.status == 413 else "invalid")
+
+    async def _told(self, what: str, awaited: Awaitable[T]) -> T:
+        """Await; a broken wire becomes Unavailable, unchained from an error that holds our headers."""
+        try:
+            return await awaited
+        except _BROKEN_WIRE as error:
+            trouble = trouble_of(error, self._origin, self._secret)
+        raise Unavailable(f"{self._vendor}: {what}: {trouble}")
+
+
+def trouble_of(error: Exception, origin: URL, secret: str) -> str:
+    """A broken wire in words that are safe to show."""
+    place = f"{origin.host}:{origin.port}"
+    if isinstance(error, TimeoutError):
+        return f"no answer from {place} in time"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"no connection to {place} ({scrub(str(error.os_error), secret)})"
+    if isinstance(error, TooMuch):
+        return f"{place} sent {error}"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return f"the answer of {place} broke off"
+    return f"the connection to {place} broke ({scrub(str(error) or type(error).__name__, secret)})"
