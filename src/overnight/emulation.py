@@ -16,9 +16,9 @@ from overnight.core.ask import Model
 from overnight.core.errors import Unavailable
 from overnight.core.opening import make_private_folder
 from overnight.core.surroundings import disk_trouble
-from overnight.ledger.lock import take_lock
 from overnight.providers import Endpoint, Vendor, bucket_scheme, emulated_endpoint
 from overnight.settings import Settings
+from overnight.store.lock import take_lock
 
 _BUCKETS = ("VERTEX_INPUT_BUCKET", "VERTEX_OUTPUT_BUCKET")
 _TRIES, _BETWEEN = 100, 0.01

@@ -14,7 +14,7 @@ from overnight.core.result import Line
 from overnight.engine.batch_owner import Opening
 from overnight.engine.ingest import Part
 from overnight.engine.line_splitting import LineSplitter
-from overnight.ledger.folder import DurableFile
+from overnight.store.local import DurableFile
 
 
 @given(st.lists(st.sampled_from([b"", b"a", b"bc", b"\n", b"d\n", b"\n\n", b"e\nf"])))

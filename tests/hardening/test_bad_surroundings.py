@@ -14,10 +14,10 @@ import pytest
 from emulator_process import EmulatorProcess
 from hardening.conftest import KEY, Desk
 from overnight.core.errors import FolderUnfit
-from overnight.ledger.folder import NETWORK_FILE_SYSTEMS, file_system_of, refuse_network
+from overnight.store.run_folder import NETWORK_FILE_SYSTEMS, file_system_of, refuse_network
 
 HOLD = (
-    "import sys; from pathlib import Path; from overnight.ledger.folder import RunFolder\n"
+    "import sys; from pathlib import Path; from overnight.store.run_folder import RunFolder\n"
     "with RunFolder(Path(sys.argv[1])).locked():\n    print('held', flush=True); sys.stdin.read()\n"
 )
 

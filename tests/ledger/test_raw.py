@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from overnight.core.errors import FileDamaged, LedgerError
 from overnight.core.result import Line, Result
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.raw import BLOCK, RawFiles, ReadAhead, check_file, digest_of, file_problem
+from overnight.store.run_folder import RunFolder
 
 
 @given(wanted=st.lists(st.tuples(st.integers(1, 2), st.integers(0, 3 * BLOCK), st.integers(0, 2 * BLOCK))))

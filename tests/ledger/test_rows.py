@@ -19,7 +19,6 @@ from overnight.core.pack import Room
 from overnight.core.result import Result, failed
 from overnight.engine.decisions import row_fate
 from overnight.ledger.answers import Landed, outcome_counts, rows_of, take_in, unsettle
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.money import Charge, balances, book
 from overnight.ledger.questions import Intake
 from overnight.ledger.schema import migrate
@@ -34,6 +33,7 @@ from overnight.ledger.shards import (
     requeue_shard,
     waiting_shards,
 )
+from overnight.store.run_folder import RunFolder
 
 MODEL = Model(provider="openai", name="gpt-4.1-mini")
 ARMS = tuple(Arm(stage="s", name=name, template="t", model=MODEL) for name in ("one", "two"))

@@ -9,10 +9,10 @@ import pytest
 from overnight.core.ask import Item
 from overnight.core.errors import StudyChanged
 from overnight.ledger.database import connect
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.questions import Intake
 from overnight.ledger.raw import digest_of
 from overnight.ledger.schema import MIGRATIONS, migrate
+from overnight.store.run_folder import RunFolder
 
 
 @pytest.fixture

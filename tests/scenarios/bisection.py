@@ -15,8 +15,8 @@ from overnight.core.clock import WallClock
 from overnight.engine.intake import StageInput, StageSettings, take_stage
 from overnight.engine.session import opened
 from overnight.engine.work import Work
-from overnight.ledger.folder import RunFolder
 from overnight.settings import settings
+from overnight.store.run_folder import RunFolder
 from overnight.tasks._contract import Thread
 
 HIGH = 1024

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from overnight.api.status import unfinished
-from overnight.ledger.folder import RunFolder
+from overnight.store.run_folder import RunFolder
 from scenarios.conftest import Night
 from scenarios.matrix import kills
 

@@ -19,9 +19,9 @@ from openai import OpenAI
 from overnight import api
 from overnight.core.errors import FileDamaged
 from overnight.engine.outbox import sweep
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.shards import attempts
 from overnight.pairwise._rows import raw_lines
+from overnight.store.run_folder import RunFolder
 from run_process import WarmProcess
 from scenarios.conftest import KEY, Night
 from scenarios.damages import DAMAGES, LINKS, Damage, cut, largest, replaced, swapped

@@ -79,7 +79,7 @@ def test_a_stop_that_comes_before_the_engine_has_begun_is_kept(tmp_path: Path) -
     from overnight.core.clock import WallClock
     from overnight.engine.session import opened
     from overnight.engine.work import Work
-    from overnight.ledger.folder import RunFolder
+    from overnight.store.run_folder import RunFolder
 
     def none(_: object) -> None: ...
 

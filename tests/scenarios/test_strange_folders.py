@@ -13,7 +13,7 @@ import pytest
 
 from overnight.api import rebuild, status, verify
 from overnight.core.errors import LedgerError
-from overnight.ledger.folder import RunFolder
+from overnight.store.run_folder import RunFolder
 from scenarios.conftest import Night
 
 VICTIM = "precious\n"

@@ -24,10 +24,10 @@ from overnight.core.shard import token_of
 from overnight.core.wording import number_of
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
-from overnight.ledger.folder import DurableFile
 from overnight.ledger.shards import adopted_attempt, attempts, record, take_queue
 from overnight.providers import vendor
 from overnight.settings import Settings, settings
+from overnight.store.local import DurableFile
 from overnight.tasks._ready import BODY
 
 

@@ -20,11 +20,11 @@ from overnight.engine.account_check import account_identity
 from overnight.engine.intake import StageInput, StageSettings, take_stage
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
-from overnight.ledger.folder import DurableFile
 from overnight.ledger.identity import account_id, arm_id, set_fact, stage_id
 from overnight.ledger.questions import register_pending, settle_pending
 from overnight.ledger.shards import adopted_attempt, attempts, record, take_queue
 from overnight.providers import Batch, BatchProvider, Fence, ReadyLine, batches_of
+from overnight.store.local import DurableFile
 from overnight.tasks._ready import ARM, BODY, Ready, body_of
 
 STAGE = "adopted"

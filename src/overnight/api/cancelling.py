@@ -15,12 +15,12 @@ from overnight.core.clock import WallClock, seconds_of
 from overnight.core.errors import RunBusy, StudyError, UnknownName
 from overnight.emulation import emulator
 from overnight.engine.session import Connect, opened
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms, disown
 from overnight.ledger.looking import looking_at
 from overnight.ledger.shards import abandon, attempts, record
 from overnight.providers import batches_of
 from overnight.settings import Settings, settings
+from overnight.store.run_folder import RunFolder
 
 
 @checked

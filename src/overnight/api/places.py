@@ -5,11 +5,11 @@ from pathlib import Path
 
 from overnight.core.errors import LedgerError, StudyError, UnknownName, nearest
 from overnight.core.names import check_run_name
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.looking import looking_at
 from overnight.ledger.shards import attempts
 from overnight.ledger.traces import traces
 from overnight.settings import Settings
+from overnight.store.run_folder import RunFolder
 
 
 def all_runs(settings: Settings) -> list[RunFolder]:

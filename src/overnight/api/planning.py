@@ -24,12 +24,12 @@ from overnight.engine.decisions import Mode
 from overnight.engine.outbox import line_overhead
 from overnight.engine.pricing import Pricing
 from overnight.engine.sampling import Address, address, stratified
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.looking import looking_at
 from overnight.ledger.questions import known_addresses
 from overnight.prices import Price, Processing
 from overnight.providers import batches_of, takes_batches
 from overnight.settings import settings
+from overnight.store.run_folder import RunFolder
 from overnight.study import ItemSource, Resolved, ResolvedStage, Study, resolve
 from overnight.tasks._contract import Rounds
 

@@ -12,10 +12,11 @@ from overnight.core.ask import Arm
 from overnight.core.errors import StudyError
 from overnight.core.opening import refuse_strange
 from overnight.engine.decisions import Mode, first_processing
-from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.identity import arm_id, arms, get_fact, stage_id
 from overnight.ledger.money import keep_price
 from overnight.prices import Price, PriceBook, Processing
+from overnight.store.local import DurableFile
+from overnight.store.run_folder import RunFolder
 from overnight.study import Resolved, ResolvedStage
 
 PROCESSINGS: tuple[Processing, ...] = ("batch", "live")

@@ -7,9 +7,10 @@ from overnight.core.errors import FileDamaged
 from overnight.engine.session import Session
 from overnight.ledger.answers import paths
 from overnight.ledger.copying import Reusable, reusable, take_over
-from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.looking import looking_at
 from overnight.ledger.raw import RawFiles
+from overnight.store.local import DurableFile
+from overnight.store.run_folder import RunFolder
 
 
 def reuse_answers(session: Session, source: RunFolder, *, leave_damaged: bool = False) -> int:

@@ -28,11 +28,11 @@ from overnight.engine.decisions import Mode
 from overnight.engine.intake import StageInput, StageSettings, take_stage
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import StageWork, Work
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import call_on, get_fact, set_fact
 from overnight.ledger.shards import attempts, note
 from overnight.providers import check_sending, vendor
 from overnight.settings import Settings, settings
+from overnight.store.run_folder import RunFolder
 from overnight.study import LiveSettings, Resolved, ResolvedStage, Study, differences, pacing_of, resolve
 
 

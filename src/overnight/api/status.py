@@ -15,12 +15,12 @@ from overnight.core.errors import OvernightError
 from overnight.engine.following import more_follows
 from overnight.engine.progress import BatchLine, Priced, batch_line, how_priced
 from overnight.ledger.answers import answered_twice, asked_again, outcome_counts, token_sums
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms, get_fact
 from overnight.ledger.looking import looking_at
 from overnight.ledger.money import balances, prices
 from overnight.ledger.shards import attempts, waiting_shards
 from overnight.settings import settings
+from overnight.store.run_folder import RunFolder
 
 
 class ArmStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,9 +15,9 @@ from overnight.core.arguments import checked
 from overnight.core.clock import WallClock
 from overnight.core.errors import StudyError, nearest
 from overnight.engine.session import opened
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
 from overnight.settings import settings
+from overnight.store.run_folder import RunFolder
 from overnight.tables.rankings import MOST_RANKED
 from overnight.tables.rereading import reread
 

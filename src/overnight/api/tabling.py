@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from overnight.core.ask import Arm
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms, stages
 from overnight.providers import Endpoint, vendor
+from overnight.store.run_folder import RunFolder
 from overnight.tables.attempts import write_attempts
 from overnight.tables.costs import write_costs
 from overnight.tables.rankings import write_rankings

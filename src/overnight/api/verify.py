@@ -22,12 +22,13 @@ from overnight.engine.outbox import UNSENT, input_path
 from overnight.ledger.answers import RawResult, paths, raw_results
 from overnight.ledger.copying import REUSED
 from overnight.ledger.diagnosis import damages
-from overnight.ledger.folder import RunFolder, way_out
 from overnight.ledger.identity import arms
 from overnight.ledger.looking import looking_at
 from overnight.ledger.raw import RawFiles, ReadAhead, file_hash, file_problem
 from overnight.ledger.shards import attempts, foreign_lines
 from overnight.settings import settings
+from overnight.store.names import way_out
+from overnight.store.run_folder import RunFolder
 
 Kind = Literal["ledger", "file", "place", "answer", "table", "leftover", "unfinished"]
 

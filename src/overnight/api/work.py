@@ -20,13 +20,13 @@ from overnight.emulation import emulator, endpoint_of
 from overnight.engine.progress import BatchLine, Snapshot
 from overnight.engine.session import Connect, Session, Worked, opened
 from overnight.engine.work import Work
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
 from overnight.ledger.looking import looking_at
 from overnight.ledger.shards import note
 from overnight.prices import dollars
 from overnight.providers import Endpoint, Provider, taken_echoes, vendor
 from overnight.settings import Settings
+from overnight.store.run_folder import RunFolder
 
 Say = Callable[[str], None]
 Tell = Callable[[Snapshot], None]

@@ -59,3 +59,12 @@ def make_private_folder(path: Path) -> None:
             raise
     else:
         path.chmod(PRIVATE_FOLDER)
+
+
+def sync_directory(path: Path) -> None:
+    """What was made, renamed or removed in a folder is so on disk, too."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

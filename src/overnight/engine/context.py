@@ -16,9 +16,9 @@ from overnight.engine.progress import Tally
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.waiting import Waiting
 from overnight.ledger.database import Database
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.shards import note, record
 from overnight.ledger.traces import Sent, mark_sent
+from overnight.store.run_folder import RunFolder
 
 
 class RunContext:

@@ -15,7 +15,6 @@ import msgspec
 from overnight.core.ask import Arm, Ask, Item
 from overnight.core.result import Line, Result
 from overnight.ledger.answers import item_fields, paths, stage_items
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.questions import Intake
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.shards import note
@@ -32,6 +31,7 @@ from overnight.ledger.threads import (
     stage_is_quiet,
     unsettled_in_round,
 )
+from overnight.store.run_folder import RunFolder
 from overnight.tasks._contract import Rounds, Row, Task, Thread
 
 # Answers passed on in one transaction.

@@ -38,11 +38,11 @@ from overnight.engine.outbox import line_overhead
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.settlement import Fresh, Settlement, Settling
 from overnight.ledger.answers import paths, read_offset, set_read_offset, unanswered_lines
-from overnight.ledger.folder import DurableFile
 from overnight.ledger.money import came_of
 from overnight.ledger.questions import files_on_record
 from overnight.ledger.raw import check_file, digest_of
 from overnight.ledger.shards import finish_shard, foreign_lines, record
+from overnight.store.local import DurableFile
 
 # What is read at once is committed at once. More would save a little time, and hold on to memory for good.
 _CHUNK_BYTES = 4 << 20

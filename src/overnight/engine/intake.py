@@ -9,9 +9,9 @@ import msgspec
 from overnight.core.ask import Arm, Ask, Item
 from overnight.core.errors import StudyChanged
 from overnight.engine.sampling import address, stratified
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import describe_stage
 from overnight.ledger.questions import Intake, Taken, removed_items
+from overnight.store.run_folder import RunFolder
 from overnight.tasks._contract import Rounds, Task
 
 

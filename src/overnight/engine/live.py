@@ -20,11 +20,11 @@ from overnight.engine.model_queue import ModelQueue
 from overnight.engine.settlement import Fresh, Settlement, Settling
 from overnight.ledger.answers import Fate, paths, set_read_offset, unanswered_lines
 from overnight.ledger.calls import announce, announced_lines, begin_calls, close_calls, segment_end
-from overnight.ledger.folder import way_out
 from overnight.ledger.raw import RawFiles, digest_of
-from overnight.ledger.segment import Segment, mend
 from overnight.ledger.shards import Body, bodies
 from overnight.ledger.traces import mark_sent
+from overnight.store.local import Segment, mend
+from overnight.store.names import way_out
 
 # Answers that come within so many real seconds share a commit.
 _LINGER = 0.01

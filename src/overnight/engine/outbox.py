@@ -11,10 +11,11 @@ from overnight.core.opening import strange
 from overnight.core.shard import LONGEST_CUSTOM_ID, custom_id
 from overnight.ledger.answers import paths
 from overnight.ledger.database import Database
-from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.raw import RawFiles, ReadAhead, file_hash
 from overnight.ledger.shards import bodies
 from overnight.providers.contract import BatchProvider
+from overnight.store.local import DurableFile
+from overnight.store.run_folder import RunFolder
 
 # Pieces of lines that are handed to the file at once.
 _TOGETHER = 500

@@ -6,10 +6,10 @@ from typing import NamedTuple
 from overnight.core.attempt import Attempt
 from overnight.core.errors import FileDamaged, ProviderError
 from overnight.engine.context import RunContext
-from overnight.ledger.folder import DurableFile
 from overnight.ledger.questions import files_on_record
 from overnight.ledger.raw import file_problem
 from overnight.ledger.shards import attempts
+from overnight.store.local import DurableFile
 
 
 class _Lost(NamedTuple):

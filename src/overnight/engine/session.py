@@ -31,12 +31,12 @@ from overnight.engine.work import Work
 from overnight.ledger.answers import outcome_counts, token_sums
 from overnight.ledger.database import Database
 from overnight.ledger.diagnosis import diagnosed
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import account_id, arms, begin_run, get_fact, stages
 from overnight.ledger.money import balances, prices
 from overnight.ledger.traces import check_age, no_ledger, refuse_blank
 from overnight.prices import Price, Processing
 from overnight.providers.contract import BatchProvider, Provider
+from overnight.store.run_folder import RunFolder
 from overnight.tasks import open_task
 from overnight.tasks._contract import Rounds, Task
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from overnight.core.attempt import Closed
-from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.questions import register_pending, settle_pending
 from overnight.ledger.shards import adopted_attempt, attempts, finish_shard, note, record
+from overnight.store.local import DurableFile
+from overnight.store.run_folder import RunFolder
 
 # An attempt whose answers came from another run, and bear the custom ids that they had there.
 REUSED = "reused-"

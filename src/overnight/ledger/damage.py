@@ -4,8 +4,8 @@ import sqlite3
 
 from overnight.core.errors import FileDamaged
 from overnight.ledger.answers import paths
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.raw import RawFiles
+from overnight.store.run_folder import RunFolder
 
 
 def damaged_asks(db: sqlite3.Connection, folder: RunFolder) -> list[int]:

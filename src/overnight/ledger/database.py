@@ -12,10 +12,9 @@ from typing import Any, TypeGuard, TypeVar
 
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LedgerError
-from overnight.core.opening import make_private, refuse_strange
+from overnight.core.opening import make_private, refuse_strange, sync_directory
 from overnight.core.surroundings import disk_trouble, ledger_trouble
 from overnight.ledger.diagnosis import check_file
-from overnight.ledger.folder import sync_directory
 from overnight.ledger.schema import migrate, version
 
 T = TypeVar("T")

@@ -9,8 +9,8 @@ import msgspec
 from overnight.core.surroundings import damaged, ledger_trouble
 from overnight.ledger.database import connect
 from overnight.ledger.diagnosis import diagnosed
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.traces import no_ledger, refuse_blank
+from overnight.store.run_folder import RunFolder
 
 
 @contextmanager

@@ -9,9 +9,10 @@ import msgspec
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.errors import StudyChanged
 from overnight.ledger.bulk import Bulk
-from overnight.ledger.folder import DurableFile, RunFolder
 from overnight.ledger.identity import arm_id, get_fact, set_fact, stage_id
 from overnight.ledger.raw import digest_of
+from overnight.store.local import DurableFile
+from overnight.store.run_folder import RunFolder
 
 # Items or questions that are worked on at once: few enough that long texts take little memory.
 _AT_ONCE = 50

@@ -11,7 +11,8 @@ from typing import Self
 from overnight.core.errors import FileDamaged
 from overnight.core.opening import open_to_read, strange
 from overnight.core.result import Line, Result
-from overnight.ledger.folder import RunFolder, way_out
+from overnight.store.names import way_out
+from overnight.store.run_folder import RunFolder
 
 # What is read at once where lines are wanted in their order.
 BLOCK = 256 * 1024

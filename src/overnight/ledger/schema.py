@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from overnight.core.errors import FileDamaged, LedgerTooNew
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.raw import RawFiles, digest_of, file_problem
+from overnight.store.run_folder import RunFolder
 
 _FIRST = """
 CREATE TABLE fact(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

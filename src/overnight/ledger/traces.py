@@ -13,10 +13,12 @@ from typing import Literal, cast
 
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LedgerLost
+from overnight.core.opening import sync_directory
 from overnight.core.shard import TOKEN_LENGTH
 from overnight.core.surroundings import disk_trouble
-from overnight.ledger.folder import PARTS, RunFolder, sync_directory
 from overnight.ledger.identity import get_fact
+from overnight.store.names import PARTS
+from overnight.store.run_folder import RunFolder
 
 # A batch that its provider lists with our token, one that it lists without, and calls that nobody lists.
 Sent = Literal["batch", "untagged", "live"]

@@ -14,7 +14,6 @@ from overnight.api.work import reader_of
 from overnight.core.shard import custom_id
 from overnight.ledger.answers import paths
 from overnight.ledger.database import connect
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
 from overnight.ledger.questions import files_on_record
 from overnight.ledger.raw import RawFiles, check_file
@@ -22,6 +21,7 @@ from overnight.ledger.shards import bodies
 from overnight.pairwise._rows import RESULTS
 from overnight.pairwise.registry import Job, Segment, replace_file
 from overnight.providers import batches_of
+from overnight.store.run_folder import RunFolder
 
 COMBINED = "combined_results.csv"
 FAILED_ATTEMPTS = "failed_attempts.csv"

@@ -16,7 +16,6 @@ from overnight.core.clock import time_text
 from overnight.core.errors import OvernightError, ProviderError, StudyError, UnknownName
 from overnight.core.wording import number_of
 from overnight.ledger.database import connect
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.shards import attempts
 from overnight.pairwise._foreign_pairs import claims, foreign_pairs, pairs_in_order, saved_pairs
 from overnight.pairwise._judge import Judge
@@ -24,6 +23,7 @@ from overnight.pairwise._judging import Say
 from overnight.pairwise._rows import BatchFailure, judged_rows, raw_lines
 from overnight.pairwise.registry import Job
 from overnight.settings import settings
+from overnight.store.run_folder import RunFolder
 from overnight.tasks._answer_form import AnswerForm
 
 # A look waits for nothing, but downloads take their time.

@@ -15,13 +15,13 @@ from overnight.core.files import folder_at
 from overnight.core.wording import quoted
 from overnight.engine.progress import Snapshot
 from overnight.ledger.database import connect
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import get_fact
 from overnight.pairwise._frames import pairs_of, samples_in
 from overnight.pairwise._judge import Judge
 from overnight.pairwise._rows import judged_rows, raw_lines, with_keys
 from overnight.pairwise.registry import PAIRS, Segment, replace_file, segments_of
 from overnight.settings import Settings, settings
+from overnight.store.run_folder import RunFolder
 from overnight.study import Study, differences, resolve
 from overnight.tasks._answer_form import AnswerForm
 from overnight.tasks._pairing import Pair, pair_id

@@ -11,9 +11,9 @@ import polars as pl
 from overnight.core.errors import FileDamaged
 from overnight.ledger.answers import paths
 from overnight.ledger.database import connect
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.raw import RawFiles, places_of
 from overnight.pairwise._judge import Judge
+from overnight.store.run_folder import RunFolder
 from overnight.tasks._answer_form import AnswerForm
 
 RAW: dict[str, type[pl.DataType]] = {

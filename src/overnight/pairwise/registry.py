@@ -10,13 +10,14 @@ import polars as pl
 from overnight.core.attempt import Attempt
 from overnight.core.errors import StudyError, UnknownName
 from overnight.core.files import text_file
+from overnight.core.opening import sync_directory
 from overnight.core.wording import quoted
 from overnight.ledger.database import connect
-from overnight.ledger.folder import RunFolder, sync_directory
 from overnight.ledger.identity import arms
 from overnight.ledger.shards import attempts
 from overnight.pairwise._frames import require
 from overnight.providers import vendor
+from overnight.store.run_folder import RunFolder
 
 REGISTRY = "jobs_registry.csv"
 PAIRS = "pairs.parquet"

@@ -10,8 +10,7 @@ from polars.io.plugins import register_io_source
 
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LedgerError
-from overnight.core.opening import make_private
-from overnight.ledger.folder import sync_directory
+from overnight.core.opening import make_private, sync_directory
 
 # So many rows are turned into columns at once.
 CHUNK = 2_500

@@ -9,12 +9,12 @@ import msgspec
 from overnight.core.errors import FileDamaged
 from overnight.ledger.answers import Correction, correct_results, paths, raw_results
 from overnight.ledger.database import Database
-from overnight.ledger.folder import RunFolder
 from overnight.ledger.identity import arms
 from overnight.ledger.money import processing_of, replace_price, set_spent
 from overnight.ledger.raw import RawFiles
 from overnight.prices import Price
 from overnight.prices.charges import cost
+from overnight.store.run_folder import RunFolder
 from overnight.tables.results import Decode
 
 _CHUNK = 5_000

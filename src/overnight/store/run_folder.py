@@ -1,15 +1,12 @@
-"""A run's folder: its paths, its lock, and files that are whole or absent."""
+"""A run's folder: its paths and its lock."""
 
-import hashlib
 import os
 import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Self
 
-from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import FolderUnfit, LedgerError, RunBusy
 from overnight.core.opening import (
     PRIVATE_FOLDER,
@@ -19,8 +16,9 @@ from overnight.core.opening import (
     open_to_write,
     refuse_strange,
 )
-from overnight.core.surroundings import disk_trouble, words_of
-from overnight.ledger.lock import take_lock
+from overnight.core.surroundings import words_of
+from overnight.store.lock import take_lock
+from overnight.store.names import PARTS, way_out
 
 # On these, a lock taken here may not be seen by another machine, and an fsync may not be one.
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -29,23 +27,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
         *("gpfs", "beegfs", "davfs", "fuse.glusterfs", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone"),
     }
 )
-# The folders of a run; every file that its ledger names is in one of them.
-PARTS = ("requests", "items", "outbox", "raw", "tables")
-_COPY = (
-    "bring it back from a copy of the run, or start a copy that keeps every answer that still fits: "
-    "overnight run STUDY --as NAME"
-)
-_WAYS_OUT = {
-    "raw": "bring it back from a copy of the run; `overnight resume RUN` downloads it again where a provider still "
-    "keeps it; `overnight run STUDY --reask damaged` asks again for what it held",
-    "requests": _COPY,
-    "items": _COPY,
-    "outbox": "`overnight resume RUN` makes it anew",
-    "tables": "`overnight rebuild RUN` makes it anew",
-}
 _NAME = re.compile(r"[^\x00-\x1f\x7f/\\]{1,255}")
-# What a durable file holds before it goes on: more would fall out of the processor's cache meanwhile.
-_PIECE = 64 * 1024
 # A folder that vanishes between two steps is made anew; one that can never be made is not tried for ever.
 _TRIES = 100
 
@@ -179,11 +161,6 @@ class RunFolder:
         return FolderUnfit(f"{self.path}: {what}: {words_of(error)}")
 
 
-def way_out(relative: str) -> str:
-    """What a user can do about a damaged file, by its name in the ledger."""
-    return _WAYS_OUT.get(relative.split("/", maxsplit=1)[0], _WAYS_OUT["raw"])
-
-
 def _made(path: Path) -> bool:
     try:
         path.mkdir(parents=True)
@@ -227,94 +204,3 @@ def file_system_of(path: Path, mountinfo: Path) -> str | None:
         if inside and len(point) >= len(best):
             best, kind = point, after.split()[0]
     return kind
-
-
-def sync_directory(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-class DurableFile:
-    """A file that appears under its name only when it is whole and on disk; its hash comes for free.
-
-    What is written is held until there is a good deal of it: a million lines are hashed and handed to the system in a
-    few thousand pieces.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._part = path.with_name(path.name + ".part")
-        self._hash = hashlib.sha256()
-        try:
-            self._handle: BinaryIO = open(open_to_write(self._part), "wb")  # noqa: PTH123, SIM115 - closed by keep and drop
-        except OSError as error:
-            raise disk_trouble(path, error) from error
-        self._held: list[bytes] = []
-        self._handed_over = 0
-        self.bytes = 0
-
-    def write(self, data: bytes) -> None:
-        self._held.append(data)
-        self.bytes += len(data)
-        if self.bytes - self._handed_over >= _PIECE:
-            self._hand_over()
-
-    def write_lines(self, lines: list[bytes]) -> None:
-        """Each gets its newline; the list is empty afterwards."""
-        if lines:
-            lines.append(b"")
-            self.write(b"\n".join(lines))
-            lines.clear()
-
-    def _hand_over(self) -> None:
-        if not self._held:
-            return
-        piece = b"".join(self._held)
-        self._held.clear()
-        self._handed_over = self.bytes
-        try:
-            self._handle.write(piece)
-        except OSError as error:
-            raise disk_trouble(self.path, error) from error
-        self._hash.update(piece)
-
-    def so_far(self) -> Path:
-        """Where what was written can be read before it is kept."""
-        self._hand_over()
-        self._handle.flush()
-        return self._part
-
-    @property
-    def sha256(self) -> str:
-        self._hand_over()
-        return self._hash.hexdigest()
-
-    def keep(self) -> None:
-        self._hand_over()
-        try:
-            self._handle.flush()
-            checkpoint(f"fsync {self.path.parent.name}")
-            os.fsync(self._handle.fileno())
-            self._handle.close()
-            self._part.replace(self.path)
-            sync_directory(self.path.parent)
-        except OSError as error:
-            raise disk_trouble(self.path, error) from error
-        checkpoint(f"kept {self.path.parent.name}")
-
-    def drop(self) -> None:
-        with suppress(OSError):  # a full disk has been told already
-            self._handle.close()
-        self._part.unlink(missing_ok=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self.keep()
-        else:
-            self.drop()

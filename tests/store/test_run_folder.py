@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overnight.core.errors import FolderUnfit, LedgerError, RunBusy
-from overnight.ledger.folder import DurableFile, RunFolder, file_system_of
+from overnight.store.local import DurableFile
+from overnight.store.run_folder import RunFolder, file_system_of
 
 MOUNTS = """\
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -75,7 +76,7 @@ def test_a_second_process_is_told_who_has_the_run(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.make()
     code = (
-        "import sys; from pathlib import Path; from overnight.ledger.folder import RunFolder\n"
+        "import sys; from pathlib import Path; from overnight.store.run_folder import RunFolder\n"
         f"with RunFolder(Path({str(folder.path)!r})).locked():\n"
         "    print('locked', flush=True); sys.stdin.read()"
     )
