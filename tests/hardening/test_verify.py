@@ -164,6 +164,43 @@ DAMAGES: list[tuple[str, Callable[[Path], object], str, str, str]] = [
         "file 99: 1 row: the bytes are not those on record",
         "copy of the run",
     ),
+    (
+        "the bill is a nano-dollar too high",
+        lambda r: execute(r, "UPDATE spent SET settled=settled+1"),
+        "money",
+        "what is spent is on record as",
+        "overnight rebuild fruit",
+    ),
+    (
+        "a row's cost is another",
+        lambda r: execute(
+            r, "UPDATE result SET cost=cost+1 WHERE (attempt, line)=(SELECT attempt, line FROM result WHERE cost>0)"
+        ),
+        "money",
+        "what is spent is on record as",
+        "overnight rebuild fruit",
+    ),
+    (
+        "something is presumed of which no row tells",
+        lambda r: execute(r, "UPDATE spent SET presumed=presumed+1"),
+        "money",
+        "what is presumed spent is on record as 1 nano-dollars, and its rows come to 0",
+        "overnight rebuild fruit",
+    ),
+    (
+        "something is set aside for a shard that is over",
+        lambda r: execute(r, "UPDATE reservation SET amount=coalesce(amount, 0)+7 WHERE shard=1"),
+        "money",
+        "shard 1: what is set aside for it does not fit",
+        "copy of the run",
+    ),
+    (
+        "less than nothing is set aside",
+        lambda r: execute(r, "UPDATE reservation SET released=released+1 WHERE shard=2"),
+        "money",
+        "shard 2: what is set aside for it does not fit",
+        "copy of the run",
+    ),
     ("a raw file is a folder", lambda r: a_folder(first(r, "raw")), "file", "is not a file", "copy of the run"),
     ("a table is gone", lambda r: (r / "tables/results.parquet").unlink(), "table", "not there", "overnight rebuild"),
     ("a table is another", lambda r: flipped(r / "tables/results.parquet"), "table", "results", "overnight rebuild"),
@@ -228,6 +265,13 @@ def test_a_rebuild_mends_what_it_can(runs: Path) -> None:
     execute(runs / "fruit", "UPDATE result SET outcome='refused' WHERE outcome='answered' AND line=0")
     (runs / "fruit" / "tables" / "results.parquet").unlink()
     assert {finding.kind for finding in verify("fruit", runs=runs)} == {"answer", "table"}
+    api.rebuild("fruit", runs=runs)
+    assert verify("fruit", runs=runs) == []
+
+
+def test_a_rebuild_counts_the_bill_again(runs: Path) -> None:
+    execute(runs / "fruit", "UPDATE spent SET settled=settled+1, presumed=presumed+5")
+    assert {finding.kind for finding in verify("fruit", runs=runs)} == {"money"}
     api.rebuild("fruit", runs=runs)
     assert verify("fruit", runs=runs) == []
 

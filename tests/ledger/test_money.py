@@ -15,6 +15,7 @@ from overnight.ledger.money import Charge, arm_balances, book, reserve, settle
 def db() -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(":memory:")) as con:
         con.execute("CREATE TABLE spent(arm INTEGER PRIMARY KEY, settled INTEGER NOT NULL, presumed INTEGER NOT NULL)")
+        con.execute("CREATE TABLE presumption(attempt INTEGER, line INTEGER, amount INTEGER)")
         con.execute("CREATE TABLE reservation(shard INTEGER, amount INTEGER, released INTEGER, density REAL)")
         con.execute("CREATE TABLE shard(id INTEGER, arm INTEGER)")
         con.executemany("INSERT INTO shard VALUES(?,1)", [(1,), (2,), (3,)])
@@ -24,7 +25,7 @@ def db() -> Iterator[sqlite3.Connection]:
 def test_sums_do_not_overflow(db: sqlite3.Connection) -> None:
     for shard in (1, 2, 3):
         reserve(db, shard, 2**70, 0.25)
-        book(db, shard, 1, Charge(settled=2**62, released=2**80, presumed=2**63))
+        book(db, shard, 1, shard, Charge(settled=2**62, released=2**80, presumed=[(0, 2**63)]))
         settle(db, 1, 2**62, 2**62)
     balance = arm_balances(db)[1]
     assert balance.settled == balance.presumed == 2**62
@@ -33,6 +34,6 @@ def test_sums_do_not_overflow(db: sqlite3.Connection) -> None:
 
 def test_ordinary_sums_are_exact_to_the_nano_dollar(db: sqlite3.Connection) -> None:
     reserve(db, 1, 1_000_000_000_001, 0.25)
-    book(db, 1, 1, Charge(settled=123_456_789, released=1, presumed=7))
+    book(db, 1, 1, 1, Charge(settled=123_456_789, released=1, presumed=[(0, 3), (1, 4)]))
     balance = arm_balances(db)[1]
     assert (balance.settled, balance.presumed, balance.reserved) == (123_456_789, 7, 1_000_000_000_000)

@@ -143,7 +143,7 @@ class Rows(RuleBasedStateMachine):
         for chunk in (landed[:cut], landed[:cut], landed[cut:]):
             fresh = take_in(self.db, attempt.id, rows, chunk, self.now())
             spent = sum(one.cost or 0 for one, _ in fresh)
-            book(self.db, attempt.shard, attempt.arm, Charge(spent, CEILING * len(fresh)))
+            book(self.db, attempt.shard, attempt.arm, attempt.id, Charge(spent, CEILING * len(fresh)))
         attempt = record(self.db, attempt, Ended("completed", "completed"), self.now())
         attempt = record(self.db, attempt, Fetched(()), self.now())
         record(self.db, attempt, Closed("ingested"), self.now())

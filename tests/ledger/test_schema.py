@@ -61,6 +61,19 @@ def test_older_lines_get_their_digests_unless_their_file_has_changed(
         assert db.execute(f"SELECT digest FROM {table}").fetchone()[0] == digest_of(b'{"text":"a word"}')
 
 
+def test_what_older_ledgers_presume_is_borne_by_a_row(first: tuple[sqlite3.Connection, RunFolder]) -> None:
+    db, _ = first
+    db.execute("INSERT INTO shard VALUES(1, 1, 3, 10, 0.0)")
+    db.execute(
+        "INSERT INTO attempt(id, shard, n, token, account, estimate, sha256, intended_at) VALUES(1,1,1,'t',1,0,'',0)"
+    )
+    row = "INSERT INTO result(attempt, line, ask, outcome, cost, received_at) VALUES(1, ?, 1, 'failed', ?, 0.0)"
+    db.executemany(row, [(0, None), (1, None), (2, 7)])
+    db.execute("INSERT INTO spent VALUES(1, 7, 500)")
+    migrate(db, "here")
+    assert db.execute("SELECT * FROM presumption").fetchall() == [(1, 1, 500)]
+
+
 def test_a_changed_item_is_still_noticed(first: tuple[sqlite3.Connection, RunFolder]) -> None:
     db, folder = first
     migrate(db, "here")

@@ -24,13 +24,14 @@ from overnight.ledger.copying import REUSED
 from overnight.ledger.diagnosis import damages
 from overnight.ledger.identity import arms
 from overnight.ledger.looking import looking_at
+from overnight.ledger.money import strange_reservations, wrong_sums
 from overnight.ledger.raw import RawFiles, ReadAhead, file_hash, file_problem
 from overnight.ledger.shards import attempts, foreign_lines
 from overnight.settings import settings
 from overnight.store.names import way_out
 from overnight.store.run_folder import RunFolder
 
-Kind = Literal["ledger", "file", "place", "answer", "table", "leftover", "unfinished"]
+Kind = Literal["ledger", "file", "place", "money", "answer", "table", "leftover", "unfinished"]
 
 # As many examples of one fault as a reader can use.
 _EXAMPLES = 5
@@ -59,6 +60,7 @@ def verify(run: str | Path, *, emulate: bool | None = None, runs: str | Path | N
             checks.inputs,
             checks.places,
             checks.settlements,
+            checks.sums,
             checks.answers,
             checks.questions,
             checks.tables,
@@ -157,6 +159,20 @@ class _Checks:
             asks = [int(row[0]) for row in self._db.execute(query)]
             if asks:
                 yield Finding(kind="place", message=f"{_questions(asks)}: {what}", mend=_COPY)
+
+    def sums(self) -> Iterator[Finding]:
+        """The sums of money are those of the rows, and nothing is set aside for a shard that is over."""
+        names = {number: f"{arm.stage}/{arm.name}" for number, arm in arms(self._db).items()}
+        for wrong in wrong_sums(self._db):
+            sums = f"{wrong.kept:,} nano-dollars, and its rows come to {wrong.rows:,}"
+            message = f"{names[wrong.arm]}: what is {wrong.what} is on record as {sums}"
+            yield Finding(kind="money", message=message, mend=f"{self._rebuild} counts it again")
+        under_way = {attempt.shard for attempt in self._attempts.values() if attempt.state != "closed"}
+        for shard in strange_reservations(self._db, under_way):
+            message = f"shard {shard}: what is set aside for it does not fit how it stands"
+            yield Finding(
+                kind="money", message=message, mend=f"bring ledger.db back from a copy of the run, or {_COPY}"
+            )
 
     def answers(self) -> Iterator[Finding]:
         """Every raw line on record is what it was, decodes, names its row, and says what the ledger says."""

@@ -77,23 +77,24 @@ class Settlement:
         attempt = self._attempt
         fresh = take_in(db, attempt.id, self.rows, landed, at, overtaken=attempt.overtaken)
         charge = self._charge(fresh, ran=ran)
-        book(db, attempt.shard, attempt.arm, charge)
+        book(db, attempt.shard, attempt.arm, attempt.id, charge)
         # Before the cut, only one attempt at a time asks a question.
         counts = settled_lines(db, attempt.id, [one.line for one, _ in fresh]) if self._context.spilled else None
         shared = addresses_of(db, (self.rows[one.line].ask for one, fate in fresh if fate.final))
-        return Fresh(fresh, shared, counts, charge.presumed)
+        return Fresh(fresh, shared, counts, sum(amount for _, amount in charge.presumed))
 
     def _charge(self, fresh: Iterable[Settling], *, ran: bool) -> Charge:
         """What the rows cost, and what was set aside for them: that is presumed spent where nobody says the cost."""
         rows, most, overhead = self.rows, self._ceiling, self._overhead
-        settled = released = presumed = 0
+        settled = released = 0
+        presumed: list[tuple[int, int]] = []
         for one, _ in fresh:
             ceiling = most(rows[one.line].length + overhead) or 0
             released += ceiling
             if one.cost is not None:
                 settled += one.cost
-            elif ran or was_run_unpriced(one.result):
-                presumed += ceiling
+            elif ceiling and (ran or was_run_unpriced(one.result)):
+                presumed.append((one.line, ceiling))
         return Charge(settled, released, presumed)
 
     def count(self, fresh: Fresh) -> None:

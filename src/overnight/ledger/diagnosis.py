@@ -23,7 +23,7 @@ _POINTERS = (
     *(("arm", "stage", "stage"), ("ask", "arm", "arm"), ("ask", "file", "file"), ("slot", "arm", "arm")),
     *(("slot", "ask", "ask"), ("shard", "arm", "arm"), ("shard_row", "shard", "shard"), ("shard_row", "ask", "ask")),
     *(("attempt", "shard", "shard"), ("attempt", "account", "account"), ("event", "attempt", "attempt")),
-    *(("result", "attempt", "attempt"), ("result", "ask", "ask")),
+    *(("result", "attempt", "attempt"), ("result", "ask", "ask"), ("presumption", "attempt", "attempt")),
     *(
         ("settled", "attempt", "attempt"),
         ("settled", "ask", "ask"),

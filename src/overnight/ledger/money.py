@@ -1,7 +1,7 @@
 """Reservations and spending on record: what was set aside when a shard was made, and what it came to."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from overnight.core.money import Balance
@@ -26,24 +26,54 @@ def density_of(db: sqlite3.Connection, shard: int) -> float:
 
 
 class Charge(NamedTuple):
-    """Landed rows: what they cost, what was set aside for them, and how much of that was billed unseen."""
+    """Landed rows: what they cost, what was set aside for them, and, by line, what of that was billed unseen."""
 
     settled: int
     released: int
-    presumed: int = 0
+    presumed: Sequence[tuple[int, int]] = ()
 
 
-def book(db: sqlite3.Connection, shard: int, arm: int, charge: Charge) -> None:
+def book(db: sqlite3.Connection, shard: int, arm: int, attempt: int, charge: Charge) -> None:
     """Settle what landed rows cost, and let go of what was set aside for them, in one step."""
     db.execute(
         "UPDATE reservation SET released=min(coalesce(amount, 0), released+?) WHERE shard=?",
         (min(charge.released, _MOST), shard),
     )
-    settle(db, arm, charge.settled, charge.presumed)
+    settle(db, arm, charge.settled)
+    presume(db, arm, attempt, charge.presumed)
+
+
+def presume(db: sqlite3.Connection, arm: int, attempt: int, rows: Sequence[tuple[int, int]]) -> None:
+    """Rows of an attempt, by line, that were run as far as anybody can tell, and what each may have cost."""
+    held = [(attempt, line, min(amount, _MOST)) for line, amount in rows]
+    db.executemany("INSERT INTO presumption VALUES(?,?,?)", held)
+    settle(db, arm, 0, sum(amount for _, _, amount in held))
+
+
+def take_back(db: sqlite3.Connection, arm: int, attempt: int, lines: Iterable[int]) -> None:
+    """These rows are not presumed spent any more: their bill is still to come."""
+    db.executemany("DELETE FROM presumption WHERE attempt=? AND line=?", ((attempt, line) for line in lines))
+    _count_presumed(db, arm)
+
+
+def _count_presumed(db: sqlite3.Connection, arm: int) -> None:
+    db.execute(
+        f"UPDATE spent SET presumed=(SELECT min({_SUM.format('amount')}, {_MOST}) FROM presumption "
+        "JOIN attempt ON attempt.id=presumption.attempt JOIN shard ON shard.id=attempt.shard WHERE shard.arm=?1) "
+        "WHERE arm=?1",
+        (arm,),
+    )
 
 
 def release_all(db: sqlite3.Connection, shard: int) -> None:
     db.execute("UPDATE reservation SET released=coalesce(amount, 0) WHERE shard=?", (shard,))
+
+
+def hold_again(db: sqlite3.Connection, shard: int, amount: int) -> None:
+    """Rows of a shard that was over are under way again: so much is set aside for them."""
+    db.execute(
+        "UPDATE reservation SET released=max(0, coalesce(amount, 0)-?) WHERE shard=?", (min(amount, _MOST), shard)
+    )
 
 
 def settle(db: sqlite3.Connection, arm: int, cost: int, presumed: int = 0) -> None:
@@ -150,11 +180,57 @@ def processing_of(*, live: bool) -> str:
 
 def set_spent(db: sqlite3.Connection) -> None:
     """Count the bill again from the rows: after they were read or priced anew."""
+    db.execute(
+        "DELETE FROM presumption WHERE EXISTS (SELECT 1 FROM result WHERE result.attempt=presumption.attempt "
+        "AND result.line=presumption.line AND result.cost IS NOT NULL)"
+    )
     db.execute("UPDATE spent SET settled=0")
     db.execute(
         f"INSERT INTO spent SELECT ask.arm, {_SUM.format('result.cost')}, 0 FROM result JOIN ask ON ask.id=result.ask "
         "GROUP BY ask.arm ON CONFLICT DO UPDATE SET settled=excluded.settled"
     )
+    for (arm,) in db.execute("SELECT arm FROM spent").fetchall():
+        _count_presumed(db, arm)
+
+
+class WrongSum(NamedTuple):
+    """A running sum beside what the rows on record come to, in nano-dollars."""
+
+    arm: int
+    what: str
+    kept: int
+    rows: int
+
+
+def wrong_sums(db: sqlite3.Connection) -> Iterator[WrongSum]:
+    """Sums of an arm that are not those of its rows, and reservations that are no longer, or cannot be, held so."""
+    cost = (
+        f"SELECT ask.arm AS arm, {_SUM.format('cost')} AS amount FROM result JOIN ask ON ask.id=result.ask GROUP BY 1"
+    )
+    presumed = (
+        f"SELECT shard.arm AS arm, {_SUM.format('amount')} AS amount FROM presumption "
+        "JOIN attempt ON attempt.id=presumption.attempt JOIN shard ON shard.id=attempt.shard GROUP BY 1"
+    )
+    for what, column, rows in (("spent", "settled", cost), ("presumed spent", "presumed", presumed)):
+        query = (
+            f"SELECT arm.id, ?1, coalesce(spent.{column}, 0) AS kept, min(coalesce(told.amount, 0), {_MOST}) AS rows "
+            f"FROM arm LEFT JOIN spent ON spent.arm=arm.id LEFT JOIN ({rows}) AS told ON told.arm=arm.id "
+            "WHERE kept<>rows ORDER BY arm.id"
+        )
+        yield from map(WrongSum._make, db.execute(query, (what,)))
+
+
+def strange_reservations(db: sqlite3.Connection, open_shards: Collection[int]) -> list[int]:
+    """Shards of which less than nothing is set aside, or something although none of their rows is under way."""
+    rows = db.execute(
+        "SELECT shard, coalesce(amount, 0) - released, released, shard IN (SELECT shard FROM shard_done) "
+        "FROM reservation ORDER BY shard"
+    )
+    return [
+        int(shard)
+        for shard, held, released, done in rows
+        if held < 0 or released < 0 or (held and done and shard not in open_shards)
+    ]
 
 
 def first_ceilings(db: sqlite3.Connection) -> dict[int, int | None]:

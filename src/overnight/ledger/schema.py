@@ -2,7 +2,8 @@
 
 Facts are inserted, not changed; a few small tables are the exception because they are work in hand, not
 history: `queue` (questions waiting for a shard), `ingest` (how far a raw file has been read), `announced` (how
-many lines of a live slice may have been asked), and the running sums of money in `reservation` and `spent`.
+many lines of a live slice may have been asked), and the running sums of money in `reservation` and `spent`
+(`presumption` says what the presumed ones are made of).
 """
 
 import sqlite3
@@ -130,12 +131,28 @@ def _add_digests(db: sqlite3.Connection) -> None:
         db.create_function("digest_of_line", 3, None)
 
 
+def _add_presumptions(db: sqlite3.Connection) -> None:
+    """What is presumed spent, row by row, so that it can be held against its sum, and taken back."""
+    db.execute(
+        "CREATE TABLE presumption(attempt INTEGER NOT NULL, line INTEGER NOT NULL, amount INTEGER NOT NULL, "
+        "PRIMARY KEY(attempt, line)) WITHOUT ROWID"
+    )
+    # Which rows an older sum is made of is not on record: the last row of the arm that may be one of them bears it.
+    db.execute(
+        "INSERT INTO presumption SELECT number, line, presumed FROM (SELECT attempt.id AS number, result.line, "
+        "spent.presumed, row_number() OVER (PARTITION BY spent.arm ORDER BY attempt.id DESC, line DESC) AS place "
+        "FROM spent JOIN shard ON shard.arm=spent.arm JOIN attempt ON attempt.shard=shard.id "
+        "JOIN result ON result.attempt=attempt.id AND result.cost IS NULL WHERE spent.presumed > 0) WHERE place=1"
+    )
+
+
 # One function for each version, in order. A released one is never edited.
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create,
     _compare_items_themselves,
     _add_live,
     _add_digests,
+    _add_presumptions,
 )
 
 
