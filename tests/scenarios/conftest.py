@@ -122,6 +122,11 @@ class Night:
             found: dict[str, Any] = json.loads(db.execute("SELECT value FROM fact WHERE name='work'").fetchone()[0])
         return found
 
+    def grow_older(self, seconds: float, name: str = "night") -> None:
+        """All that happened was so much longer ago."""
+        with closing(sqlite3.connect(self.folder / "runs" / name / "ledger.db")) as db, db:
+            db.execute("UPDATE event SET at = at - ?", (seconds,))
+
     def findings_if_any(self, name: str = "night") -> list[str]:
         """The same for a run that was killed, perhaps before it was there."""
         return self.findings(name) if (self.folder / "runs" / name / "ledger.db").exists() else []

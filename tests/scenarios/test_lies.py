@@ -90,7 +90,7 @@ def test_denials_of_passes_add_up_and_the_rows_are_presumed_spent(night: Callabl
     hours = 0
     while ending.state == "running" and hours < 12:
         hours += 2
-        _make_older(one, 7200)
+        one.grow_older(7200)
         ending = one.call("resume", "night", once=True)
     assert hours >= 6
     assert ending.state == "rows failed", ending
@@ -156,8 +156,3 @@ def test_times_that_are_behind_the_servers_clock(night: Callable[..., Night], pr
 def _kinds(one: Night) -> list[str]:
     with closing(sqlite3.connect(one.folder / "runs" / "night" / "ledger.db")) as db:
         return [row[0] for row in db.execute("SELECT kind FROM event ORDER BY id")]
-
-
-def _make_older(one: Night, seconds: float) -> None:
-    with closing(sqlite3.connect(one.folder / "runs" / "night" / "ledger.db")) as db, db:
-        db.execute("UPDATE event SET at = at - ?", (seconds,))

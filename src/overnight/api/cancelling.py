@@ -1,6 +1,8 @@
 """`cancel` and `resolve`: calling a run or a batch off, and deciding what nobody else can."""
 
 import asyncio
+import sqlite3
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -8,15 +10,22 @@ import msgspec
 
 from overnight.api.places import run_folder, run_with_batch, short_id
 from overnight.api.status import unfinished
-from overnight.api.work import Run, Say, Tell, connector, saved_work, silent, work_on
+from overnight.api.tabling import write_tables
+from overnight.api.work import Run, Say, Tell, connector, reader_of, saved_work, silent, work_on
 from overnight.core.arguments import checked
 from overnight.core.attempt import Accepted, Attempt
 from overnight.core.clock import WallClock, seconds_of
 from overnight.core.errors import RunBusy, StudyError, UnknownName
+from overnight.core.wording import number_of
 from overnight.emulation import emulator
+from overnight.engine.outbox import line_overhead
+from overnight.engine.pricing import Pricing, kept_prices
 from overnight.engine.session import Connect, opened
+from overnight.engine.work import Work
 from overnight.ledger.identity import arms, disown
 from overnight.ledger.looking import looking_at
+from overnight.ledger.money import density_of
+from overnight.ledger.reopening import reopen
 from overnight.ledger.shards import abandon, attempts, record
 from overnight.providers import batches_of
 from overnight.settings import Settings, settings
@@ -89,12 +98,23 @@ def resolve_shard(
     emulate: bool | None = None,
     runs: str | Path | None = None,
 ) -> str:
-    """Decide for a shard that may have made more than one batch: this one is ours, or none is."""
+    """Decide for a shard that may have made more than one batch: this one is ours, or none is.
+
+    With a batch, also for a shard that was given up: its rows wait for that batch, and are not presumed spent any more.
+    """
     place = settings(runs=runs, emulate=emulate)
     folder = run_folder(run, place)
     with opened(folder, RunFolder(place.root), WallClock()) as session:
-        attempt = _undecided(attempts(session.db.reader()), shard, folder.name)
+        known = attempts(session.db.reader())
         now = session.clock.now()
+        if batch_id is not None and (given_up := _given_up(known, shard, short_id(batch_id))) is not None:
+            most = _ceilings(session.db.reader(), given_up, saved_work(folder))
+            fact = partial(reopen, attempt=given_up, batch_id=short_id(batch_id), ceiling=most, at=now)
+            rows = session.db.write("reopened", fact).result()
+            write_tables(session.db.reader(), folder)
+            waiting = f"{number_of(rows, 'row')} {'waits' if rows == 1 else 'wait'} for it"
+            return f"shard {shard} is batch {batch_id}, and {waiting}: overnight resume {folder.name}"
+        attempt = _undecided(known, shard, folder.name)
         if batch_id is None:
             text = "the user says that no batch is ours"
             session.db.write("resolved", lambda db: abandon(db, attempt, now, text)).result()
@@ -112,6 +132,29 @@ def forget_batch(run: str | Path, batch_id: str, *, emulate: bool | None = None,
     with opened(folder, RunFolder(place.root), WallClock()) as session:
         session.db.write("forgotten", partial(disown, batch_id=short_id(batch_id))).result()
     return f"{batch_id} does not count any more; its rows may be paid again: overnight resume {folder.name}"
+
+
+def _given_up(known: list[Attempt], shard: int, batch_id: str) -> Attempt | None:
+    """The attempt of a shard that may have made this batch, where all of them are over."""
+    own = [attempt for attempt in known if attempt.shard == shard and not attempt.live]
+    if not all(attempt.state == "closed" for attempt in own):
+        return None
+
+    def likely(attempt: Attempt) -> tuple[bool, bool, int]:
+        abandoned = attempt.closed is not None and attempt.closed.how == "abandoned"
+        return attempt.batch_id == batch_id, not abandoned, attempt.n
+
+    return max(own, key=likely, default=None)
+
+
+def _ceilings(db: sqlite3.Connection, attempt: Attempt, work: Work) -> Callable[[int], int | None]:
+    """What a row of a batch attempt with a body of so many bytes was held to cost at most."""
+    known = arms(db)
+    model = known[attempt.arm].model
+    pricing = Pricing(known, kept_prices(db), work.budget.output_tokens if work.budget else None)
+    most = pricing.ceilings(attempt.arm, "batch", density_of(db, attempt.shard))
+    overhead = line_overhead(batches_of(reader_of(model)), model)
+    return lambda length: most(length + overhead)
 
 
 def _undecided(known: list[Attempt], shard: int, name: str) -> Attempt:

@@ -57,7 +57,9 @@ def adopt(
     ] = None,
     shard: Annotated[
         str | None,
-        Parameter(help="Decide for a shard that may have made several batches: this one is ours.", metavar="RUN:SHARD"),
+        Parameter(
+            help="Decide for a shard that is in doubt or was given up: this batch is its own.", metavar="RUN:SHARD"
+        ),
     ] = None,
     raw: Annotated[Path | None, Parameter(help="Also write the provider's bytes to this file.", metavar="FILE")] = None,
     as_name: Annotated[
@@ -73,7 +75,8 @@ def adopt(
     """Make a run of a batch that was sent elsewhere.
 
     What the batch has answered so far is kept: partial results are welcome. With --shard, decide which of
-    several batches belongs to a run of ours.
+    several batches belongs to a run of ours; or, where a shard was given up, that this batch is there after all:
+    what its rows may have cost is then no longer presumed, and `overnight resume` collects them.
 
     Examples:
       overnight adopt openai batch_68f1c0ffee

@@ -180,28 +180,9 @@ class Closed(msgspec.Struct, frozen=True, tag="closed"):
 
 
 AttemptEvent = (
-    Intended
-    | Uploaded
-    | Creating
-    | Accepted
-    | Reopened
-    | Refused
-    | Believed
-    | Vanished
-    | Unsent
-    | Unknown
-    | Looked
-    | Denied
-    | Examined
-    | Withdrawn
-    | Stuck
-    | Seen
-    | Ended
-    | Fetched
-    | Overtaken
-    | Calling
-    | Closed
-)
+    Intended | Uploaded | Creating | Accepted | Reopened | Refused | Believed | Vanished | Unsent | Unknown
+    | Looked | Denied | Examined | Withdrawn | Stuck | Seen | Ended | Fetched | Overtaken | Calling | Closed
+)  # fmt: skip
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -257,6 +238,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     ended: Ended | None = None
     # Every look at its results, and when it was.
     fetches: tuple[tuple[float, Fetched], ...] = ()
+    # How many looks there were before it was reopened: they prove nothing of the batch that it has now.
+    looks_before: int = 0
     files: tuple[int, ...] = ()
     closed: Closed | None = None
 
@@ -319,10 +302,10 @@ def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa:
             # A create that was refused may have made a batch all the same: it lies behind the first fence.
             fence = attempt.fence if attempt.fence is not None and attempt.refusals else event
             return change(attempt, state="creating", fence=fence, submitted_at=at)
-        case Accepted(batch_id) | Reopened(batch_id):
-            submitted = at if attempt.submitted_at is None else attempt.submitted_at
-            settled = change(attempt, message=None, refused=None, candidates=(), possible=(), denials=())
-            return change(settled, state="running", batch_id=batch_id, submitted_at=submitted, closed=None)
+        case Accepted(batch_id):
+            return _at_provider(attempt, batch_id, at)
+        case Reopened(batch_id):
+            return _at_provider(_as_before_its_end(attempt), batch_id, at)
         case Refused() | Believed() | Vanished() | Unsent() | Unknown():
             return _after_create(attempt, event, at)
         case Looked():
@@ -355,6 +338,19 @@ def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa:
             return change(attempt, state="calling", files=(file,), submitted_at=at)
         case Closed():
             return change(attempt, state="closed", closed=event, message=event.message)
+
+
+def _at_provider(attempt: Attempt, batch_id: str, at: float) -> Attempt:
+    submitted = at if attempt.submitted_at is None else attempt.submitted_at
+    settled = msgspec.structs.replace(attempt, message=None, refused=None, candidates=(), possible=(), denials=())
+    return msgspec.structs.replace(settled, state="running", batch_id=batch_id, submitted_at=submitted)
+
+
+def _as_before_its_end(attempt: Attempt) -> Attempt:
+    looks = attempt.looks_before + len(attempt.fetches)
+    change = msgspec.structs.replace
+    anew = change(attempt, closed=None, overtaken=False, ended=None, ended_at=None, fetches=(), looks_before=looks)
+    return change(anew, status=None, seen_completed=0)
 
 
 def _after_end(attempt: Attempt, end: Ended, at: float) -> Attempt:

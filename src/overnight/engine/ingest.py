@@ -154,7 +154,7 @@ class Ingest:
 
     async def _look(self, missing: Collection[int]) -> None:
         """Download what the batch names, keep what holds rows that are missing, and put on record what it proves."""
-        number = len(self._attempt.fetches) + 1
+        number = self._attempt.looks_before + len(self._attempt.fetches) + 1
         if number > 1:
             await self._see_again()
         parts: list[_Came] = []

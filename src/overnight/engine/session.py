@@ -21,7 +21,7 @@ from overnight.engine.context import RunContext
 from overnight.engine.flow import Flow, FlowStage
 from overnight.engine.following import more_follows
 from overnight.engine.intake import StageSettings
-from overnight.engine.pricing import Pricing
+from overnight.engine.pricing import Pricing, kept_prices
 from overnight.engine.progress import Snapshot, Tally, how_priced
 from overnight.engine.provider_account import Poller, ProviderAccount
 from overnight.engine.restoring import restore_downloads
@@ -32,9 +32,8 @@ from overnight.ledger.answers import outcome_counts, token_sums
 from overnight.ledger.database import Database
 from overnight.ledger.diagnosis import diagnosed
 from overnight.ledger.identity import account_id, arms, begin_run, get_fact, stages
-from overnight.ledger.money import balances, prices
+from overnight.ledger.money import balances
 from overnight.ledger.traces import check_age, no_ledger, refuse_blank
-from overnight.prices import Price, Processing
 from overnight.providers.contract import BatchProvider, Provider
 from overnight.store.run_folder import RunFolder
 from overnight.tasks import open_task
@@ -159,11 +158,7 @@ class Session:
             by_arm[number] = accounts[place]
         tally = Tally(self.folder.name, self.clock.now)
         tally.begin(*await asyncio.to_thread(lambda: _counted(self.db)))
-        kept = await asyncio.to_thread(lambda: prices(self.db.reader()))
-        priced = {
-            (number, cast("Processing", processing)): msgspec.json.decode(text, type=Price)
-            for (number, processing), text in kept.items()
-        }
+        priced = await asyncio.to_thread(lambda: kept_prices(self.db.reader()))
         tally.priced = how_priced(len(known), len({number for number, _ in priced}))
         pricing = Pricing(known, priced, work.budget.output_tokens if work.budget else None)
         return RunContext(

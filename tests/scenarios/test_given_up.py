@@ -1,0 +1,94 @@
+"""A shard that was given up although its batch is there: `adopt --shard` takes it back, and pays for it once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+
+import polars as pl
+import pytest
+
+from overnight import api
+from overnight.core.errors import StudyError
+from scenarios.bill import assert_bill, on_record, paid, priced
+from scenarios.conftest import Night
+
+HIDDEN = {"on": "list", "do": "stale", "seconds": 10**9}
+
+
+def given_up_after_a_refusal(one: Night, study: str) -> str:
+    """The server says 400 and has made the batch, which its listing does not show; returns the batch's id."""
+    one.emulator.arm([{"on": "create", "do": "status", "applied": True, "times": 1, "status": 400}, HIDDEN])
+    ending = one.run(study)
+    assert ending.state == "rows failed", ending
+    one.emulator.arm([])
+    return str(one.batches()[0]["id"])
+
+
+def test_a_refused_shard_is_given_the_batch_that_it_made_after_all(night: Callable[..., Night]) -> None:
+    one = night()
+    batch = given_up_after_a_refusal(one, priced(one, 5))
+    assert one.statuses() == {"failed": 5}
+    assert paid(one) > 0
+    told = api.resolve_shard("night", 1, batch_id=batch, runs=one.folder / "runs")
+    assert told == f"shard 1 is batch {batch}, and 5 rows wait for it: overnight resume night"
+    assert one.findings() == ["1 attempt under way"]
+    assert one.call("resume", "night").state == "done"
+    assert one.statuses() == {"answered": 5}
+    assert len(one.batches()) == 1
+    one.assert_paid_once()
+    assert_bill(one)
+    assert one.findings() == []
+
+
+def test_a_batch_that_was_gone_is_back(night: Callable[..., Night]) -> None:
+    one = night({"time_scale": 1, "latency": {"batch": [5, 5], "live": [0, 0]}})
+    assert one.call("submit", priced(one, 5)).state == "submitted"
+    one.emulator.arm([{"on": "retrieve", "do": "status", "status": 404}, HIDDEN])
+    for _ in range(12):
+        ending = one.call("resume", "night", once=True)
+        one.grow_older(7200)
+    assert ending.state == "rows failed", ending
+    assert_bill(one, presumed=True)
+    one.emulator.arm([])
+    one.emulator.finish()
+    api.resolve_shard("night", 1, batch_id=one.batches()[0]["id"], runs=one.folder / "runs")
+    assert on_record(one) == (0, 0)
+    assert one.call("resume", "night", once=True).state == "done"
+    assert one.statuses() == {"answered": 5}
+    assert_bill(one)
+    assert one.findings() == []
+
+
+def test_rows_that_were_asked_elsewhere_meanwhile_are_left_alone(night: Callable[..., Night]) -> None:
+    one = night()
+    batch = given_up_after_a_refusal(one, priced(one, 5))
+    with closing(sqlite3.connect(one.folder / "runs" / "night" / "ledger.db")) as db, db:
+        db.execute("DELETE FROM settled WHERE ask<=2")
+        db.execute("INSERT INTO queue SELECT id, 0, 0 FROM ask WHERE id<=2")
+    assert one.call("resume", "night").state == "rows failed"
+    assert one.statuses() == {"answered": 2, "failed": 3}
+    answers = one.table()
+    api.resolve_shard("night", 1, batch_id=batch, runs=one.folder / "runs")
+    assert one.findings() == ["1 attempt under way"]
+    assert one.call("resume", "night").state == "done"
+    assert one.statuses() == {"answered": 5}
+    kept = one.table().join(answers.filter(pl.col("status") == "answered"), on="item_id")
+    assert (kept["answer"] == kept["answer_right"]).all()
+    # Two rows were run by both batches: the second bill for them is presumed.
+    assert_bill(one, presumed=True)
+    assert one.findings() == []
+    with pytest.raises(StudyError, match="all its rows are answered, or asked again elsewhere"):
+        api.resolve_shard("night", 1, batch_id=batch, runs=one.folder / "runs")
+
+
+def test_a_conversation_goes_on_when_its_turn_has_come_after_all(night: Callable[..., Night]) -> None:
+    one = night()
+    study = priced(one, 4, turns=["And in one word?"])
+    batch = given_up_after_a_refusal(one, study)
+    api.resolve_shard("night", 1, batch_id=batch, runs=one.folder / "runs")
+    assert one.call("resume", "night").state == "done"
+    assert one.table().height == 8
+    assert one.statuses() == {"answered": 8}
+    assert_bill(one)
