@@ -25,10 +25,10 @@ import polars as pl
 
 from overnight.core.ask import Arm, Ask, Item, Model
 from overnight.core.result import Result
+from overnight.core.task import Thread
 from overnight.core.template import Template
 from overnight.tables.rankings import write_rankings
 from overnight.tables.verdicts import write_verdicts
-from overnight.tasks._contract import Thread
 from overnight.tasks._pairing import PairPlan
 from overnight.tasks.compare import Compare, kind_of
 

@@ -53,4 +53,4 @@ def test_the_same_as_one_study() -> None:
     (stage,) = resolve(overnight.Study.load(EXAMPLES / "multi_batch.yaml")).stages
     assert len(stage.arms) == 5 * 8 * 2
     assert not any("haiku" in arm.name and "1024" in arm.name for arm in stage.arms)
-    assert sum(1 for _ in stage.task.start(stage.items.read(), 0)) == 5 * 8 * 2 * 40
+    assert sum(1 for _ in stage.task.start(stage.items(), 0)) == 5 * 8 * 2 * 40

@@ -113,9 +113,9 @@ def read_study(folder: Path, study: bytes, items: bytes, name: str) -> None:
     (folder / name).write_bytes(items)
     resolved = resolve(Study.load(folder / "study.yaml"))
     for stage in resolved.stages:
-        ids = [item.id for item in stage.items.read()]
+        ids = [item.id for item in stage.items()]
         assert len(ids) == len(set(ids))
-        for ask in stage.task.start(stage.items.read(), stage.seed):
+        for ask in stage.task.start(stage.items(), stage.seed):
             json.dumps([message.content for message in ask.messages]).encode()
 
 

@@ -8,16 +8,18 @@ from types import SimpleNamespace
 from typing import Any
 
 from overnight.api.foreground import run_engine
+from overnight.api.on_record import stages_on_record
 from overnight.api.tabling import write_tables
 from overnight.api.work import connector
 from overnight.core.ask import Arm, Ask, Item, Message, Model
 from overnight.core.clock import WallClock
-from overnight.engine.intake import StageInput, StageSettings, take_stage
+from overnight.core.stage import Stage
+from overnight.core.task import Thread
+from overnight.engine.intake import take_stage
 from overnight.engine.session import opened
 from overnight.engine.work import Work
 from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
-from overnight.tasks._contract import Thread
 
 HIGH = 1024
 SECRETS = {"ann": 617, "bob": 42}
@@ -48,10 +50,14 @@ class Bisection:
     version = "1"
     columns: Mapping[str, Any] = {"asked": "integer", "at_least": "boolean"}
     reads_items = False
+    most_turns = 1
 
     def __init__(self, arm: Arm, rounds: int = 10) -> None:
         self._arm = arm
         self._rounds = rounds
+
+    def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:
+        return iter(())
 
     def next_round(self, n: int, items: Iterable[Item], rows: Iterable[dict[str, Any]], seed: int) -> Iterator[Ask]:
         if n >= self._rounds:
@@ -81,13 +87,14 @@ def search(rounds: int = 10, deadline: float | None = None, *, say: Callable[[st
     task = Bisection(arm, rounds)
     place = settings(runs="runs")
     connect = connector(place, None)
-    stage = StageInput(name="search", task=task, arms=(arm,), settings=StageSettings(seed=5, round_deadline=deadline))
+    stage = Stage(name="search", task=task, arms=(arm,), seed=5, round_deadline=deadline)
     with opened(RunFolder(Path("runs/night")), RunFolder(place.root), WallClock(place.time_scale)) as session:
         encode = connect(arm.model).encode
         session.db.write("intake", lambda db: take_stage(db, session.folder, stage, encode)).result()
         tasks = {"search": task}
+        stages = stages_on_record(session.db.reader(), tasks)
         ended = run_engine(
-            lambda: session.work(Work(timeout=10**9), connect, say, lambda _: None, tasks), session.stop, say
+            lambda: session.work(Work(timeout=10**9), connect, say, lambda _: None, stages), session.stop, say
         )
         write_tables(session.db.reader(), session.folder, tasks)
     worked = ended.value

@@ -23,7 +23,7 @@ def only_stage(**changes):
 
 def asked(**changes):
     stage = only_stage(**changes)
-    return list(stage.task.start(stage.items.read(), stage.seed))
+    return list(stage.task.start(stage.items(), stage.seed))
 
 
 def test_the_least_that_can_be_written():
@@ -66,7 +66,7 @@ def test_pairs_from_a_file(tmp_path):
         "pairs: {list: pairs.csv}\n"
     )
     (stage,) = resolve(Study.load(path)).stages
-    assert [ask.item for ask in stage.task.start(stage.items.read(), 0)] == ["S02:S01", "S02:S01#2"]
+    assert [ask.item for ask in stage.task.start(stage.items(), 0)] == ["S02:S01", "S02:S01#2"]
 
 
 def test_the_column_of_the_texts():

@@ -7,8 +7,7 @@ from study.writing import ITEMS, a_study, complaint, write
 def contents(study):
     stage = resolve(study).stages[0]
     return [
-        (ask.arm.template, [message.content for message in ask.messages])
-        for ask in stage.task.start(stage.items.read(), 0)
+        (ask.arm.template, [message.content for message in ask.messages]) for ask in stage.task.start(stage.items(), 0)
     ][:4]
 
 
@@ -124,7 +123,7 @@ def test_a_row_without_a_column_is_said_with_its_line(tmp_path):
     path.write_text('{"ID": "S01", "text": "one"}\n\n{"ID": "S02", "txt": "two"}\n')
     items = resolve(a_study(items=path)).stages[0].items
     wanted = f"{path}:3: template 'prompt' asks for {{text}}, which is no column of the items; the columns are ID, txt; did you mean 'txt'?"
-    assert complaint(lambda: list(items.read())) == wanted
+    assert complaint(lambda: list(items())) == wanted
 
 
 def test_a_row_without_messages_is_said_with_its_line(tmp_path):
@@ -142,9 +141,9 @@ def test_a_template_without_a_place_is_noted():
 
 def test_turns_come_after_the_question():
     (stage,) = resolve(a_study(turns=["Sure?", "Really, {text}?"])).stages
-    assert stage.task.multi_turn
+    assert stage.task.most_turns == 3
     assert stage.task.spec()["turns"] == ["Sure?", "Really, {text}?"]
-    assert not resolve(a_study()).stages[0].task.multi_turn
+    assert resolve(a_study()).stages[0].task.most_turns == 1
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ import pytest
 
 from overnight.core.ask import Item
 from overnight.core.errors import UnknownName
-from overnight.study import HANDED_ON, BatchSettings, Study, resolve
+from overnight.core.stage import StagePace
+from overnight.study import HANDED_ON, Study, resolve
 from overnight.study.stage import LATER_STAGE_KEYS, StageSettings
 from overnight.study.study import FLAT_KEYS
 from study.writing import ANSWERS, ITEMS, JUDGING, a_study, changed, complaint, staged, write
@@ -42,31 +43,31 @@ def test_a_list_of_stages(tmp_path):
         timeout: 2h
         """,
     )
-    answers, judging = resolve(Study.load(path)).stages
+    resolved = resolve(Study.load(path))
+    answers, judging = resolved.stages
     assert (answers.name, answers.of, answers.when, answers.take) == ("answers", None, "landed", ("answered",))
-    assert [item.id for item in answers.items.read()] == ["S01", "S02"]
-    assert (answers.replicates, answers.gather_seconds, answers.batch) == (2, 3600, BatchSettings(segments=2))
+    assert [item.id for item in answers.items()] == ["S01", "S02"]
+    assert (answers.task.spec()["replicates"], answers.pace) == (2, StagePace(gather=3600, segments=2))
     assert (judging.name, judging.of, judging.when) == ("judging", "answers", "done")
     assert judging.take == ("answered", "truncated")
     assert judging.items is None
-    assert (judging.replicates, judging.seed, judging.dedupe) == (1, 3, False)
-    assert (judging.gather_seconds, judging.batch) == (90, BatchSettings(max_requests=5))
+    assert (judging.seed, judging.dedupe) == (3, False)
+    assert judging.pace == StagePace(gather=90, max_requests=5)
     for stage in (answers, judging):
         assert {arm.stage for arm in stage.arms} == {stage.name}
         assert stage.task.name == "generate"
-        assert (stage.poll.interval_seconds, stage.timeout_seconds) == (5, 7200)
+    assert (resolved.poll.interval_seconds, resolved.timeout_seconds) == (5, 7200)
 
 
 def test_a_stage_needs_little():
     judging = resolve(staged(ANSWERS, JUDGING)).stages[1]
-    assert (judging.when, judging.take, judging.gather_seconds) == ("landed", ("answered",), 600)
-    assert judging.batch == BatchSettings()
+    assert (judging.when, judging.take, judging.pace) == ("landed", ("answered",), StagePace(gather=600))
 
 
 def test_a_flat_study_is_a_stage_named_after_its_task():
     (stage,) = resolve(a_study(gather="5m")).stages
     assert (stage.name, stage.of, stage.when, stage.take) == ("generate", None, "landed", ("answered",))
-    assert stage.gather_seconds == 300
+    assert stage.pace.gather == 300
 
 
 def test_a_stage_alone_in_a_list_keeps_its_name():
@@ -77,7 +78,7 @@ def test_a_stage_alone_in_a_list_keeps_its_name():
 def test_stages_may_be_given_frames():
     frame = pl.DataFrame(ITEMS)
     first, second = resolve(staged(changed(ANSWERS, items=frame), changed(ANSWERS, name="again"))).stages
-    assert list(first.items.read()) == list(second.items.read())
+    assert list(first.items()) == list(second.items())
 
 
 def test_a_judge_is_asked_about_rows():

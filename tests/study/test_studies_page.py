@@ -95,7 +95,7 @@ def test_every_example_is_a_study(folder, example):
     if "system" in value:
         assert "{age}" in value["system"]
     first, *others = resolve(Study.from_mapping(value, origin)).stages
-    assert list(first.task.start(first.items.read(), 0))
+    assert list(first.task.start(first.items(), 0))
     assert all(stage.of == first.name for stage in others)
 
 
@@ -104,7 +104,7 @@ def test_every_program_runs(example):
     names = {}
     exec(example, names)
     stage = resolve(names["study"]).stages[0]
-    assert len(list(stage.task.start(stage.items.read(), 0))) == len(stage.arms) * len(list(stage.items.read()))
+    assert len(list(stage.task.start(stage.items(), 0))) == len(stage.arms) * len(list(stage.items()))
 
 
 HEAD = "name: a\ntask: generate\nitems: essays.csv\nprompt: x\n"

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from overnight.core.ask import Arm, Item, KeyMaker, Model, Options
 from overnight.core.errors import StudyError
 from overnight.core.result import Result, failed
+from overnight.core.task import Task, Thread
 from overnight.core.template import Template
 from overnight.tasks import open_task
 from overnight.tasks._answer_form import AnswerForm
-from overnight.tasks._contract import Task, Thread
 from overnight.tasks._pairing import Listed, PairPlan
 from overnight.tasks._prompt_files import prompt_names, prompt_text
 from overnight.tasks._traits import Trait, known_trait, trait_names

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from overnight.core.ask import Arm, Item, KeyMaker, Message, Model, Options
 from overnight.core.errors import StudyError
 from overnight.core.result import Result, failed
+from overnight.core.task import Task, Thread
 from overnight.core.template import Template
-from overnight.tasks._contract import Task, Thread
 from overnight.tasks.generate import Generate, admits, vote_starts
 
 ITEMS = [Item("S01", {"text": "one"}), Item("S02", {"text": "two"})]
@@ -43,7 +43,7 @@ def test_an_ask_for_each_item_arm_and_replicate():
 
 def test_it_is_a_task():
     task: Task = Generate([arm()])
-    assert (task.name, task.version, task.reads_items, task.multi_turn) == ("generate", "1", False, False)
+    assert (task.name, task.version, task.reads_items, task.most_turns) == ("generate", "1", False, 1)
     assert task.columns == {"template": "text", "thinking": "text", "parsed": "boolean"}
     assert task.follow_up(Thread(arm=arm(), item=ITEMS[0], replicate=0, turns=())) == ()
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from overnight.core.ask import Arm, Item, KeyMaker, Message, Model, Options
 from overnight.core.errors import StudyError
 from overnight.core.result import Result, failed
+from overnight.core.task import Task, Thread
 from overnight.core.template import Template
 from overnight.tasks import open_task
-from overnight.tasks._contract import Task, Thread
 from overnight.tasks.generate import Generate, turn_templates
 
 ITEM = Item("S01", {"text": "one", "chat": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]})
@@ -49,8 +49,8 @@ def test_the_next_turn_follows_the_answer():
 
 
 def test_only_turns_look_at_items():
-    assert (task("x").multi_turn, task("x").reads_items) == (True, True)
-    assert (task().multi_turn, task().reads_items) == (False, False)
+    assert (task("x").most_turns, task("x").reads_items) == (2, True)
+    assert (task().most_turns, task().reads_items) == (1, False)
     assert task().follow_up(thread(*answered("five"))) == ()
 
 
@@ -191,7 +191,7 @@ def test_a_task_can_be_opened_again_without_its_study(texts, turns, replicates, 
     talk = thread(*answered("x"), item=item, of=arms[0])
     assert list(again.follow_up(talk)) == list(made.follow_up(talk))
     assert again.spec() == made.spec() == kept
-    assert (again.multi_turn, again.reads_items) == (made.multi_turn, made.reads_items)
+    assert (again.most_turns, again.reads_items) == (made.most_turns, made.reads_items)
 
 
 def test_what_a_spec_says():

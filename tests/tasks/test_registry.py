@@ -3,8 +3,8 @@ from typing import ClassVar
 import pytest
 
 from overnight.core.errors import UnknownName
+from overnight.core.task import Rounds
 from overnight.tasks import check_task, open_task, task_names
-from overnight.tasks._contract import Rounds
 from overnight.tasks.generate import Generate
 
 
@@ -19,7 +19,7 @@ def test_tasks_go_by_file_name():
     [
         ("generat", "unknown task 'generat'; did you mean 'generate'? (known: compare, generate)"),
         ("judge", "unknown task 'judge' (known: compare, generate)"),
-        ("_contract", "unknown task '_contract' (known: compare, generate)"),
+        ("_ready", "unknown task '_ready' (known: compare, generate)"),
     ],
 )
 def test_what_is_no_task_is_said(name, message):
@@ -49,6 +49,10 @@ class Adaptive:
     version = "1"
     columns: ClassVar = {}
     reads_items = False
+    most_turns = 1
+
+    def start(self, items, seed):
+        yield from ()
 
     def next_round(self, n, items, rows, seed):
         yield from ()

@@ -15,9 +15,10 @@ from overnight.core.ask import Arm, Item, Model
 from overnight.core.attempt import Accepted, AttemptEvent, Creating, Ended, Fetched, Uploaded
 from overnight.core.errors import Gone, StudyError, Unavailable, UnknownName
 from overnight.core.shard import token_of
+from overnight.core.stage import Stage
 from overnight.core.wording import number_of
 from overnight.engine.account_check import account_identity
-from overnight.engine.intake import StageInput, StageSettings, take_stage
+from overnight.engine.intake import take_stage
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
 from overnight.ledger.identity import account_id, arm_id, set_fact, stage_id
@@ -259,8 +260,6 @@ def copied(session: Session, lines: Iterable[bytes]) -> tuple[DurableFile, int]:
     return copy, count
 
 
-def _stage(arm: Arm, items: Sequence[Item]) -> StageInput:
+def _stage(arm: Arm, items: Sequence[Item]) -> Stage:
     named = [Item(item.id, {**item.fields, ARM: arm.name}) for item in items]
-    return StageInput(
-        name=STAGE, task=Ready((arm,)), arms=(arm,), items=lambda: iter(named), settings=StageSettings(dedupe=False)
-    )
+    return Stage(name=STAGE, task=Ready((arm,)), arms=(arm,), items=lambda: iter(named), dedupe=False)

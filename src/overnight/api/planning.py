@@ -2,7 +2,7 @@
 
 import csv
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -14,11 +14,13 @@ from overnight.api.places import named_folder
 from overnight.api.pricing import prices_of, processing_of
 from overnight.api.work import reader_of
 from overnight.core.arguments import checked
-from overnight.core.ask import Arm, Ask, KeyMaker
+from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.errors import StudyError
 from overnight.core.money import Budget
 from overnight.core.pack import Packer, Room, even
 from overnight.core.shard import custom_id, token_of
+from overnight.core.stage import Stage
+from overnight.core.task import Rounds
 from overnight.engine.account_history import DEFAULT_TOKENS_PER_BYTE
 from overnight.engine.decisions import Mode
 from overnight.engine.outbox import line_overhead
@@ -30,8 +32,9 @@ from overnight.prices import Price, Processing
 from overnight.providers import batches_of, takes_batches
 from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
-from overnight.study import ItemSource, Resolved, ResolvedStage, Study, resolve
-from overnight.tasks._contract import Rounds
+from overnight.study import Resolved, Study, resolve
+
+Items = Callable[[], Iterable[Item]]
 
 _NO_LIMIT = Room(requests=1_000_000_000, bytes=1 << 62)
 
@@ -151,9 +154,9 @@ def check_rounds(resolved: Resolved, limit: int | None, write: str | Path | None
             raise StudyError(message)
 
 
-def clamped(stage: ResolvedStage) -> Iterator[str]:
+def clamped(stage: Stage) -> Iterator[str]:
     """A word on settings that are over what a provider takes."""
-    wanted = stage.batch.max_requests
+    wanted = stage.pace.max_requests
     readers = [(arm.model, reader_of(arm.model)) for arm in stage.arms]
     limits = {model.provider: reader.limits(model).requests for model, reader in readers if takes_batches(reader)}
     for provider, most in limits.items():
@@ -172,13 +175,13 @@ def _target(write: str | Path | None) -> Path | None:
     return target
 
 
-def _first(stage: ResolvedStage, items: ItemSource, show: int, mode: Mode) -> Iterator[Shown]:
+def _first(stage: Stage, items: Items, show: int, mode: Mode) -> Iterator[Shown]:
     """The first requests, one of each arm before the second of any."""
     if show < 1:
         return
     taken: dict[str, list[Ask]] = {arm.name: [] for arm in stage.arms}
     wanted = -(-show // len(taken))
-    for ask in islice(stage.task.start(items.read(), stage.seed), 10_000):
+    for ask in islice(stage.task.start(items(), stage.seed), 10_000):
         if len(taken[ask.arm.name]) < wanted:
             taken[ask.arm.name].append(ask)
         if all(len(asks) == wanted for asks in taken.values()):
@@ -199,7 +202,7 @@ class _Lane:
     def __init__(
         self,
         arm: Arm,
-        stage: ResolvedStage,
+        stage: Stage,
         processing: Processing,
         price: Price | None,
         output_tokens: int | None,
@@ -235,8 +238,8 @@ class _Lane:
         if self.processing == "live":
             return Packer(_NO_LIMIT)
         limits = batches_of(self.provider).limits(self.arm.model)
-        requests = min(limits.requests, self._stage.batch.max_requests or limits.requests)
-        segments = even(total, self._stage.batch.segments) if self._stage.batch.segments and total else None
+        requests = min(limits.requests, self._stage.pace.max_requests or limits.requests)
+        segments = even(total, self._stage.pace.segments) if self._stage.pace.segments and total else None
         return Packer(Room(requests=requests, bytes=limits.bytes), segments)
 
     def line(self, custom_id: str, body: bytes) -> bytes:
@@ -263,8 +266,8 @@ class _Lane:
 class _Counting:
     def __init__(
         self,
-        stage: ResolvedStage,
-        items: ItemSource,
+        stage: Stage,
+        items: Items,
         model_queues: Sequence[_Lane],
         folder: RunFolder,
         target: Path | None,
@@ -280,7 +283,7 @@ class _Counting:
 
     def count(self) -> list[ArmPlan]:
         model_queues = self._model_queues
-        if self._stage.batch.segments:
+        if self._stage.pace.segments:
             for name, total in self._totals().items():
                 model_queues[name].expect(total)
         known = _OnRecord(self._known(), in_rounds=isinstance(self._stage.task, Rounds))
@@ -308,10 +311,10 @@ class _Counting:
     def _asks(self) -> Iterator[Ask]:
         start = self._stage.task.start
         if self._limit is None:
-            yield from start(self._items.read(), self._stage.seed)
+            yield from start(self._items(), self._stage.seed)
             return
-        chosen = stratified(start(self._items.read(), self._stage.seed), self._limit, self._stage.seed)
-        yield from (ask for ask in start(self._items.read(), self._stage.seed) if address(ask) in chosen)
+        chosen = stratified(start(self._items(), self._stage.seed), self._limit, self._stage.seed)
+        yield from (ask for ask in start(self._items(), self._stage.seed) if address(ask) in chosen)
 
     def _totals(self) -> dict[str, int]:
         """Rows of each arm."""
@@ -345,7 +348,7 @@ class _OnRecord:
 class _Writer:
     """The provider's own files, and a table that tells which custom id is which row."""
 
-    def __init__(self, target: Path, stage: ResolvedStage, stack: ExitStack) -> None:
+    def __init__(self, target: Path, stage: Stage, stack: ExitStack) -> None:
         self._target = target
         self._stage = stage
         self._stack = stack

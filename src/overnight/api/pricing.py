@@ -11,13 +11,14 @@ from overnight.consent.files import is_inside
 from overnight.core.ask import Arm
 from overnight.core.errors import StudyError
 from overnight.core.opening import refuse_strange
+from overnight.core.stage import Stage
 from overnight.engine.decisions import Mode, first_processing
 from overnight.ledger.identity import arm_id, arms, get_fact, stage_id
 from overnight.ledger.money import keep_price
 from overnight.prices import Price, PriceBook, Processing
 from overnight.store.local import DurableFile
 from overnight.store.run_folder import RunFolder
-from overnight.study import Resolved, ResolvedStage
+from overnight.study import Resolved
 
 PROCESSINGS: tuple[Processing, ...] = ("batch", "live")
 PricesByArm = dict[tuple[str, str, Processing], Price]
@@ -102,7 +103,7 @@ def prices_of_today(db: sqlite3.Connection, folder: RunFolder) -> dict[tuple[int
     return {place: price for place, price in found.items() if price is not None}
 
 
-def keep_prices(db: sqlite3.Connection, resolved: Resolved, stage: ResolvedStage) -> None:
+def keep_prices(db: sqlite3.Connection, resolved: Resolved, stage: Stage) -> None:
     """The prices that rows will be settled with: those of the day the arm was first planned."""
     known = prices_of(resolved)
     number = stage_id(db, stage.name, stage.task.name, stage.task.version)

@@ -7,14 +7,14 @@ import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, Model
 from overnight.core.errors import StudyError
-from overnight.engine.intake import StageInput, StageSettings
+from overnight.core.stage import Stage
 from overnight.providers import BatchProvider, Endpoint, ReadyLine, batches_of, vendor
 from overnight.tasks._ready import ARM, BODY, Ready, body_of
 
 STAGE = "ready"
 
 
-def ready_stages(file: Path, provider: str) -> tuple[StageInput, Callable[[Ask], bytes]]:
+def ready_stages(file: Path, provider: str) -> tuple[Stage, Callable[[Ask], bytes]]:
     """The stage, and how its questions are written: as they stand in the file."""
     reader = batches_of(vendor(provider).connect(Endpoint(base_url="http://unused.invalid/v1", key="unused")))
     found: dict[str, Arm] = {}
@@ -35,7 +35,7 @@ def ready_stages(file: Path, provider: str) -> tuple[StageInput, Callable[[Ask],
             yield Item(line.custom_id, {BODY: line.body.decode(), ARM: arm_of(line.model, STAGE).name})
 
     arms = tuple(found.values())
-    stage = StageInput(name=STAGE, task=Ready(arms), arms=arms, items=items, settings=StageSettings(dedupe=False))
+    stage = Stage(name=STAGE, task=Ready(arms), arms=arms, items=items, dedupe=False)
     return stage, body_of
 
 

@@ -25,15 +25,15 @@ from overnight.core.names import run_name_of
 from overnight.core.wording import number_of
 from overnight.emulation import agree_to, endpoint_of
 from overnight.engine.decisions import Mode
-from overnight.engine.intake import StageInput, StageSettings, take_stage
+from overnight.engine.intake import take_stage
 from overnight.engine.session import Connect, Session
-from overnight.engine.work import StageWork, Work
+from overnight.engine.work import Work
 from overnight.ledger.identity import call_on, get_fact, set_fact
 from overnight.ledger.shards import attempts, note
 from overnight.providers import check_sending, vendor
 from overnight.settings import Settings, settings
 from overnight.store.run_folder import RunFolder
-from overnight.study import LiveSettings, Resolved, ResolvedStage, Study, differences, pacing_of, resolve
+from overnight.study import LiveSettings, Resolved, Study, differences, pacing_of, resolve
 
 
 @checked
@@ -195,21 +195,15 @@ def _send(
     if until_sent and resolved.mode == "live":
         message = "mode: live asks every row itself, so there is nothing to hand over; use `overnight run`"
         raise StudyError(message)
-    first = resolved.stages[0]
     work = Work(
-        stages={
-            stage.name: StageWork(
-                max_requests=stage.batch.max_requests, segments=stage.batch.segments, gather=stage.gather_seconds
-            )
-            for stage in resolved.stages
-        },
+        stages={stage.name: stage.pace for stage in resolved.stages},
         mode=resolved.mode,
         pacing=resolved.pacing,
         spill=resolved.spill,
         budget=resolved.budget,
-        poll_interval=first.poll.interval_seconds,
-        per_job_delay=first.poll.per_job_delay,
-        timeout=seconds_of(timeout, "--timeout") if timeout is not None else first.timeout_seconds,
+        poll_interval=resolved.poll.interval_seconds,
+        per_job_delay=resolved.poll.per_job_delay,
+        timeout=seconds_of(timeout, "--timeout") if timeout is not None else resolved.timeout_seconds,
         until_sent=until_sent,
         accept_account=accept_account,
         description=description,
@@ -257,7 +251,7 @@ def _prepare(
         set_fact(db, "work", msgspec.json.encode(timed).decode())
         set_fact(db, "prices_file", str(resolved.prices.resolve()) if resolved.prices else "")
         for stage in resolved.stages:
-            taken = take_stage(db, session.folder, stage_input(stage), encode, limit)
+            taken = take_stage(db, session.folder, stage, encode, limit)
             keep_prices(db, resolved, stage)
             if taken.slots:
                 shared = f", {taken.shared:,} shared" if taken.shared else ""
@@ -300,12 +294,6 @@ def _check_definition(db: sqlite3.Connection, resolved: Resolved, name: str) -> 
             message = f"run '{name}' was started with other questions: {'; '.join(changed)}. Start a copy: --as NAME"
             raise StudyChanged(message)
     set_fact(db, "definition", msgspec.json.encode(today).decode())
-
-
-def stage_input(stage: ResolvedStage) -> StageInput:
-    settings = StageSettings(of=stage.of, when=stage.when, take=stage.take, seed=stage.seed, dedupe=stage.dedupe)
-    items = stage.items.read if stage.items is not None else None
-    return StageInput(name=stage.name, task=stage.task, arms=stage.arms, items=items, settings=settings)
 
 
 def _send_file(

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from overnight.api.on_record import stages_on_record
 from overnight.api.places import chosen_runs, run_folder, run_with_batch
 from overnight.api.work import undecided_text
 from overnight.core.arguments import checked
@@ -141,7 +142,7 @@ def unfinished(folder: RunFolder) -> bool:
     with looking_at(folder) as db:
         open_attempts = any(attempt.state != "closed" for attempt in attempts(db))
         pending = any(outcome == "pending" and count for (_, outcome, _), count in outcome_counts(db).items())
-        pending = pending or more_follows(db)
+        pending = pending or more_follows(db, stages_on_record(db))
     return open_attempts or (pending and not folder.cancel_mark.exists())
 
 

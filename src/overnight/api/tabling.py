@@ -3,10 +3,10 @@
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
+from overnight.api.on_record import stages_on_record
 from overnight.core.ask import Arm
-from overnight.ledger.identity import arms, stages
+from overnight.core.task import Rounds, Task
+from overnight.ledger.identity import arms
 from overnight.providers import Endpoint, vendor
 from overnight.store.run_folder import RunFolder
 from overnight.tables.attempts import write_attempts
@@ -14,8 +14,6 @@ from overnight.tables.costs import write_costs
 from overnight.tables.rankings import write_rankings
 from overnight.tables.results import Decode, ResultsTable
 from overnight.tables.verdicts import write_verdicts
-from overnight.tasks import open_task
-from overnight.tasks._contract import Rounds, Task
 
 
 def decoders(its_arms: Sequence[Arm]) -> dict[str, Decode]:
@@ -27,13 +25,8 @@ def decoders(its_arms: Sequence[Arm]) -> dict[str, Decode]:
 
 def write_tables(db: sqlite3.Connection, folder: RunFolder, tasks: Mapping[str, Task | Rounds] | None = None) -> int:
     """Every table of a run; returns the number of rows. Tasks are opened from the ledger unless handed in."""
+    opened = {stage.name: stage.task for stage in stages_on_record(db, tasks)}
     known = list(arms(db).values())
-    given = tasks or {}
-    opened = {
-        row.name: given.get(row.name)
-        or open_task(row.task, [arm for arm in known if arm.stage == row.name], msgspec.json.decode(row.spec))
-        for row in stages(db)
-    }
     results, verdicts = folder.tables / "results.parquet", folder.tables / "verdicts.parquet"
     rows = ResultsTable(db, folder, opened, decoders(known)).write(results)
     if write_verdicts(results, verdicts):

@@ -11,6 +11,7 @@ import msgspec
 import polars as pl
 
 from overnight.api.foreground import Ended, run_engine
+from overnight.api.on_record import stages_on_record
 from overnight.api.tabling import write_tables
 from overnight.core.ask import Model
 from overnight.core.clock import WallClock, time_text
@@ -199,8 +200,9 @@ def _leave_nothing(new_above: Sequence[Path]) -> None:
 
 def _engine(session: Session, work: Work, connect: Connect, say: Say, tell: Tell) -> Ended[Worked]:
     """Tables are made even when the provider lets us down: everything that came is kept and shown."""
+    stages = stages_on_record(session.db.reader())
     try:
-        worked = run_engine(lambda: session.work(work, connect, say, tell), session.stop, say)
+        worked = run_engine(lambda: session.work(work, connect, say, tell, stages), session.stop, say)
     except (ProviderError, Interrupted):
         write_tables(session.db.reader(), session.folder)
         raise

@@ -7,6 +7,7 @@ import msgspec
 
 from overnight.core.attempt import Attempt, Creating
 from overnight.core.result import PASSING, UNASKED, Result
+from overnight.core.stage import GATHER
 from overnight.ledger.answers import Fate
 from overnight.prices import Processing
 from overnight.providers.contract import (
@@ -36,8 +37,6 @@ TIMES_WRONG = 86400.0
 UPLOAD_DOUBTED = 2
 # A row is asked this many times before it has failed for good.
 TRIES = 4
-# Rows to be asked again wait this long for siblings that are still under way.
-GATHER = 600.0
 BACKOFF_FIRST = 5.0
 BACKOFF_LONGEST = 600.0
 # More of them would pass the longest wait, and in the end the numbers themselves.

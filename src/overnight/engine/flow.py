@@ -8,12 +8,14 @@ import hashlib
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from overnight.core.ask import Arm, Ask, Item
 from overnight.core.result import Line, Result
+from overnight.core.stage import Stage
+from overnight.core.task import Rounds, Row, Thread
 from overnight.ledger.answers import item_fields, paths, stage_items
 from overnight.ledger.questions import Intake
 from overnight.ledger.raw import RawFiles
@@ -32,31 +34,11 @@ from overnight.ledger.threads import (
     unsettled_in_round,
 )
 from overnight.store.run_folder import RunFolder
-from overnight.tasks._contract import Rounds, Row, Task, Thread
 
 # Answers passed on in one transaction.
 _CHUNK = 5_000
 
 Decode = Callable[[bytes], Line]
-
-
-class FlowStage(msgspec.Struct, frozen=True, kw_only=True):
-    """A stage as the flow sees it: its task, where its items come from, and which of them it takes."""
-
-    id: int
-    name: str
-    task: Task | Rounds
-    arms: tuple[Arm, ...]
-    of: int | None = None
-    when: Literal["landed", "done"] = "landed"
-    take: tuple[str, ...] = ("answered",)
-    seed: int = 0
-    dedupe: bool = True
-    round_deadline: float | None = None
-
-    @property
-    def multi_turn(self) -> bool:
-        return not isinstance(self.task, Rounds) and self.task.multi_turn
 
 
 class Grown(NamedTuple):
@@ -70,13 +52,13 @@ class Flow:
     def __init__(
         self,
         folder: RunFolder,
-        stages: Sequence[FlowStage],
+        stages: Sequence[Stage],
         arms: Mapping[int, Arm],
         decoders: Mapping[str, Decode],
         encode: Callable[[Ask], bytes],
     ) -> None:
         self._folder = folder
-        self._stages = {stage.id: stage for stage in stages}
+        self._stages = {stage.name: stage for stage in stages}
         self._arms = arms
         self._decoders = decoders
         self._encode = encode
@@ -86,7 +68,7 @@ class Flow:
     def needed(self) -> bool:
         """Whether anything can follow from an answer in this run at all."""
         return any(
-            stage.multi_turn or stage.of is not None or isinstance(stage.task, Rounds)
+            stage.task.most_turns > 1 or stage.of is not None or isinstance(stage.task, Rounds)
             for stage in self._stages.values()
         )
 
@@ -98,7 +80,7 @@ class Flow:
             for stage in self._stages.values():
                 if isinstance(stage.task, Rounds):
                     added += self._rounds(db, raw, stage, stage.task, at, afresh=attempt is None)
-                elif stage.multi_turn:
+                elif stage.task.most_turns > 1:
                     added += self._follow_up(db, raw, stage, attempt)
         for stage in self._stages.values():
             if stage.of is not None:
@@ -109,7 +91,7 @@ class Flow:
 
     # --- the next turn
 
-    def _follow_up(self, db: sqlite3.Connection, raw: RawFiles, stage: FlowStage, attempt: int | None) -> int:
+    def _follow_up(self, db: sqlite3.Connection, raw: RawFiles, stage: Stage, attempt: int | None) -> int:
         task = stage.task
         assert not isinstance(task, Rounds)
         added = 0
@@ -125,7 +107,7 @@ class Flow:
             pass_on(db, stage.id, marks)
         return added
 
-    def _thread(self, db: sqlite3.Connection, raw: RawFiles, stage: FlowStage, slot: LandedSlot) -> Thread:
+    def _thread(self, db: sqlite3.Connection, raw: RawFiles, stage: Stage, slot: LandedSlot) -> Thread:
         arm = self._arms[slot.arm]
         decode = self._decoders[arm.model.provider]
         turns = tuple(_result(settled, raw, decode) for settled in settled_turns(db, slot))
@@ -133,7 +115,7 @@ class Flow:
         return Thread(arm=arm, item=Item(slot.item, fields), replicate=slot.replicate, turns=turns)
 
     def _take(
-        self, db: sqlite3.Connection, stage: FlowStage, asks: Iterable[Ask], items: Sequence[Item] = (), n: int = 0
+        self, db: sqlite3.Connection, stage: Stage, asks: Iterable[Ask], items: Sequence[Item] = (), n: int = 0
     ) -> int:
         task = stage.task
         intake = Intake(db, self._folder, (stage.name, task.name, task.version), stage.arms)
@@ -146,7 +128,7 @@ class Flow:
     # --- the next stage
 
     def _hand_over(
-        self, db: sqlite3.Connection, raw: RawFiles, stage: FlowStage, source: FlowStage, attempt: int | None
+        self, db: sqlite3.Connection, raw: RawFiles, stage: Stage, source: Stage, attempt: int | None
     ) -> int:
         task = stage.task
         assert not isinstance(task, Rounds)
@@ -162,14 +144,14 @@ class Flow:
             pass_on(db, stage.id, ((slot.slot, 1) for slot in landed))
         return added
 
-    def _ready(
-        self, db: sqlite3.Connection, stage: FlowStage, source: FlowStage, attempt: int | None
-    ) -> list[LandedSlot]:
+    def _ready(self, db: sqlite3.Connection, stage: Stage, source: Stage, attempt: int | None) -> list[LandedSlot]:
         """Answers that may be handed on; failed ones never are, and stay unmarked in case they are asked again."""
-        landed = landed_slots(db, source.id, stage.id, over=source.multi_turn, attempt=attempt, limit=1_000_000_000)
+        landed = landed_slots(
+            db, source.id, stage.id, over=source.task.most_turns > 1, attempt=attempt, limit=1_000_000_000
+        )
         return [slot for slot in landed if slot.outcome in stage.take][:_CHUNK]
 
-    def _is_over(self, db: sqlite3.Connection, stage: FlowStage) -> bool:
+    def _is_over(self, db: sqlite3.Connection, stage: Stage) -> bool:
         """Nothing of the stage is open, and nothing more can be added to it."""
         if stage.of is not None and not self._is_over(db, self._stages[stage.of]):
             return False
@@ -179,7 +161,7 @@ class Flow:
                 return False
         return stage_is_quiet(db, stage.id)
 
-    def _handed_on(self, db: sqlite3.Connection, raw: RawFiles, source: FlowStage, slot: LandedSlot) -> Item:
+    def _handed_on(self, db: sqlite3.Connection, raw: RawFiles, source: Stage, slot: LandedSlot) -> Item:
         """A landed row as an item: the original fields, the answer, and where it came from."""
         arm = self._arms[slot.arm]
         decode = self._decoders[arm.model.provider]
@@ -207,7 +189,7 @@ class Flow:
     # --- the next round
 
     def _rounds(
-        self, db: sqlite3.Connection, raw: RawFiles, stage: FlowStage, task: Rounds, at: float, *, afresh: bool
+        self, db: sqlite3.Connection, raw: RawFiles, stage: Stage, task: Rounds, at: float, *, afresh: bool
     ) -> int:
         last = last_round(db, stage.id)
         if last is None:
@@ -223,7 +205,7 @@ class Flow:
             self._close(db, raw, stage, task, last.n, late, at)
         return self._open(db, raw, stage, task, last.n + 1, at)
 
-    def _open(self, db: sqlite3.Connection, raw: RawFiles, stage: FlowStage, task: Rounds, n: int, at: float) -> int:
+    def _open(self, db: sqlite3.Connection, raw: RawFiles, stage: Stage, task: Rounds, n: int, at: float) -> int:
         rows = self._round_rows(db, raw, stage, task, n - 1)
         items = (Item(*one) for one in stage_items(db, raw.read, stage.id))
         asks = list(task.next_round(n, items, rows, round_seed(stage.seed, stage.name, n)))
@@ -239,7 +221,7 @@ class Flow:
         self,
         db: sqlite3.Connection,
         raw: RawFiles,
-        stage: FlowStage,
+        stage: Stage,
         task: Rounds,
         n: int,
         late: Sequence[int],
@@ -256,7 +238,7 @@ class Flow:
             note(db, at, "deadline", msgspec.json.encode(data).decode())
 
     def _round_rows(
-        self, db: sqlite3.Connection, raw: RawFiles, stage: FlowStage, task: Rounds, upto: int
+        self, db: sqlite3.Connection, raw: RawFiles, stage: Stage, task: Rounds, upto: int
     ) -> Iterator[Row]:
         for slot in round_slots(db, stage.id, upto):
             arm = self._arms[slot.arm]

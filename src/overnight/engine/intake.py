@@ -2,60 +2,36 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal
 
 import msgspec
 
-from overnight.core.ask import Arm, Ask, Item
+from overnight.core.ask import Ask, Item
 from overnight.core.errors import StudyChanged
+from overnight.core.stage import Stage
+from overnight.core.task import Rounds
 from overnight.engine.sampling import address, stratified
 from overnight.ledger.identity import describe_stage
 from overnight.ledger.questions import Intake, Taken, removed_items
 from overnight.store.run_folder import RunFolder
-from overnight.tasks._contract import Rounds, Task
-
-
-class StageSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a stage's items come from, and how its questions are drawn: kept with the run."""
-
-    of: str | None = None
-    when: Literal["landed", "done"] = "landed"
-    take: tuple[str, ...] = ("answered",)
-    seed: int = 0
-    dedupe: bool = True
-    round_deadline: float | None = None
-
-
-class StageInput(msgspec.Struct, frozen=True, kw_only=True):
-    """What a stage brings: its task and arms, and its items as often as they are asked for.
-
-    No items: they come from an earlier stage, or the task needs none.
-    """
-
-    name: str
-    task: Task | Rounds
-    arms: tuple[Arm, ...]
-    items: Callable[[], Iterable[Item]] | None = None
-    settings: StageSettings = StageSettings()
 
 
 def take_stage(
     db: sqlite3.Connection,
     folder: RunFolder,
-    stage: StageInput,
+    stage: Stage,
     encode: Callable[[Ask], bytes],
     limit: int | None = None,
 ) -> Taken:
     """Put the stage and its first questions on record; those already there are passed over."""
-    task, settings = stage.task, stage.settings
+    task = stage.task
     intake = Intake(db, folder, (stage.name, task.name, task.version), stage.arms)
-    spec, kept = (msgspec.json.encode(part).decode() for part in (task.spec(), settings))
+    spec, kept = (msgspec.json.encode(part).decode() for part in (task.spec(), stage.rules))
     describe_stage(db, intake.stage, spec, kept)
     if stage.items is None:
         return Taken(items=0, slots=0, asks=0, shared=0)
     counted = _Counted(stage.items)
     asks = _first_asks(stage, intake.items(counted.items()), limit)
-    taken = intake.asks(asks, encode, shared=settings.dedupe)
+    taken = intake.asks(asks, encode, shared=stage.dedupe)
     gone = removed_items(db, stage.name, counted.count)
     if gone:
         message = (
@@ -66,9 +42,9 @@ def take_stage(
     return taken
 
 
-def _first_asks(stage: StageInput, kept: Iterable[Item], limit: int | None) -> Iterator[Ask]:
+def _first_asks(stage: Stage, kept: Iterable[Item], limit: int | None) -> Iterator[Ask]:
     """What is asked before any answer is there. Of a task that asks in rounds, only the items are kept for now."""
-    task, seed = stage.task, stage.settings.seed
+    task, seed = stage.task, stage.seed
     if isinstance(task, Rounds):
         for _ in kept:
             pass

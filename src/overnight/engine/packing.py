@@ -4,10 +4,11 @@ import sqlite3
 
 from overnight.core.money import Purse
 from overnight.core.pack import Room
+from overnight.core.stage import StagePace
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import first_processing
 from overnight.engine.outbox import line_overhead
-from overnight.engine.work import StageWork, Work
+from overnight.engine.work import Work
 from overnight.ledger.identity import get_fact
 from overnight.ledger.money import balances, live_commitment
 from overnight.ledger.shards import ArmPacking, pack_queue
@@ -36,8 +37,8 @@ class Packing:
     def live(self, arm: int) -> bool:
         return self.processing(arm) == "live"
 
-    def stage(self, arm: int) -> StageWork:
-        return self._work.stages.get(self._context.arms[arm].stage, StageWork())
+    def stage(self, arm: int) -> StagePace:
+        return self._work.stages.get(self._context.arms[arm].stage, StagePace())
 
     def cut(self, db: sqlite3.Connection, due: set[int], now: float) -> Purse:
         """Inside a transaction: empty the queue of the arms that are due, as far as the money goes."""

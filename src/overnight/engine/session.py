@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import cast
 
@@ -14,13 +14,13 @@ from overnight.core.attempt import Attempt
 from overnight.core.clock import Clock
 from overnight.core.garbage import seldom_collected
 from overnight.core.names import HISTORY
+from overnight.core.stage import Stage
 from overnight.core.surroundings import damaged, ledger_trouble
 from overnight.engine.account_check import account_identity, check_accounts
 from overnight.engine.account_history import AccountHistory
 from overnight.engine.context import RunContext
-from overnight.engine.flow import Flow, FlowStage
+from overnight.engine.flow import Flow
 from overnight.engine.following import more_follows
-from overnight.engine.intake import StageSettings
 from overnight.engine.pricing import Pricing, kept_prices
 from overnight.engine.progress import Snapshot, Tally, how_priced
 from overnight.engine.provider_account import Poller, ProviderAccount
@@ -31,13 +31,11 @@ from overnight.engine.work import Work
 from overnight.ledger.answers import outcome_counts, token_sums
 from overnight.ledger.database import Database
 from overnight.ledger.diagnosis import diagnosed
-from overnight.ledger.identity import account_id, arms, begin_run, get_fact, stages
+from overnight.ledger.identity import account_id, arms, begin_run, get_fact
 from overnight.ledger.money import balances
 from overnight.ledger.traces import check_age, no_ledger, refuse_blank
 from overnight.providers.contract import BatchProvider, Provider
 from overnight.store.run_folder import RunFolder
-from overnight.tasks import open_task
-from overnight.tasks._contract import Rounds, Task
 
 # Progress is told at most this often, in real seconds.
 _TELL_EVERY = 0.2
@@ -88,9 +86,9 @@ class Session:
         connect: Connect,
         say: Callable[[str], None],
         tell: Callable[[Snapshot], None],
-        tasks: Mapping[str, Task | Rounds] | None = None,
+        stages: Sequence[Stage],
     ) -> Worked:
-        """Send, watch and collect until nothing is left that this pass can do."""
+        """Send, watch and collect until nothing is left that this pass can do. `stages` are those on record."""
         self.begun = True  # what may have been sent is never taken away, whoever works on it
         self._loop = asyncio.get_running_loop()
         if self.age is not None:
@@ -108,7 +106,7 @@ class Session:
         try:
             started = self.clock.now()
             await check_accounts(context, accept=work.accept_account)
-            scheduler = Scheduler(context, self._flow(context, tasks), work, _until(work, started))
+            scheduler = Scheduler(context, self._flow(context, stages), work, _until(work, started))
             with _telling(context, tell):
                 await scheduler.conduct()
             return Worked(
@@ -118,7 +116,8 @@ class Session:
                 stuck=tuple(a for a in context.carried.values() if a.state == "stuck"),
                 halted=tuple(context.halted_arms.values()),
                 held=scheduler.held,
-                more_follows=scheduler.timed_out and await asyncio.to_thread(lambda: more_follows(self.db.reader())),
+                more_follows=scheduler.timed_out
+                and await asyncio.to_thread(lambda: more_follows(self.db.reader(), stages)),
             )
         finally:
             waiting.stop()
@@ -176,40 +175,14 @@ class Session:
             description=work.description,
         )
 
-    def _flow(self, context: RunContext, tasks: Mapping[str, Task | Rounds] | None) -> Flow:
-        """The stages as they are on record; tasks are opened from there unless they are handed in."""
-        rows = stages(self.db.reader())
-        numbers = {row.name: row.id for row in rows}
-        by_stage: dict[str, tuple[Arm, ...]] = {
-            row.name: tuple(arm for arm in context.arms.values() if arm.stage == row.name) for row in rows
-        }
-        flow_stages = []
-        for row in rows:
-            settings = msgspec.json.decode(row.settings, type=StageSettings)
-            opened_task = (tasks or {}).get(row.name) or open_task(
-                row.task, by_stage[row.name], msgspec.json.decode(row.spec)
-            )
-            flow_stages.append(
-                FlowStage(
-                    id=row.id,
-                    name=row.name,
-                    task=opened_task,
-                    arms=by_stage[row.name],
-                    of=numbers[settings.of] if settings.of is not None else None,
-                    when=settings.when,
-                    take=settings.take,
-                    seed=settings.seed,
-                    dedupe=settings.dedupe,
-                    round_deadline=settings.round_deadline,
-                )
-            )
+    def _flow(self, context: RunContext, stages: Sequence[Stage]) -> Flow:
         providers = {account.provider.name: account.provider for account in context.accounts.values()}
         decoders = {name: provider.decode for name, provider in providers.items()}
 
         def encode(ask: Ask) -> bytes:
             return providers[ask.arm.model.provider].encode(ask)
 
-        return Flow(self.folder, flow_stages, context.arms, decoders, encode)
+        return Flow(self.folder, stages, context.arms, decoders, encode)
 
     async def _account(self, provider: Provider, work: Work, waiting: Waiting) -> ProviderAccount:
         account = account_identity(self.run_id, provider)

@@ -3,21 +3,14 @@
 import msgspec
 
 from overnight.core.money import Budget
-from overnight.engine.decisions import GATHER, TRIES, Mode
+from overnight.core.stage import StagePace
+from overnight.engine.decisions import TRIES, Mode
 from overnight.engine.pace import Pacing
 from overnight.engine.spill import Spill
 
 
-class StageWork(msgspec.Struct, frozen=True, kw_only=True):
-    """How one stage's rows are cut and gathered."""
-
-    max_requests: int | None = None
-    segments: int | None = None
-    gather: float = GATHER
-
-
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    stages: dict[str, StageWork] = {}
+    stages: dict[str, StagePace] = {}
     mode: Mode = "batch"
     pacing: Pacing = Pacing()
     # Seconds since 1970: when it must be done.

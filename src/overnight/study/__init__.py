@@ -9,7 +9,7 @@ from overnight.study.items import ItemSource
 from overnight.study.models import ModelEntry
 from overnight.study.pace import BatchSettings, LiveSettings, PollSettings, SpillSettings, pacing_of
 from overnight.study.prompts import TemplateEntry
-from overnight.study.resolved import Resolved, ResolvedStage, definition, resolve
+from overnight.study.resolved import Resolved, definition, resolve
 from overnight.study.study import Study
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "PairsEntry",
     "PollSettings",
     "Resolved",
-    "ResolvedStage",
     "SpillSettings",
     "Study",
     "TemplateEntry",

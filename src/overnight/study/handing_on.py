@@ -1,12 +1,11 @@
 """What one stage hands on to a later one: its rows, as the items of the other."""
 
 from collections.abc import Sequence
-from typing import Literal, Protocol, cast
+from typing import Protocol, cast
 
 from overnight.core.errors import StudyError, UnknownName, nearest
+from overnight.core.stage import When
 from overnight.study.origin import Origin, Route
-
-When = Literal["landed", "done"]
 
 # What a template may name of a row that was handed on, besides the columns of its item. These win over columns.
 HANDED_ON: tuple[str, ...] = (

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
+from overnight.core.task import Task
 from overnight.study.comparing import Comparison, notes_on, open_listing, text_column
 from overnight.study.drafts import Draft
 from overnight.study.items import ItemSource
-from overnight.tasks._contract import Task
 from overnight.tasks.compare import kind_of
 from overnight.tasks.generate import Generate
 

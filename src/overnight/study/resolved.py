@@ -7,15 +7,15 @@ from typing import cast
 
 import msgspec
 
-from overnight.core.ask import Arm
 from overnight.core.money import Budget
+from overnight.core.stage import Stage, StagePace
 from overnight.engine.decisions import Mode
 from overnight.engine.pace import Pacing
 from overnight.engine.spill import Spill
 from overnight.providers import bucket_scheme
 from overnight.study.buckets import check_scheme
 from overnight.study.drafts import Draft, check_processing, draft_stage
-from overnight.study.handing_on import When, taken_by, when_of
+from overnight.study.handing_on import taken_by, when_of
 from overnight.study.identity import Definition, define
 from overnight.study.items import ItemSource
 from overnight.study.making import make_task
@@ -31,31 +31,6 @@ from overnight.study.pace import (
 )
 from overnight.study.sources import hidden_columns, open_sources
 from overnight.study.study import Header, Study, read_settings
-from overnight.tasks._contract import Task
-
-
-class ResolvedStage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """One stage with everything the engine needs; `notes` are what the user should know before paying.
-
-    Its items are a table of its own, or the rows of the stage `of`: those with a status that `take` names, each
-    when it has landed, or all of them when that stage is done.
-    """
-
-    name: str
-    task: Task
-    arms: tuple[Arm, ...]
-    items: ItemSource | None
-    of: str | None
-    when: When
-    take: tuple[str, ...]
-    gather_seconds: float
-    replicates: int
-    seed: int
-    dedupe: bool
-    batch: BatchSettings
-    poll: PollSettings
-    timeout_seconds: float
-    notes: tuple[str, ...]
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -68,10 +43,12 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     deadline: str | None
     deadline_after: Callable[[float], float | None]
     spill: Spill
-    stages: tuple[ResolvedStage, ...]
+    stages: tuple[Stage, ...]
     definition: Definition
     budget: Budget | None
     prices: Path | None
+    poll: PollSettings
+    timeout_seconds: float
 
 
 def definition(study: Study) -> Definition:
@@ -85,7 +62,7 @@ def resolve(study: Study) -> Resolved:
     drafts = [draft_stage(stage, origin, header.buckets) for stage, origin in zip(written, origins, strict=True)]
     _check_schemes(header, drafts, study.origin)
     sources = open_sources(drafts)
-    stages = tuple(_resolved(draft, sources[draft.settings.name], header, study.origin) for draft in drafts)
+    stages = tuple(_resolved(draft, sources[draft.settings.name], header) for draft in drafts)
     mode = cast("Mode", header.mode)
     for draft in drafts:
         check_processing(draft, mode)
@@ -100,28 +77,27 @@ def resolve(study: Study) -> Resolved:
         definition={"stages": {draft.settings.name: define(draft, sources) for draft in drafts}},
         budget=budget,
         prices=_prices(header, study.origin),
+        poll=header.poll or PollSettings(),
+        timeout_seconds=timeout_seconds(header.timeout, study.origin),
     )
 
 
-def _resolved(draft: Draft, source: ItemSource, header: Header, origin: Origin) -> ResolvedStage:
+def _resolved(draft: Draft, source: ItemSource, header: Header) -> Stage:
     settings = draft.settings
     task, notes = make_task(draft, source)
-    gather = header.gather if settings.gather is None else settings.gather
-    return ResolvedStage(
+    batch = settings.batch or header.batch or BatchSettings()
+    gather = gather_seconds(header.gather if settings.gather is None else settings.gather, draft.origin)
+    return Stage(
         name=settings.name,
         task=task,
         arms=tuple(branch.arm for branch in draft.branches),
-        items=source if settings.of is None else None,
+        items=source.read if settings.of is None else None,
         of=settings.of,
         when=when_of(settings),
         take=taken_by(settings),
-        gather_seconds=gather_seconds(gather, draft.origin),
-        replicates=settings.replicates,
         seed=settings.seed,
         dedupe=settings.dedupe,
-        batch=settings.batch or header.batch or BatchSettings(),
-        poll=header.poll or PollSettings(),
-        timeout_seconds=timeout_seconds(header.timeout, origin),
+        pace=StagePace(max_requests=batch.max_requests, segments=batch.segments, gather=gather),
         notes=(*draft.notes, *notes, *hidden_columns(draft, source.columns or ())),
     )
 
@@ -130,7 +106,7 @@ def _deadline(header: Header, origin: Origin, now: float) -> float | None:
     return None if header.deadline is None else deadline_after(header.deadline, now, origin)
 
 
-def _with_its_name(stage: ResolvedStage) -> ResolvedStage:
+def _with_its_name(stage: Stage) -> Stage:
     """Among several, each note says whose it is."""
     return msgspec.structs.replace(stage, notes=tuple(f"{stage.name}: {note}" for note in stage.notes))
 

@@ -11,12 +11,12 @@ import polars as pl
 from overnight.core.ask import Arm, Item, key_text
 from overnight.core.money import DOLLAR
 from overnight.core.result import Line, Result
+from overnight.core.task import ColumnKind, Rounds, Row, Task, Thread
 from overnight.ledger.answers import Addresses, addresses, item_fields, paths
 from overnight.ledger.identity import arms, stages
 from overnight.ledger.raw import RawFiles
 from overnight.store.run_folder import RunFolder
 from overnight.tables.parquet import CHUNK, frame_of, write_parquet
-from overnight.tasks._contract import ColumnKind, Rounds, Row, Task, Thread
 
 COLUMNS: dict[str, type[pl.DataType]] = {
     "stage": pl.String,

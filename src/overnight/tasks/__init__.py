@@ -6,7 +6,7 @@ from typing import Any
 
 from overnight.core.ask import Arm
 from overnight.core.errors import UnknownName, nearest
-from overnight.tasks._contract import Task
+from overnight.core.task import Task
 from overnight.tasks._ready import Ready
 from overnight.tasks.compare import Compare
 from overnight.tasks.generate import Generate

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from overnight.core.ask import Arm, Ask, Item, Message
-from overnight.tasks._contract import ColumnKind, Row, Thread
+from overnight.core.task import ColumnKind, Row, Thread
 
 # The item's field that holds the request body, as the text it had in the file.
 BODY = "body"
@@ -18,7 +18,7 @@ class Ready:
     version = "1"
     columns: Mapping[str, ColumnKind] = {}
     reads_items = False
-    multi_turn = False
+    most_turns = 1
 
     def __init__(self, arms: Sequence[Arm]) -> None:
         self._arms = {arm.name: arm for arm in arms}

@@ -11,10 +11,10 @@ import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, Message
 from overnight.core.errors import StudyError
+from overnight.core.task import ColumnKind, Row, Thread
 from overnight.core.template import Template, columns_text, nearest_column, text_of
 from overnight.tasks._adapting import Places, Tally, next_pairs
 from overnight.tasks._answer_form import AnswerForm, Reading
-from overnight.tasks._contract import ColumnKind, Row, Thread
 from overnight.tasks._pairing import Listing, Pair, PairPlan, pair_id, pair_of, planned_pairs, shown_pair
 from overnight.tasks._traits import Trait, known_trait
 from overnight.tasks.generate import thinking_text, vote_starts
@@ -63,7 +63,7 @@ class Compare:
     name = "compare"
     version = "1"
     reads_items = False
-    multi_turn = False
+    most_turns = 1
     columns: Mapping[str, ColumnKind] = {
         "template": "text",
         "thinking": "text",

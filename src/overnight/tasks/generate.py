@@ -10,8 +10,8 @@ import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, Message, Role, Thinking
 from overnight.core.errors import StudyError
+from overnight.core.task import ColumnKind, Row, Thread
 from overnight.core.template import Template, columns_text, nearest_column
-from overnight.tasks._contract import ColumnKind, Row, Thread
 
 # Votes of a template's second listing begin here: replicates that are added later never meet them.
 MOST_REPLICATES = 1_000_000
@@ -77,7 +77,8 @@ class Generate:
         replicates: int = 1,
     ) -> None:
         """`templates` go by template name, `systems` by arm name; `messages` is a column instead of templates."""
-        self.multi_turn = self.reads_items = bool(turns)
+        self.most_turns = 1 + len(turns)
+        self.reads_items = bool(turns)
         self._templates = dict(templates or {})
         self._column = messages
         self._systems = dict(systems or {})

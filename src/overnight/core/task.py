@@ -1,4 +1,7 @@
-"""What the engine asks of a task: pure functions from items to questions and from answers to rows."""
+"""What the engine asks of a task: pure functions from items to questions and from answers to rows.
+
+It knows no task by name: whoever opens a run hands its tasks in.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -30,15 +33,15 @@ class Task(Protocol):
     columns: Mapping[str, ColumnKind]
     # Whether `read` and `follow_up` look at the item's fields, or only at its id.
     reads_items: bool
-    # Whether `follow_up` can ever ask anything.
-    multi_turn: bool
+    # How many turns a thread can have: 1 where `follow_up` never asks anything.
+    most_turns: int
 
     def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:
         """The first questions about each item."""
         ...
 
     def follow_up(self, thread: Thread) -> Sequence[Ask]:
-        """What to ask next in this thread; nothing when it is over."""
+        """What to ask next in this thread, whose last turn has just been settled; nothing when it is over."""
         ...
 
     def read(self, thread: Thread) -> Iterator[Row]:
@@ -46,7 +49,7 @@ class Task(Protocol):
         ...
 
     def spec(self) -> dict[str, Any]:
-        """Plain values from which `open_task` makes the same task again, without its study."""
+        """Plain values from which the same kind of task makes it again, without its study."""
         ...
 
 
@@ -58,6 +61,11 @@ class Rounds(Protocol):
     version: str
     columns: Mapping[str, ColumnKind]
     reads_items: bool
+    most_turns: int
+
+    def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:
+        """As much as there may be to ask in all, for a plan; none of it is sent."""
+        ...
 
     def next_round(self, n: int, items: Iterable[Item], rows: Iterable[Row], seed: int) -> Iterator[Ask]:
         """The questions of round `n`, counted from 0, after the rows of those before it; nothing when it is over.
@@ -71,5 +79,5 @@ class Rounds(Protocol):
         ...
 
     def spec(self) -> dict[str, Any]:
-        """Plain values from which `open_task` makes the same task again, without its study."""
+        """Plain values from which the same kind of task makes it again, without its study."""
         ...

@@ -1,0 +1,56 @@
+"""One stage, from the study to the engine: its task and arms, where its items come from, and how they travel."""
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+import msgspec
+
+from overnight.core.ask import Arm, Item
+from overnight.core.task import Rounds, Task
+
+When = Literal["landed", "done"]
+
+# Seconds that few new questions wait for others, so that few large batches are made and not many small ones.
+GATHER = 600.0
+
+
+class StageRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run keeps of a stage beside its task: where its items come from, and how its questions are drawn.
+
+    Its items are a table of its own, or the rows of the stage `of`: those with a status that `take` names, each
+    when it has landed, or all of them when that stage is done.
+    """
+
+    of: str | None = None
+    when: When = "landed"
+    take: tuple[str, ...] = ("answered",)
+    seed: int = 0
+    dedupe: bool = True
+    round_deadline: float | None = None
+
+
+class StagePace(msgspec.Struct, frozen=True, kw_only=True):
+    """How a stage's rows are cut and gathered. None of it changes what is asked."""
+
+    max_requests: int | None = None
+    segments: int | None = None
+    gather: float = GATHER
+
+
+class Stage(StageRules, frozen=True, kw_only=True, eq=False):
+    """A stage with everything that is needed to ask its questions and to read the answers."""
+
+    name: str
+    task: Task | Rounds
+    arms: tuple[Arm, ...]
+    # As often as they are asked for. None: they come from an earlier stage, the task needs none, or the run has them.
+    items: Callable[[], Iterable[Item]] | None = None
+    pace: StagePace = StagePace()
+    # What the user should know before paying.
+    notes: tuple[str, ...] = ()
+    # Its number in the run's ledger, once it is on record.
+    id: int = 0
+
+    @property
+    def rules(self) -> StageRules:
+        return StageRules(**{field: getattr(self, field) for field in StageRules.__struct_fields__})
