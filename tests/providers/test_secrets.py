@@ -45,6 +45,13 @@ def test_every_spelling_is_found(text: str) -> None:
     assert taken_echoes() == {}
 
 
+def test_a_token_that_was_made_anew_hides_the_one_before_too() -> None:
+    """Its replies may still be under way."""
+    secrets = known()
+    secrets.know({"Authorization": "Bearer ya29.the-next-token-of-all"})
+    assert secrets.hidden(f"{KEY} ya29.the-next-token-of-all".encode()).strip(b"* ") == b""
+
+
 @given(st.lists(st.integers(1, 40), max_size=40))
 def test_pieces_make_no_difference(cuts: list[int]) -> None:
     whole = b"before " + KEY.encode() + b" between " + KEY.encode() * 2 + b" after"

@@ -13,7 +13,7 @@ from overnight.api.ready import arm_of, read_lines
 from overnight.api.work import Say
 from overnight.core.ask import Arm, Item, Model
 from overnight.core.attempt import Accepted, AttemptEvent, Creating, Ended, Fetched, Uploaded
-from overnight.core.errors import Gone, StudyError, Unavailable, UnknownName
+from overnight.core.errors import Gone, Rejected, StudyError, Unavailable, UnknownName
 from overnight.core.shard import token_of
 from overnight.core.stage import Stage
 from overnight.core.wording import number_of
@@ -121,7 +121,7 @@ class Adoption:
     async def _rows(self, provider: BatchProvider, batch: Batch) -> "Rows":
         """With their questions where the provider still has them."""
         scratch = self._session.folder.file("outbox/adopted-input.jsonl")
-        if batch.input_ref and await self._fetched(provider, batch.input_ref, scratch):
+        if batch.input_ref and await self._gives_back(provider, batch.input_ref, scratch):
             lines = self._questions(scratch, provider)
             if lines:
                 items = [Item(line.custom_id, {BODY: line.body.decode()}) for line in lines]
@@ -183,6 +183,13 @@ class Adoption:
             return []
         finally:
             scratch.unlink()
+
+    async def _gives_back(self, provider: BatchProvider, ref: str, path: Path) -> bool:
+        """Some providers, such as Gemini, give back only what they made themselves, and not what was uploaded."""
+        try:
+            return await self._fetched(provider, ref, path)
+        except Rejected:
+            return False
 
     async def _fetched(self, provider: BatchProvider, ref: str, path: Path) -> bool:
         file = DurableFile(path)

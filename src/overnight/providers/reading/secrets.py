@@ -15,6 +15,8 @@ from urllib.request import getproxies
 # Shorter ones are words that answers may hold for reasons of their own.
 _SHORTEST = 12
 _SHORTEST_IN_MESSAGES = 4
+# An access token lapses after an hour: replies to what was sent with the one before it are long here by then.
+_KEPT = 4
 _HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
 
 Sink = Callable[[bytes], None]
@@ -77,16 +79,18 @@ class Secrets:
     def __init__(self, host: str) -> None:
         self._host = host
         self._headers: Mapping[str, str] | None = None
+        self._keys: tuple[str, ...] = ()
         self._proxies = proxy_passwords()
         self._known: tuple[bytes, ...] = ()
 
     def know(self, headers: Mapping[str, str]) -> None:
-        """The headers that are sent from here on."""
+        """The headers that are sent from here on. Replies to the ones before may still be on their way."""
         if headers is not self._headers:
             self._headers = headers
             sent = (value for name, value in headers.items() if name.lower() in _HEADERS)
-            keys = tuple(value.removeprefix("Bearer ") for value in sent)
-            self._known = tuple(form.encode() for form in _forms((*keys, *self._proxies), _SHORTEST))
+            keys = (value.removeprefix("Bearer ") for value in sent)
+            self._keys = tuple(dict.fromkeys((*keys, *self._keys)))[:_KEPT]
+            self._known = tuple(form.encode() for form in _forms((*self._keys, *self._proxies), _SHORTEST))
 
     def hidden(self, data: bytes) -> bytes:
         found = False

@@ -60,7 +60,6 @@ class Vertex:
         self._forms = ByModel(partial(_google_body.form_of, imported=True))
         self._tokens = Tokens(endpoint.key, endpoint.credentials)
         self._wire = self._wire_to(endpoint.base_url, timeouts)
-        self._live = LiveWire(endpoint.base_url, self._tokens.headers, secret=endpoint.key)
         self._storage_wire = self._wire_to(endpoint.storage_url or _STORAGE, timeouts)
         self._storage = CloudStorage(self._storage_wire)
         self._live = LiveWire(endpoint.base_url, self._tokens.headers, secret=endpoint.key)
