@@ -13,14 +13,14 @@ import pytest
 
 from emulator_process import EmulatorProcess
 from hardening.conftest import Desk
-from overnight.ledger.database import Database
+from overnight.ledger.ledger import Ledger
 
 
 def test_a_ledger_is_there_with_its_tables_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     for suffix in (".part", ".part-wal", ".part-shm"):
         (tmp_path / f"ledger.db{suffix}").write_bytes(b"half a ledger")
-    Database(path).close()
+    Ledger(path).close()
     assert [found.name for found in tmp_path.iterdir()] == ["ledger.db"]
     with sqlite3.connect(path) as db:
         assert db.execute("SELECT count(*) FROM fact").fetchone() == (0,)
@@ -43,7 +43,7 @@ def test_a_process_killed_while_it_founds_a_ledger_leaves_no_half(tmp_path: Path
         child = os.fork()
         if child == 0:
             die_at(step)
-            Database(path).close()
+            Ledger(path).close()
             os._exit(0)
         _, status = os.waitpid(child, 0)
         if path.exists():

@@ -11,7 +11,7 @@ import pytest
 
 from emulator_process import EmulatorProcess
 from hardening.conftest import Desk
-from overnight.ledger.database import Database
+from overnight.ledger.ledger import Ledger
 
 FAST = {"time_scale": 20000, "latency": {"batch": [60, 600], "live": [0, 0]}}
 
@@ -40,7 +40,7 @@ def emptied(run: Path) -> None:
 def without_its_wal(run: Path) -> None:
     """As it was when it was founded: all that came later was in the log beside it."""
     removed(run)
-    Database(run / "ledger.db").close()
+    Ledger(run / "ledger.db").close()
 
 
 @pytest.mark.parametrize("lost", [removed, emptied, without_its_wal])

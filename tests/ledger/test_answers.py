@@ -6,8 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from overnight.core.result import Result, Usage, failed
-from overnight.ledger.answers import Fate, Landed, ShardRow, addresses, take_in
+from overnight.ledger.answers import Fate, Landed
 from overnight.ledger.schema import migrate
+from overnight.ledger.shards import ShardRow
+from overnight.ledger.transaction import Transaction
 
 TURNS = {"a": 1, "b": 3, "c": 2}
 FINAL = Fate(final=True, tries=1)
@@ -30,7 +32,7 @@ def test_threads_come_out_whole_however_many_are_read_at_once(db: sqlite3.Connec
                 "INSERT INTO ask VALUES(NULL, 1, ?, 1, 0, 1, x'00') RETURNING id", (item.encode(),)
             ).fetchone()[0]
             db.execute("INSERT INTO slot(arm, item, replicate, turn, ask) VALUES(1, ?, 0, ?, ?)", (item, turn, ask))
-    chunks = list(addresses(db, at_once))
+    chunks = list(Transaction(db).rows.addresses(at_once))
     assert all(chunk.turn[0] == 0 for chunk in chunks)
     found = [place for chunk in chunks for place in zip(chunk.item, chunk.turn, strict=True)]
     assert found == [(item, turn) for item, turns in TURNS.items() for turn in range(turns)]
@@ -45,7 +47,7 @@ def test_what_was_not_counted_is_empty_and_nothing_is_nothing(db: sqlite3.Connec
         (Landed(line, told[line], 1, line, 1, b"digest", 5 if line % 3 else None), FINAL)
         for line in reversed(range(250))
     ]
-    take_in(db, 1, rows, landed, at=1.0)
+    Transaction(db).answers.take_in(1, rows, landed, at=1.0)
     found = db.execute("SELECT input, cached, cache_write, output, cost, cause FROM result ORDER BY line").fetchall()
     good, bad = (7, 0, None, 1, 5, None), (None, None, None, None, None, "server_error")
     assert found == [good if line % 3 else bad for line in range(250)]

@@ -5,14 +5,14 @@ import sqlite3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overnight.ledger.bulk import Bulk
+from overnight.ledger.bulk_insert import BulkInsert
 
 
 @given(portions=st.lists(st.integers(0, 900), max_size=8), width=st.integers(1, 4))
 def test_every_row_comes_out_as_it_went_in(portions: list[int], width: int) -> None:
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.execute(f"CREATE TABLE kept({', '.join(f'c{n}' for n in range(width))})")
-    rows = Bulk(db, "kept", width)
+    rows = BulkInsert(db, "kept", width)
     numbers = iter(range(sum(portions) * width))
     for portion in portions:
         rows.add([next(numbers) for _ in range(portion * width)])
@@ -26,7 +26,7 @@ def test_every_row_comes_out_as_it_went_in(portions: list[int], width: int) -> N
 def test_columns_may_be_named() -> None:
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.execute("CREATE TABLE kept(id INTEGER PRIMARY KEY, a, b DEFAULT 7)")
-    rows = Bulk(db, "kept(a)", 1)
+    rows = BulkInsert(db, "kept(a)", 1)
     rows.add(["x", "y"])
     rows.flush()
     assert db.execute("SELECT * FROM kept").fetchall() == [(1, "x", 7), (2, "y", 7)]

@@ -8,7 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from overnight.ledger.money import Charge, arm_balances, book, reserve, settle
+from overnight.ledger.spending import Charge
+from overnight.ledger.transaction import Transaction
 
 
 @pytest.fixture
@@ -24,16 +25,16 @@ def db() -> Iterator[sqlite3.Connection]:
 
 def test_sums_do_not_overflow(db: sqlite3.Connection) -> None:
     for shard in (1, 2, 3):
-        reserve(db, shard, 2**70, 0.25)
-        book(db, shard, 1, shard, Charge(settled=2**62, released=2**80, presumed=[(0, 2**63)]))
-        settle(db, 1, 2**62, 2**62)
-    balance = arm_balances(db)[1]
+        Transaction(db).spending.reserve(shard, 2**70, 0.25)
+        Transaction(db).spending.book(shard, 1, shard, Charge(settled=2**62, released=2**80, presumed=[(0, 2**63)]))
+        Transaction(db).spending.settle(1, 2**62, 2**62)
+    balance = Transaction(db).spending.by_arm()[1]
     assert balance.settled == balance.presumed == 2**62
     assert balance.reserved == 0
 
 
 def test_ordinary_sums_are_exact_to_the_nano_dollar(db: sqlite3.Connection) -> None:
-    reserve(db, 1, 1_000_000_000_001, 0.25)
-    book(db, 1, 1, 1, Charge(settled=123_456_789, released=1, presumed=[(0, 3), (1, 4)]))
-    balance = arm_balances(db)[1]
+    Transaction(db).spending.reserve(1, 1_000_000_000_001, 0.25)
+    Transaction(db).spending.book(1, 1, 1, Charge(settled=123_456_789, released=1, presumed=[(0, 3), (1, 4)]))
+    balance = Transaction(db).spending.by_arm()[1]
     assert (balance.settled, balance.presumed, balance.reserved) == (123_456_789, 7, 1_000_000_000_000)

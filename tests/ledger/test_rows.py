@@ -18,21 +18,12 @@ from overnight.core.money import Balance, Budget, Purse
 from overnight.core.pack import Room
 from overnight.core.result import Result, failed
 from overnight.engine.decisions import row_fate
-from overnight.ledger.answers import Landed, outcome_counts, rows_of, take_in, unsettle
-from overnight.ledger.money import Charge, balances, book
+from overnight.ledger.answers import Landed
 from overnight.ledger.questions import Intake
 from overnight.ledger.schema import migrate
-from overnight.ledger.shards import (
-    ArmPacking,
-    attempts,
-    finish_shard,
-    intend,
-    next_token,
-    pack_queue,
-    record,
-    requeue_shard,
-    waiting_shards,
-)
+from overnight.ledger.shards import ArmPacking
+from overnight.ledger.spending import Charge
+from overnight.ledger.transaction import Transaction
 from overnight.store.run_folder import RunFolder
 
 MODEL = Model(provider="openai", name="gpt-4.1-mini")
@@ -59,6 +50,7 @@ class Rows(RuleBasedStateMachine):
         self.folder.make()
         self.db = sqlite3.connect(":memory:", isolation_level=None)
         migrate(self.db, "memory")
+        self.tx = Transaction(self.db)
         self.items = 0
         self.at = 0.0
 
@@ -101,37 +93,36 @@ class Rows(RuleBasedStateMachine):
             segments=segments,
             ceiling=lambda _: CEILING,
         )
-        pack_queue(self.db, {1: packing, 2: packing}, self.now(), {1, 2}, Purse(BUDGET, balances(self.db)))
+        self.tx.shards.pack({1: packing, 2: packing}, self.now(), {1, 2}, Purse(BUDGET, self.tx.spending.by_stage()))
 
     @rule(target=sent)
     def send(self) -> Any:
-        carried = {attempt.shard for attempt in attempts(self.db) if attempt.state != "closed"}
-        waiting = waiting_shards(self.db, carried)
+        carried = {attempt.shard for attempt in self.tx.attempts.everything() if attempt.state != "closed"}
+        waiting = self.tx.shards.waiting(carried)
         if not waiting:
             return None
-        shard = waiting[0].id
-        n, token = next_token(self.db, "run", shard)
-        intend(self.db, shard, n, token, 1, 1, "", self.now())
-        attempt = attempts(self.db, token)[0]
+        shard = waiting[0]
+        n, token = self.tx.attempts.next_token("run", shard.id)
+        attempt = self.tx.attempts.intend(shard, n, token, 1, estimate=1, sha256="", at=self.now())
         for event in (Uploaded("f"), Creating(None, 0.0), Accepted("b")):
-            attempt = record(self.db, attempt, event, self.now())
+            attempt = self.tx.attempts.record(attempt, event, self.now())
         return attempt
 
     @rule(attempt=consumes(sent), how=st.sampled_from(["absent", "rejected"]), requeue=st.booleans())
     def turned_away(self, attempt: Any, how: Any, requeue: bool) -> None:
         if attempt is None:
             return
-        attempt = record(self.db, attempt, Ended("failed", "failed"), self.now())
-        record(self.db, attempt, Closed(how), self.now())
+        attempt = self.tx.attempts.record(attempt, Ended("failed", "failed"), self.now())
+        self.tx.attempts.record(attempt, Closed(how), self.now())
         if requeue:
-            requeue_shard(self.db, attempt.shard, self.now())
+            self.tx.shards.requeue(attempt.shard, self.now())
 
     @rule(attempt=consumes(sent), data=st.data())
     def lands(self, attempt: Any, data: st.DataObject) -> None:
         """Lines in any order, some twice, in chunks that may be read again after a crash."""
         if attempt is None:
             return
-        rows = rows_of(self.db, attempt.shard)
+        rows = self.tx.shards.rows(attempt.shard)
         lines = data.draw(st.permutations(range(len(rows))))
         doubled = [*lines, *data.draw(st.lists(st.sampled_from(lines), max_size=3))]
         answers = {line: data.draw(st.sampled_from(RESULTS)) for line in lines}
@@ -141,17 +132,17 @@ class Rows(RuleBasedStateMachine):
         ]
         cut = data.draw(st.integers(0, len(landed)))
         for chunk in (landed[:cut], landed[:cut], landed[cut:]):
-            fresh = take_in(self.db, attempt.id, rows, chunk, self.now())
+            fresh = self.tx.answers.take_in(attempt.id, rows, chunk, self.now())
             spent = sum(one.cost or 0 for one, _ in fresh)
-            book(self.db, attempt.shard, attempt.arm, attempt.id, Charge(spent, CEILING * len(fresh)))
-        attempt = record(self.db, attempt, Ended("completed", "completed"), self.now())
-        attempt = record(self.db, attempt, Fetched(()), self.now())
-        record(self.db, attempt, Closed("ingested"), self.now())
-        finish_shard(self.db, attempt.shard, self.now())
+            self.tx.spending.book(attempt.shard, attempt.arm, attempt.id, Charge(spent, CEILING * len(fresh)))
+        attempt = self.tx.attempts.record(attempt, Ended("completed", "completed"), self.now())
+        attempt = self.tx.attempts.record(attempt, Fetched(()), self.now())
+        self.tx.attempts.record(attempt, Closed("ingested"), self.now())
+        self.tx.shards.finish(attempt.shard, self.now())
 
     @rule(outcome=st.sampled_from(["failed", "refused"]))
     def ask_again(self, outcome: str) -> None:
-        unsettle(self.db, (outcome,))
+        self.tx.answers.unsettle((outcome,))
 
     @invariant()
     def every_question_is_in_exactly_one_place(self) -> None:
@@ -172,7 +163,7 @@ class Rows(RuleBasedStateMachine):
     def the_budget_is_kept_to_the_nano_dollar(self) -> None:
         if not hasattr(self, "db"):
             return
-        known = balances(self.db).get("s", Balance())
+        known = self.tx.spending.by_stage().get("s", Balance())
         assert known.committed <= 1200
         by_hand = self.db.execute("SELECT coalesce(sum(cost), 0) FROM result").fetchone()[0]
         assert known.settled == by_hand
@@ -186,7 +177,7 @@ class Rows(RuleBasedStateMachine):
         if hasattr(self, "db"):
             slots = self.db.execute("SELECT count(*) FROM slot").fetchone()[0]
             assert slots == self.items * len(ARMS)
-            assert sum(outcome_counts(self.db).values()) == slots
+            assert sum(self.tx.counts.outcomes().values()) == slots
 
 
 TestRows = Rows.TestCase

@@ -8,7 +8,7 @@ import pytest
 
 from overnight.core.ask import Item
 from overnight.core.errors import StudyChanged
-from overnight.ledger.database import connect
+from overnight.ledger.connection import connect
 from overnight.ledger.questions import Intake
 from overnight.ledger.raw import digest_of
 from overnight.ledger.schema import MIGRATIONS, migrate

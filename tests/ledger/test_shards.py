@@ -5,24 +5,24 @@ from pathlib import Path
 
 import pytest
 
-from overnight.core.attempt import Intended
 from overnight.core.errors import LedgerError
-from overnight.core.shard import token_of
-from overnight.ledger.database import Database, connect
-from overnight.ledger.shards import attempts, intend, record
+from overnight.core.shard import Shard, token_of
+from overnight.ledger.connection import connect
+from overnight.ledger.ledger import Ledger
+from overnight.ledger.transaction import Transaction, View
 
 
 def begin(db: sqlite3.Connection, n: int) -> None:
     """One more attempt of the first shard, with its first event."""
     token = token_of("run", "stage", "arm", 1, n)
-    intend(db, 1, n, token, 1, 1, "", 0.0)
-    record(db, attempts(db, token)[0], Intended(1, ""), 0.0)
+    shard = Shard(id=1, arm=1, rows=1, bytes=1)
+    Transaction(db).attempts.intend(shard, n, token, 1, estimate=1, sha256="", at=0.0)
 
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Path:
     path = tmp_path / "ledger.db"
-    Database(path).close()
+    Ledger(path).close()
     with sqlite3.connect(path, isolation_level=None) as db:
         db.execute("INSERT INTO shard VALUES(1, 1, 1, 1, 0.0, 0)")
         begin(db, 1)
@@ -40,11 +40,11 @@ def test_attempts_can_be_read_while_one_begins(ledger: Path) -> None:
             begin(writer, begun[-1])
 
     reader.set_trace_callback(between)
-    found = attempts(reader)
+    found = View(reader).attempts.everything()
     reader.set_trace_callback(None)
     assert [attempt.n for attempt in found] == begun[: len(found)]
     assert {attempt.state for attempt in found} == {"intended"}
-    assert len(attempts(reader)) == len(begun)
+    assert len(View(reader).attempts.everything()) == len(begun)
     reader.close()
     writer.close()
 
@@ -53,4 +53,4 @@ def test_an_event_of_no_attempt_is_named(ledger: Path) -> None:
     with sqlite3.connect(ledger, isolation_level=None) as db:
         db.execute("UPDATE event SET attempt=7")
         with pytest.raises(LedgerError, match="an event is of attempt 7, which is not on record"):
-            attempts(db)
+            View(db).attempts.everything()

@@ -90,13 +90,13 @@ def search(rounds: int = 10, deadline: float | None = None, *, say: Callable[[st
     stage = Stage(name="search", task=task, arms=(arm,), seed=5, round_deadline=deadline)
     with opened(RunFolder(Path("runs/night")), RunFolder(place.root), WallClock(place.time_scale)) as session:
         encode = connect(arm.model).encode
-        session.db.write("intake", lambda db: take_stage(db, session.folder, stage, encode)).result()
+        session.ledger.write("intake", lambda tx: take_stage(tx.connection, session.folder, stage, encode)).result()
         tasks = {"search": task}
-        stages = stages_on_record(session.db.reader(), tasks)
+        stages = stages_on_record(session.ledger.view(), tasks)
         ended = run_engine(
             lambda: session.work(Work(timeout=10**9), connect, say, lambda _: None, stages), session.stop, say
         )
-        write_tables(session.db.reader(), session.folder, tasks)
+        write_tables(session.ledger.view(), session.folder, tasks)
     worked = ended.value
     state = "done" if worked.snapshot.pending == 0 and not worked.timed_out else "running"
     return SimpleNamespace(state=state, message="")

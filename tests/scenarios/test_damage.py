@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from openai import OpenAI
 from overnight import api
 from overnight.core.errors import FileDamaged
 from overnight.engine.outbox import sweep
-from overnight.ledger.shards import attempts
+from overnight.ledger.ledger import look_at
 from overnight.pairwise._rows import raw_lines
 from overnight.store.run_folder import RunFolder
 from run_process import WarmProcess
@@ -248,8 +246,8 @@ def test_a_damaged_input_file_is_made_anew(stopped: Stopped, tmp_path: Path, dam
     run = RunFolder(one.folder / "runs" / "night")
     file = largest(run.path / "outbox")
     whole = file.read_bytes()
-    with closing(sqlite3.connect(run.ledger)) as db:
-        carried = attempts(db)
+    with look_at(run) as view:
+        carried = view.attempts.everything()
     sweep(run, carried)
     assert file.read_bytes() == whole
     assert f"outbox/{file.name} is not the file on record" not in one.findings()

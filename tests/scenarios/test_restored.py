@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from overnight import api
-from overnight.ledger.shards import requeue_shard
+from overnight.ledger.shards import Shards
 from scenarios.conftest import Night
 
 TAGGED = ["gemini", "openai", "vertex"]
@@ -125,7 +125,7 @@ def test_what_is_cut_otherwise_is_not_sent(night: Callable[..., Night]) -> None:
         for table in ("attempt", "event"):
             db.execute(f"DELETE FROM {table}")
         for number in (3, 1, 2):
-            requeue_shard(db, number, 0.0)
+            Shards(db).requeue(number, 0.0)
     other = one.study(12, batch={"max_requests": 4})
     ending = one.run(other)
     assert ending.state == "held up", ending

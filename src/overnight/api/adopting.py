@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import sqlite3
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from overnight.core.shard import token_of
 from overnight.core.wording import number_of
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
-from overnight.ledger.shards import adopted_attempt, attempts, record, take_queue
+from overnight.ledger.transaction import Transaction
 from overnight.providers import vendor
 from overnight.settings import Settings, settings
 from overnight.store.local import DurableFile
@@ -147,7 +146,7 @@ def _adopt_batch(
     folder = named_folder(place, as_name, run_name_of(f"adopted-{wanted.name}"))
 
     def prepare(session: Session, connect: Connect) -> Work:
-        if attempts(session.db.reader()):
+        if session.ledger.view().attempts.everything():
             known = saved_work(folder).can_ask_again
         else:
             adoption = Adoption(session, connect, provider, wanted, say)
@@ -167,26 +166,25 @@ def _adopt_file(
     work = Work(send=False, can_ask_again=False, once=True)
 
     def prepare(session: Session, _connect: Connect) -> None:
-        if attempts(session.db.reader()):
+        if session.ledger.view().attempts.everything():
             message = f"run '{folder.name}' is there already; choose another name with --as"
             raise StudyError(message)
         lines = positioned(file) if by_position else numbered(file)
         copy, _count = copied(session, (line for _, line in lines))
-        session.db.write("adopted", partial(_record_file, session, arm, items, copy, work)).result()
+        session.ledger.write("adopted", partial(_record_file, session, arm, items, copy, work)).result()
         say(f"adopted {file.name}: {number_of(len(items), 'row')}")
 
     return work_on(folder, place, work, prepare=prepare, say=say, tell=tell, offline=True)
 
 
 def _record_file(
-    session: Session, arm: Arm, items: Sequence[Item], copy: DurableFile, work: Work, db: sqlite3.Connection
+    session: Session, arm: Arm, items: Sequence[Item], copy: DurableFile, work: Work, tx: Transaction
 ) -> None:
     at = session.clock.now()
-    number = taken_in(session, arm, items, work, db)
-    file = registered(session, copy, db)
+    number = taken_in(session, arm, items, work, tx)
+    file = registered(session, copy, tx)
     token = token_of(session.run_id, STAGE, arm.name, 1, 1)
-    adopted_attempt(db, number, take_queue(db), token, at)
-    attempt = attempts(db, token)[0]
+    attempt = tx.attempts.adopt(number, tx.shards.take_queue(), token, at)
     for event in (
         Uploaded(""),
         Creating(None),
@@ -194,4 +192,4 @@ def _record_file(
         Ended("completed", "file"),
         Fetched((file,), 2),
     ):
-        attempt = record(db, attempt, event, at)
+        attempt = tx.attempts.record(attempt, event, at)

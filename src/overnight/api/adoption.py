@@ -1,6 +1,5 @@
 """A batch of somebody else's making, put on record: its rows from its input, or else from what it answered."""
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -21,9 +20,8 @@ from overnight.engine.account_check import account_identity
 from overnight.engine.intake import take_stage
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
-from overnight.ledger.identity import account_id, arm_id, set_fact, stage_id
 from overnight.ledger.questions import register_pending, settle_pending
-from overnight.ledger.shards import adopted_attempt, attempts, record, take_queue
+from overnight.ledger.transaction import Transaction
 from overnight.providers import Batch, BatchProvider, Fence, ReadyLine, batches_of
 from overnight.store.local import DurableFile
 from overnight.tasks._ready import ARM, BODY, Ready, body_of
@@ -225,18 +223,17 @@ class Adoption:
             Accepted(batch.id, "user"),
         ]
 
-        def fact(db: sqlite3.Connection) -> None:
-            number = taken_in(session, arm, rows.items, Work(can_ask_again=ask_again), db)
+        def fact(tx: Transaction) -> None:
+            number = taken_in(session, arm, rows.items, Work(can_ask_again=ask_again), tx)
             came: list[AttemptEvent] = (
-                [] if copy is None else [_ended(batch), Fetched((registered(session, copy, db),), 2)]
+                [] if copy is None else [_ended(batch), Fetched((registered(session, copy, tx),), 2)]
             )
             token = token_of(session.run_id, STAGE, arm.name, 1, 1)
-            adopted_attempt(db, number, take_queue(db), token, at, account_id(db, account))
-            attempt = attempts(db, token)[0]
+            attempt = tx.attempts.adopt(number, tx.shards.take_queue(), token, at, tx.accounts.keep(account))
             for event in (*events, *came):
-                attempt = record(db, attempt, event, at)
+                attempt = tx.attempts.record(attempt, event, at)
 
-        session.db.write("adopted", fact).result()
+        session.ledger.write("adopted", fact).result()
         self._say(f"adopted {batch.id} ({batch.status}): {number_of(len(rows.items), 'row')}")
 
 
@@ -244,16 +241,16 @@ def _ended(batch: Batch) -> Ended:
     return Ended(batch.phase, batch.status, batch.parts, batch.counts.completed, batch.counts.failed)  # type: ignore[arg-type]
 
 
-def taken_in(session: Session, arm: Arm, items: Sequence[Item], work: Work, db: sqlite3.Connection) -> int:
+def taken_in(session: Session, arm: Arm, items: Sequence[Item], work: Work, tx: Transaction) -> int:
     """The rows on record; the number of their arm."""
-    set_fact(db, "work", msgspec.json.encode(work).decode())
-    take_stage(db, session.folder, _stage(arm, items), body_of)
-    return arm_id(db, stage_id(db, STAGE, Ready.name, Ready.version), arm)
+    tx.facts.keep("work", msgspec.json.encode(work).decode())
+    take_stage(tx.connection, session.folder, _stage(arm, items), body_of)
+    return tx.stages.keep_arm(tx.stages.keep(STAGE, Ready.name, Ready.version), arm)
 
 
-def registered(session: Session, copy: DurableFile, db: sqlite3.Connection) -> int:
-    file = register_pending(db, copy, session.folder)
-    settle_pending(db, file, copy)
+def registered(session: Session, copy: DurableFile, tx: Transaction) -> int:
+    file = register_pending(tx.connection, copy, session.folder)
+    settle_pending(tx.connection, file, copy)
     return file
 
 

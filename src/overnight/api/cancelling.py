@@ -1,9 +1,7 @@
 """`cancel` and `resolve`: calling a run or a batch off, and deciding what nobody else can."""
 
 import asyncio
-import sqlite3
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -22,11 +20,8 @@ from overnight.engine.outbox import line_overhead
 from overnight.engine.pricing import Pricing, kept_prices
 from overnight.engine.session import Connect, opened
 from overnight.engine.work import Work
-from overnight.ledger.identity import arms, disown
-from overnight.ledger.looking import looking_at
-from overnight.ledger.money import density_of
-from overnight.ledger.reopening import reopen
-from overnight.ledger.shards import abandon, attempts, record
+from overnight.ledger.ledger import look_at
+from overnight.ledger.transaction import View
 from overnight.providers import batches_of
 from overnight.settings import Settings, settings
 from overnight.store.run_folder import RunFolder
@@ -72,9 +67,11 @@ def cancel(
 
 def _cancel_at_provider(folder: RunFolder, place: Settings, say: Say, only: str | None = None) -> None:
     """Without the run's lock: only the provider is told, nothing is recorded."""
-    with looking_at(folder) as db:
-        known = arms(db)
-        running = [a for a in attempts(db) if a.state == "running" and (only is None or a.batch_id == only)]
+    with look_at(folder) as view:
+        known = view.stages.arms()
+        running = [
+            a for a in view.attempts.everything() if a.state == "running" and (only is None or a.batch_id == only)
+        ]
 
     async def call_off(connect: Connect) -> None:
         for attempt in running:
@@ -105,22 +102,22 @@ def resolve_shard(
     place = settings(runs=runs, emulate=emulate)
     folder = run_folder(run, place)
     with opened(folder, RunFolder(place.root), WallClock()) as session:
-        known = attempts(session.db.reader())
+        known = session.ledger.view().attempts.everything()
         now = session.clock.now()
         if batch_id is not None and (given_up := _given_up(known, shard, short_id(batch_id))) is not None:
-            most = _ceilings(session.db.reader(), given_up, saved_work(folder))
-            fact = partial(reopen, attempt=given_up, batch_id=short_id(batch_id), ceiling=most, at=now)
-            rows = session.db.write("reopened", fact).result()
-            write_tables(session.db.reader(), folder)
+            most = _ceilings(session.ledger.view(), given_up, saved_work(folder))
+            short, lost = short_id(batch_id), given_up
+            rows = session.ledger.write("reopened", lambda tx: tx.reopening.reopen(lost, short, most, now)).result()
+            write_tables(session.ledger.view(), folder)
             waiting = f"{number_of(rows, 'row')} {'waits' if rows == 1 else 'wait'} for it"
             return f"shard {shard} is batch {batch_id}, and {waiting}: overnight resume {folder.name}"
         attempt = _undecided(known, shard, folder.name)
         if batch_id is None:
             text = "the user says that no batch is ours"
-            session.db.write("resolved", lambda db: abandon(db, attempt, now, text)).result()
+            session.ledger.write("resolved", lambda tx: tx.attempts.abandon(attempt, now, text)).result()
             return f"shard {shard} goes back to the queue: overnight resume {folder.name}"
         event = Accepted(batch_id, "user")
-        session.db.write("resolved", partial(record, attempt=attempt, event=event, at=now)).result()
+        session.ledger.write("resolved", lambda tx: tx.attempts.record(attempt=attempt, event=event, at=now)).result()
         return f"shard {shard} is batch {batch_id}: overnight resume {folder.name}"
 
 
@@ -130,7 +127,7 @@ def forget_batch(run: str | Path, batch_id: str, *, emulate: bool | None = None,
     place = settings(runs=runs, emulate=emulate)
     folder = run_folder(run, place)
     with opened(folder, RunFolder(place.root), WallClock()) as session:
-        session.db.write("forgotten", partial(disown, batch_id=short_id(batch_id))).result()
+        session.ledger.write("forgotten", lambda tx: tx.facts.disown(batch_id=short_id(batch_id))).result()
     return f"{batch_id} does not count any more; its rows may be paid again: overnight resume {folder.name}"
 
 
@@ -147,12 +144,12 @@ def _given_up(known: list[Attempt], shard: int, batch_id: str) -> Attempt | None
     return max(own, key=likely, default=None)
 
 
-def _ceilings(db: sqlite3.Connection, attempt: Attempt, work: Work) -> Callable[[int], int | None]:
+def _ceilings(view: View, attempt: Attempt, work: Work) -> Callable[[int], int | None]:
     """What a row of a batch attempt with a body of so many bytes was held to cost at most."""
-    known = arms(db)
+    known = view.stages.arms()
     model = known[attempt.arm].model
-    pricing = Pricing(known, kept_prices(db), work.budget.output_tokens if work.budget else None)
-    most = pricing.ceilings(attempt.arm, "batch", density_of(db, attempt.shard))
+    pricing = Pricing(known, kept_prices(view), work.budget.output_tokens if work.budget else None)
+    most = pricing.ceilings(attempt.arm, "batch", view.spending.density(attempt.shard))
     overhead = line_overhead(batches_of(reader_of(model)), model)
     return lambda length: most(length + overhead)
 

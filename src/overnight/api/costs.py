@@ -6,7 +6,7 @@ import polars as pl
 
 from overnight.api.places import run_folder
 from overnight.core.arguments import checked
-from overnight.ledger.looking import looking_at
+from overnight.ledger.ledger import look_at
 from overnight.settings import settings
 from overnight.tables.costs import COLUMNS, cost_rows
 
@@ -15,5 +15,5 @@ from overnight.tables.costs import COLUMNS, cost_rows
 def costs(run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> pl.DataFrame:
     """The bill by arm, in US dollars; empty where no price is known."""
     folder = run_folder(run, settings(runs=runs, emulate=emulate))
-    with looking_at(folder) as db:
-        return pl.DataFrame(list(cost_rows(db)), schema=COLUMNS, orient="row")
+    with look_at(folder) as view:
+        return pl.DataFrame(list(cost_rows(view)), schema=COLUMNS, orient="row")

@@ -1,21 +1,20 @@
 """The stages of a run as its ledger has them: opened without their study."""
 
-import sqlite3
 from collections.abc import Mapping
 
 import msgspec
 
 from overnight.core.stage import Stage, StageRules
 from overnight.core.task import Rounds, Task
-from overnight.ledger.identity import arms, stages
+from overnight.ledger.transaction import View
 from overnight.tasks import open_task
 
 
-def stages_on_record(db: sqlite3.Connection, tasks: Mapping[str, Task | Rounds] | None = None) -> tuple[Stage, ...]:
+def stages_on_record(view: View, tasks: Mapping[str, Task | Rounds] | None = None) -> tuple[Stage, ...]:
     """In the study's order. Tasks are opened from what they gave as their `spec`, unless they are handed in."""
-    known, given = list(arms(db).values()), tasks or {}
+    known, given = list(view.stages.arms().values()), tasks or {}
     found = []
-    for row in stages(db):
+    for row in view.stages.everything():
         own = tuple(arm for arm in known if arm.stage == row.name)
         task = given.get(row.name) or open_task(row.task, own, msgspec.json.decode(row.spec))
         rules = msgspec.json.decode(row.settings, type=StageRules)

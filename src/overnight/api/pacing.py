@@ -1,14 +1,11 @@
 """Mode, pace and deadline: the command line goes before the study; a deadline counts from when it was first said."""
 
-import sqlite3
-
 import msgspec
 
 from overnight.engine.decisions import Mode
 from overnight.engine.pace import Pacing
 from overnight.engine.work import Work
-from overnight.ledger.answers import outcome_counts
-from overnight.ledger.identity import get_fact, set_fact
+from overnight.ledger.transaction import Transaction
 from overnight.study import LiveSettings, Resolved, Study
 
 
@@ -34,16 +31,16 @@ class _Kept(msgspec.Struct):
     at: float
 
 
-def kept_deadline(db: sqlite3.Connection, resolved: Resolved, now: float) -> float | None:
+def kept_deadline(tx: Transaction, resolved: Resolved, now: float) -> float | None:
     """When the run must be done. Running the same study again does not push it back while rows are open."""
     if resolved.deadline is None:
         return None
-    text = get_fact(db, "deadline")
+    text = tx.facts.get("deadline")
     known = None if text is None else msgspec.json.decode(text, type=_Kept)
-    is_open = any(outcome == "pending" for _, outcome, _ in outcome_counts(db))
+    is_open = any(outcome == "pending" for _, outcome, _ in tx.counts.outcomes())
     if known is not None and known.written == resolved.deadline and is_open:
         return known.at
     at = resolved.deadline_after(now)
     assert at is not None
-    set_fact(db, "deadline", msgspec.json.encode(_Kept(resolved.deadline, at)).decode())
+    tx.facts.keep("deadline", msgspec.json.encode(_Kept(resolved.deadline, at)).decode())
     return at

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from overnight.core.errors import LedgerError, StudyError, UnknownName, nearest
 from overnight.core.names import check_run_name
-from overnight.ledger.looking import looking_at
-from overnight.ledger.shards import attempts
+from overnight.ledger.ledger import look_at
 from overnight.ledger.traces import traces
 from overnight.settings import Settings
 from overnight.store.run_folder import RunFolder
@@ -68,7 +67,7 @@ def run_with_batch(batch_id: str, settings: Settings) -> RunFolder | None:
     short = short_id(batch_id)
     for folder in all_runs(settings):
         # A ledger that cannot be read keeps nobody from the others; whoever asks for that run hears what is wrong.
-        with suppress(LedgerError), looking_at(folder) as db:
-            if any(attempt.batch_id == short for attempt in attempts(db)):
+        with suppress(LedgerError), look_at(folder) as view:
+            if any(attempt.batch_id == short for attempt in view.attempts.everything()):
                 return folder
     return None

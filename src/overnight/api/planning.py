@@ -26,7 +26,7 @@ from overnight.engine.decisions import Mode
 from overnight.engine.outbox import line_overhead
 from overnight.engine.pricing import Pricing
 from overnight.engine.sampling import Address, address, stratified
-from overnight.ledger.looking import looking_at
+from overnight.ledger.ledger import look_at
 from overnight.ledger.questions import known_addresses
 from overnight.prices import Price, Processing
 from overnight.providers import batches_of, takes_batches
@@ -327,8 +327,8 @@ class _Counting:
         """Addresses that the run has on record already."""
         if not self._folder.exists():
             return frozenset()
-        with looking_at(self._folder) as db:
-            return known_addresses(db, self._stage.name)
+        with look_at(self._folder) as view:
+            return known_addresses(view.connection, self._stage.name)
 
 
 class _OnRecord:

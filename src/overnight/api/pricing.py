@@ -1,7 +1,6 @@
 """Prices for a study: found, kept with the run, and asked for where a budget needs them."""
 
 import os
-import sqlite3
 from pathlib import Path
 
 import msgspec
@@ -13,8 +12,7 @@ from overnight.core.errors import StudyError
 from overnight.core.opening import refuse_strange
 from overnight.core.stage import Stage
 from overnight.engine.decisions import Mode, first_processing
-from overnight.ledger.identity import arm_id, arms, get_fact, stage_id
-from overnight.ledger.money import keep_price
+from overnight.ledger.transaction import Transaction, View
 from overnight.prices import Price, PriceBook, Processing
 from overnight.store.local import DurableFile
 from overnight.store.run_folder import RunFolder
@@ -92,23 +90,23 @@ def _is_near(file: Path, folder: RunFolder) -> bool:
     return is_inside(Path(os.path.realpath(file)), Path(os.path.realpath(project)))
 
 
-def prices_of_today(db: sqlite3.Connection, folder: RunFolder) -> dict[tuple[int, str], Price]:
+def prices_of_today(view: View, folder: RunFolder) -> dict[tuple[int, str], Price]:
     """What a run's arms cost by today's prices, and by the user's file as it is today, or as the run has it."""
     refuse_strange(folder.prices)
-    named = get_fact(db, "prices_file")
+    named = view.facts.get("prices_file")
     today = Path(named) if named and _is_near(Path(named), folder) else folder.prices
     book = PriceBook(today if today.is_file() else None)
-    wanted = ((number, arm, processing) for number, arm in arms(db).items() for processing in PROCESSINGS)
+    wanted = ((number, arm, processing) for number, arm in view.stages.arms().items() for processing in PROCESSINGS)
     found = {(number, processing): book.price(arm.model, processing) for number, arm, processing in wanted}
     return {place: price for place, price in found.items() if price is not None}
 
 
-def keep_prices(db: sqlite3.Connection, resolved: Resolved, stage: Stage) -> None:
+def keep_prices(tx: Transaction, resolved: Resolved, stage: Stage) -> None:
     """The prices that rows will be settled with: those of the day the arm was first planned."""
     known = prices_of(resolved)
-    number = stage_id(db, stage.name, stage.task.name, stage.task.version)
+    number = tx.stages.keep(stage.name, stage.task.name, stage.task.version)
     for arm in stage.arms:
         for processing in PROCESSINGS:
             price = known.get((arm.stage, arm.name, processing))
             if price is not None:
-                keep_price(db, arm_id(db, number, arm), processing, msgspec.json.encode(price).decode())
+                tx.spending.keep_price(tx.stages.keep_arm(number, arm), processing, msgspec.json.encode(price).decode())

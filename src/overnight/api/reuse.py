@@ -1,14 +1,13 @@
 """A copy of a run (`--as`) takes over every answer whose question is still the same."""
 
-import sqlite3
 from collections.abc import Iterator
 
 from overnight.core.errors import FileDamaged
 from overnight.engine.session import Session
-from overnight.ledger.answers import paths
-from overnight.ledger.copying import Reusable, reusable, take_over
-from overnight.ledger.looking import looking_at
+from overnight.ledger.copying import Reusable, reusable
+from overnight.ledger.ledger import look_at
 from overnight.ledger.raw import RawFiles
+from overnight.ledger.transaction import Transaction
 from overnight.store.local import DurableFile
 from overnight.store.run_folder import RunFolder
 
@@ -18,9 +17,9 @@ def reuse_answers(session: Session, source: RunFolder, *, leave_damaged: bool = 
 
     A line that is not the one on record is refused; with `leave_damaged`, its question is asked again.
     """
-    with looking_at(source) as origin:
-        names = paths(origin)
-        found = reusable(session.db.reader(), origin)
+    with look_at(source) as origin:
+        names = origin.files.paths()
+        found = reusable(session.ledger.view().copies, origin.copies)
         file = DurableFile(session.folder.file(f"raw/reused-{source.name}.jsonl"))
         with file:
             copied = list(_copied(found, source, names, file, leave_damaged=leave_damaged))
@@ -29,10 +28,10 @@ def reuse_answers(session: Session, source: RunFolder, *, leave_damaged: bool = 
         return 0
     at = session.clock.now()
 
-    def fact(db: sqlite3.Connection) -> None:
-        take_over(db, session.folder, file, copied, source.name, at)
+    def fact(tx: Transaction) -> None:
+        tx.copies.take_over(session.folder, file, copied, source.name, at)
 
-    session.db.write("reused", fact).result()
+    session.ledger.write("reused", fact).result()
     return len(copied)
 
 

@@ -1,6 +1,5 @@
 """`run`, `submit`, `resume`: the verbs that send and collect."""
 
-import sqlite3
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -28,8 +27,7 @@ from overnight.engine.decisions import Mode
 from overnight.engine.intake import take_stage
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
-from overnight.ledger.identity import call_on, get_fact, set_fact
-from overnight.ledger.shards import attempts, note
+from overnight.ledger.transaction import Transaction
 from overnight.providers import check_sending, vendor
 from overnight.settings import Settings, settings
 from overnight.store.run_folder import RunFolder
@@ -245,30 +243,30 @@ def _prepare(
     def encode(ask: Ask) -> bytes:
         return encoders[ask.arm.model.provider](ask)
 
-    def fact(db: sqlite3.Connection) -> Work:
-        _check_definition(db, resolved, session.folder.name)
-        timed = msgspec.structs.replace(work, deadline=kept_deadline(db, resolved, session.clock.now()))
-        set_fact(db, "work", msgspec.json.encode(timed).decode())
-        set_fact(db, "prices_file", str(resolved.prices.resolve()) if resolved.prices else "")
+    def fact(tx: Transaction) -> Work:
+        _check_definition(tx, resolved, session.folder.name)
+        timed = msgspec.structs.replace(work, deadline=kept_deadline(tx, resolved, session.clock.now()))
+        tx.facts.keep("work", msgspec.json.encode(timed).decode())
+        tx.facts.keep("prices_file", str(resolved.prices.resolve()) if resolved.prices else "")
         for stage in resolved.stages:
-            taken = take_stage(db, session.folder, stage, encode, limit)
-            keep_prices(db, resolved, stage)
+            taken = take_stage(tx.connection, session.folder, stage, encode, limit)
+            keep_prices(tx, resolved, stage)
             if taken.slots:
                 shared = f", {taken.shared:,} shared" if taken.shared else ""
                 say(f"{stage.name}: {number_of(taken.slots, 'row')} on record{shared}")
-                note(db, session.clock.now(), "intake", msgspec.json.encode(taken).decode())
+                tx.attempts.note(session.clock.now(), "intake", msgspec.json.encode(taken).decode())
         return timed
 
     keep_price_file(session.folder, resolved.prices)
-    timed = session.db.write("intake", fact).result()
+    timed = session.ledger.write("intake", fact).result()
     session.folder.cancel_mark.unlink(missing_ok=True)
-    session.db.write("called on", call_on).result()
+    session.ledger.write("called on", lambda tx: tx.facts.call_on()).result()
     if copy_of is not None and is_run(RunFolder(copy_of)):
         _reuse(session, RunFolder(copy_of), say, leave_damaged="damaged" in reask)
     for kind in reask:
         count = reask_rows(session, kind)
         say(f"{number_of(count, f'{kind} row')} {'is' if count == 1 else 'are'} asked again")
-    waiting = [attempt.id for attempt in attempts(session.db.reader()) if attempt.state == "fetched"]
+    waiting = [attempt.id for attempt in session.ledger.view().attempts.everything() if attempt.state == "fetched"]
     return msgspec.structs.replace(timed, reask_missing=tuple(waiting) if "failed" in reask else ())
 
 
@@ -285,15 +283,15 @@ def _reuse(session: Session, source: RunFolder, say: Say, *, leave_damaged: bool
     say(f"{number_of(reused, 'answer')} of '{source.name}' {fits} reused")
 
 
-def _check_definition(db: sqlite3.Connection, resolved: Resolved, name: str) -> None:
+def _check_definition(tx: Transaction, resolved: Resolved, name: str) -> None:
     today = resolved.definition
-    known = get_fact(db, "definition")
+    known = tx.facts.get("definition")
     if known is not None:
         changed = differences(msgspec.json.decode(known), today)
         if changed:
             message = f"run '{name}' was started with other questions: {'; '.join(changed)}. Start a copy: --as NAME"
             raise StudyChanged(message)
-    set_fact(db, "definition", msgspec.json.encode(today).decode())
+    tx.facts.keep("definition", msgspec.json.encode(today).decode())
 
 
 def _send_file(
@@ -316,12 +314,12 @@ def _send_file(
     work = Work(until_sent=True, description=description)
 
     def prepare(session: Session, _: Connect) -> None:
-        def fact(db: sqlite3.Connection) -> None:
-            set_fact(db, "work", msgspec.json.encode(work).decode())
-            taken = take_stage(db, session.folder, stage, encode)
+        def fact(tx: Transaction) -> None:
+            tx.facts.keep("work", msgspec.json.encode(work).decode())
+            taken = take_stage(tx.connection, session.folder, stage, encode)
             say(f"{file.name}: {number_of(taken.slots, 'row')} on record")
 
-        session.db.write("intake", fact).result()
+        session.ledger.write("intake", fact).result()
 
     return work_on(folder, place, work, prepare=prepare, say=say, tell=tell)
 

@@ -15,11 +15,7 @@ from overnight.core.clock import time_text
 from overnight.core.errors import OvernightError
 from overnight.engine.following import more_follows
 from overnight.engine.progress import BatchLine, Priced, batch_line, how_priced
-from overnight.ledger.answers import answered_twice, asked_again, outcome_counts, token_sums
-from overnight.ledger.identity import arms, get_fact
-from overnight.ledger.looking import looking_at
-from overnight.ledger.money import balances, prices
-from overnight.ledger.shards import attempts, waiting_shards
+from overnight.ledger.ledger import look_at
 from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
 
@@ -93,32 +89,32 @@ def _status_or_trouble(folder: RunFolder) -> RunStatus:
 
 
 def status_of(folder: RunFolder) -> RunStatus:
-    with looking_at(folder) as db:
-        counts = outcome_counts(db)
-        known = arms(db)
-        everything = attempts(db)
+    with look_at(folder) as view:
+        counts = view.counts.outcomes()
+        known = view.stages.arms()
+        everything = view.attempts.everything()
         carried = {attempt.shard for attempt in everything if attempt.state != "closed"}
         names = {number: arm.name for number, arm in known.items()}
         causes: dict[str, int] = {}
         for (_, _, cause), count in counts.items():
             if cause is not None:
                 causes[cause] = causes.get(cause, 0) + count
-        sums, money = token_sums(db), balances(db)
+        sums, money = view.counts.tokens(), view.spending.by_stage()
         return RunStatus(
             run=folder.name,
             path=str(folder.path),
-            begun_at=time_text(float(get_fact(db, "begun_at") or 0)),
+            begun_at=time_text(float(view.facts.get("begun_at") or 0)),
             cancelled=folder.cancel_mark.exists(),
             arms=tuple(_arm_status(number, arm.stage, arm.name, counts) for number, arm in known.items()),
             batches=tuple(batch_line(attempt, names[attempt.arm]) for attempt in everything),
-            waiting_shards=len(waiting_shards(db, carried)),
+            waiting_shards=len(view.shards.waiting(carried)),
             causes=dict(sorted(causes.items())),
-            asked_again=asked_again(db),
-            answered_twice=answered_twice(db),
+            asked_again=view.counts.asked_again(),
+            answered_twice=view.counts.answered_twice(),
             spent=sum(balance.settled for balance in money.values()),
             reserved=sum(balance.reserved for balance in money.values()),
             presumed=sum(balance.presumed for balance in money.values()),
-            priced=how_priced(len(known), len({arm for arm, _ in prices(db)})),
+            priced=how_priced(len(known), len({arm for arm, _ in view.spending.prices()})),
             input_tokens=sums[0],
             output_tokens=sums[1],
             to_do=tuple(
@@ -139,10 +135,10 @@ def _arm_status(number: int, stage: str, name: str, counts: dict[tuple[int, str,
 
 def unfinished(folder: RunFolder) -> bool:
     """Whether anything of the run is still open."""
-    with looking_at(folder) as db:
-        open_attempts = any(attempt.state != "closed" for attempt in attempts(db))
-        pending = any(outcome == "pending" and count for (_, outcome, _), count in outcome_counts(db).items())
-        pending = pending or more_follows(db, stages_on_record(db))
+    with look_at(folder) as view:
+        open_attempts = any(attempt.state != "closed" for attempt in view.attempts.everything())
+        pending = any(outcome == "pending" and count for (_, outcome, _), count in view.counts.outcomes().items())
+        pending = pending or more_follows(view.connection, stages_on_record(view))
     return open_attempts or (pending and not folder.cancel_mark.exists())
 
 
@@ -163,13 +159,10 @@ def watch(
 def audit_log(run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> pl.DataFrame:
     """Everything that was ever noted about the run, oldest first."""
     folder = run_folder(run, settings(runs=runs, emulate=emulate))
-    with looking_at(folder) as db:
-        rows = db.execute(
-            "SELECT event.id, event.at, event.kind, attempt.shard, attempt.n, attempt.token, event.data FROM event "
-            "LEFT JOIN attempt ON attempt.id=event.attempt ORDER BY event.id"
-        ).fetchall()
+    with look_at(folder) as view:
+        entries = view.attempts.log()
     return pl.DataFrame(
-        [(number, time_text(at), kind, shard, n, token, data) for number, at, kind, shard, n, token, data in rows],
+        [(number, time_text(at), kind, shard, n, token, data) for number, at, kind, shard, n, token, data in entries],
         schema={
             "event": pl.Int64,
             "at": pl.String,

@@ -15,7 +15,6 @@ from overnight.core.arguments import checked
 from overnight.core.clock import WallClock
 from overnight.core.errors import StudyError, nearest
 from overnight.engine.session import opened
-from overnight.ledger.identity import arms
 from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
 from overnight.tables.rankings import MOST_RANKED
@@ -157,6 +156,6 @@ def rebuild(run: str | Path, *, emulate: bool | None = None, runs: str | Path | 
     place = settings(runs=runs, emulate=emulate)
     folder = run_folder(run, place)
     with opened(folder, RunFolder(place.root), WallClock()) as session:
-        reader = session.db.reader()
-        reread(session.db, folder, decoders(list(arms(reader).values())), prices_of_today(reader, folder))
-        return write_tables(session.db.reader(), folder)
+        view = session.ledger.view()
+        reread(session.ledger, folder, decoders(list(view.stages.arms().values())), prices_of_today(view, folder))
+        return write_tables(view, folder)

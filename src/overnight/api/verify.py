@@ -1,6 +1,5 @@
 """`verify`: a run's ledger, files and tables held against one another. Nothing is changed."""
 
-import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,14 +18,11 @@ from overnight.core.errors import FileDamaged, LedgerError
 from overnight.core.result import Line
 from overnight.core.shard import line_of
 from overnight.engine.outbox import UNSENT, input_path
-from overnight.ledger.answers import RawResult, paths, raw_results
 from overnight.ledger.copying import REUSED
-from overnight.ledger.diagnosis import damages
-from overnight.ledger.identity import arms
-from overnight.ledger.looking import looking_at
-from overnight.ledger.money import strange_reservations, wrong_sums
+from overnight.ledger.ledger import look_at
 from overnight.ledger.raw import RawFiles, ReadAhead, file_hash, file_problem
-from overnight.ledger.shards import attempts, foreign_lines
+from overnight.ledger.rows import RawResult
+from overnight.ledger.transaction import View
 from overnight.settings import settings
 from overnight.store.names import way_out
 from overnight.store.run_folder import RunFolder
@@ -50,8 +46,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 def verify(run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> list[Finding]:
     """Everything that is wrong with a run; empty when ledger, files and tables agree and nothing is open."""
     folder = run_folder(run, settings(runs=runs, emulate=emulate))
-    with folder.locked(), looking_at(folder) as db:
-        checks = _Checks(db, folder)
+    with folder.locked(), look_at(folder) as view:
+        checks = _Checks(view, folder)
         broken = [*checks.strangers(), *checks.ledger()]
         if broken:
             return broken
@@ -70,8 +66,8 @@ def verify(run: str | Path, *, emulate: bool | None = None, runs: str | Path | N
 
 
 class _Checks:
-    def __init__(self, db: sqlite3.Connection, folder: RunFolder) -> None:
-        self._db = db
+    def __init__(self, view: View, folder: RunFolder) -> None:
+        self._view = view
         self._folder = folder
         self._rebuild = f"overnight rebuild {folder.name}"
         self._resume = f"overnight resume {folder.name}"
@@ -82,19 +78,16 @@ class _Checks:
     def ledger(self) -> Iterator[Finding]:
         """Whether the database can be trusted at all: its pages, and the order of its events."""
         mend = f"bring ledger.db back from a copy of the run, or {_COPY}"
+        damages = list(self._view.checks.damages())
+        for damage in damages:
+            yield Finding(kind="ledger", message=damage, mend=mend)
+        if damages:
+            return
+        self._attempts = {attempt.id: attempt for attempt in self._view.attempts.everything()}
         try:
-            (problem,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
-            if problem != "ok":
-                yield Finding(kind="ledger", message=f"ledger.db is damaged: {problem}", mend=mend)
-                return
-            for damage in damages(self._db):
-                yield Finding(kind="ledger", message=damage, mend=mend)
-            self._attempts = {attempt.id: attempt for attempt in attempts(self._db)}
-            for (path,) in self._db.execute("SELECT path FROM file ORDER BY path"):
-                self._folder.file(path)
-        except sqlite3.DatabaseError as error:
-            yield Finding(kind="ledger", message=f"ledger.db is damaged: {error}", mend=mend)
-        except (LedgerError, msgspec.MsgspecError, ValueError, TypeError, LookupError) as error:
+            for file in self._view.files.everything():
+                self._folder.file(file.path)
+        except LedgerError as error:
             yield Finding(kind="ledger", message=f"the events do not add up: {error}", mend=mend)
 
     def strangers(self) -> Iterator[Finding]:
@@ -105,7 +98,7 @@ class _Checks:
     def files(self) -> Iterator[Finding]:
         """Every file on record is there, with its size and its bytes."""
         growing = {attempt.files[0] for attempt in self._attempts.values() if attempt.state == "calling"}
-        for number, path, size, sha256 in self._db.execute("SELECT id, path, bytes, sha256 FROM file ORDER BY path"):
+        for number, path, size, sha256 in self._view.files.everything():
             if number in growing and self._folder.file(path).is_file():
                 continue  # the answers of calls under way: what is on record of it is known when they are over
             problem = file_problem(self._folder.file(path), size, sha256)
@@ -126,49 +119,23 @@ class _Checks:
 
     def places(self) -> Iterator[Finding]:
         """Every question is settled, queued, or in a shard that is not done: in exactly one of them."""
-        rows = self._db.execute(
-            "SELECT count(place.ask), group_concat(place.name, ' and '), min(ask.id), count(DISTINCT ask.id) FROM ask "
-            "LEFT JOIN (SELECT ask, 'settled' AS name FROM settled UNION ALL SELECT ask, 'queued' FROM queue "
-            "UNION ALL SELECT ask, 'in a shard under way' FROM shard_row "
-            "WHERE shard NOT IN (SELECT shard FROM shard_done) AND NOT EXISTS (SELECT 1 FROM result JOIN attempt "
-            "ON attempt.id=result.attempt AND attempt.shard=shard_row.shard AND result.line=shard_row.line)"
-            ") AS place ON place.ask=ask.id "
-            "GROUP BY ask.id HAVING count(place.ask) <> 1"
-        ).fetchall()
-        told: dict[str, list[int]] = {}
-        for count, names, ask, _ in rows:
-            told.setdefault(names if count else "nowhere", []).append(ask)
-        for where, asks in sorted(told.items()):
+        for where, asks in self._view.checks.misplaced().items():
             yield Finding(kind="place", message=f"{_questions(asks)} {where}; each should be in one place", mend=_COPY)
 
     def settlements(self) -> Iterator[Finding]:
         """What settled a question is a result on record, about that question, sent in that line."""
-        checks = {
-            "settled by a result that is not on record": "SELECT settled.ask FROM settled LEFT JOIN result "
-            "ON result.attempt=settled.attempt AND result.line=settled.line WHERE result.ask IS NULL",
-            "settled by another question's result": "SELECT settled.ask FROM settled JOIN result "
-            "ON result.attempt=settled.attempt AND result.line=settled.line WHERE result.ask<>settled.ask",
-            "recorded under a line that was another question's": "SELECT result.ask FROM result "
-            "JOIN attempt ON attempt.id=result.attempt LEFT JOIN shard_row ON shard_row.shard=attempt.shard "
-            "AND shard_row.line=result.line WHERE shard_row.ask IS NULL OR shard_row.ask<>result.ask",
-            "an answer without its bytes": "SELECT ask FROM result WHERE file IS NULL AND outcome<>'failed'",
-            "an address without a question": "SELECT slot.ask FROM slot LEFT JOIN ask ON ask.id=slot.ask "
-            "WHERE ask.id IS NULL",
-        }
-        for what, query in checks.items():
-            asks = [int(row[0]) for row in self._db.execute(query)]
-            if asks:
-                yield Finding(kind="place", message=f"{_questions(asks)}: {what}", mend=_COPY)
+        for what, asks in self._view.checks.wrongly_settled().items():
+            yield Finding(kind="place", message=f"{_questions(asks)}: {what}", mend=_COPY)
 
     def sums(self) -> Iterator[Finding]:
         """The sums of money are those of the rows, and nothing is set aside for a shard that is over."""
-        names = {number: f"{arm.stage}/{arm.name}" for number, arm in arms(self._db).items()}
-        for wrong in wrong_sums(self._db):
+        names = {number: f"{arm.stage}/{arm.name}" for number, arm in self._view.stages.arms().items()}
+        for wrong in self._view.spending.wrong_sums():
             sums = f"{wrong.kept:,} nano-dollars, and its rows come to {wrong.rows:,}"
             message = f"{names[wrong.arm]}: what is {wrong.what} is on record as {sums}"
             yield Finding(kind="money", message=message, mend=f"{self._rebuild} counts it again")
         under_way = {attempt.shard for attempt in self._attempts.values() if attempt.state != "closed"}
-        for shard in strange_reservations(self._db, under_way):
+        for shard in self._view.spending.strange_reservations(under_way):
             message = f"shard {shard}: what is set aside for it does not fit how it stands"
             yield Finding(
                 kind="money", message=message, mend=f"bring ledger.db back from a copy of the run, or {_COPY}"
@@ -176,12 +143,12 @@ class _Checks:
 
     def answers(self) -> Iterator[Finding]:
         """Every raw line on record is what it was, decodes, names its row, and says what the ledger says."""
-        known = arms(self._db)
+        known = self._view.stages.arms()
         decode = decoders(list(known.values()))
-        names = paths(self._db)
+        names = self._view.files.paths()
         wrong: Counter[tuple[str, str]] = Counter()
         with RawFiles(self._folder, names) as raw:
-            for row in raw_results(self._db):
+            for row in self._view.rows.raw_results():
                 if row.file in self._damaged:
                     continue
                 try:
@@ -200,17 +167,18 @@ class _Checks:
 
     def questions(self) -> Iterator[Finding]:
         """Every body and every item is what it was when it was put on record."""
-        names = paths(self._db)
+        names = self._view.files.paths()
         wrong: Counter[tuple[str, str]] = Counter()
         with RawFiles(self._folder, names) as kept:
-            for noun, query in _PLACES.items():
+            checks = self._view.checks
+            for noun, places in (("question", checks.body_places()), ("item", checks.item_places())):
                 read = ReadAhead(kept).read
-                for place in self._db.execute(query):
+                for place in places:
                     try:
-                        if place[0] not in self._damaged:
+                        if place.file not in self._damaged:
                             read(*place)
                     except FileDamaged:
-                        wrong[names.get(place[0], f"file {place[0]}"), noun] += 1
+                        wrong[names.get(place.file, f"file {place.file}"), noun] += 1
         self._unreadable = self._unreadable or bool(wrong)
         for (name, noun), count in sorted(wrong.items()):
             yield Finding(kind="file", message=f"{name}: {_count(count, noun)}: {_CHANGED}", mend=way_out(name))
@@ -222,7 +190,7 @@ class _Checks:
         if attempt.token.startswith(REUSED):
             return None
         if attempt.adopted:
-            return foreign_lines(self._db, attempt.shard).get
+            return self._view.shards.foreign_lines(attempt.shard).get
         return lambda custom_id: line_of(attempt.token, custom_id)
 
     def tables(self) -> Iterator[Finding]:
@@ -230,7 +198,7 @@ class _Checks:
         if self._damaged or self._unreadable:
             return  # they may be all that is left of what the files held
         with tempfile.TemporaryDirectory(prefix="verify-") as scratch:
-            write_tables(self._db, _TablesElsewhere(self._folder.path, Path(scratch)))
+            write_tables(self._view, _TablesElsewhere(self._folder.path, Path(scratch)))
             for made in (Path(scratch) / "results.parquet", Path(scratch) / "attempts.parquet"):
                 kept = self._folder.tables / made.name
                 if not kept.exists():
@@ -242,7 +210,7 @@ class _Checks:
     def leftovers(self) -> Iterator[Finding]:
         """What a killed process left, and files that nobody put on record."""
         carried = {attempt.token for attempt in self._attempts.values() if attempt.state != "closed"}
-        recorded = {path for (path,) in self._db.execute("SELECT path FROM file")}
+        recorded = set(self._view.files.paths().values())
         for path in sorted(self._folder.path.glob("*/*")):
             relative = str(path.relative_to(self._folder.path))
             if path.suffix == ".part":
@@ -265,7 +233,7 @@ class _Checks:
         under_way = sum(attempt.state not in ("closed", "stuck") for attempt in self._attempts.values())
         if under_way:
             yield Finding(kind="unfinished", message=f"{_count(under_way, 'attempt')} under way", mend=self._resume)
-        waiting = int(self._db.execute("SELECT count(*) FROM queue").fetchone()[0])
+        waiting = sum(rows for rows, _, _ in self._view.shards.queued().values())
         if waiting:
             yield Finding(kind="unfinished", message=f"{_count(waiting, 'question')} to be sent", mend=self._resume)
 
@@ -282,10 +250,6 @@ class _TablesElsewhere(RunFolder):
         return self._tables
 
 
-_PLACES = {
-    "question": "SELECT file, offset, length, digest FROM ask ORDER BY file, offset",
-    "item": "SELECT file, offset, length, digest FROM item ORDER BY file, offset",
-}
 _CHANGED = "the bytes are not those on record"
 _OTHERWISE = "today's reader says something else than the ledger"
 

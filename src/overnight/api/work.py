@@ -21,9 +21,7 @@ from overnight.emulation import emulator, endpoint_of
 from overnight.engine.progress import BatchLine, Snapshot
 from overnight.engine.session import Connect, Session, Worked, opened
 from overnight.engine.work import Work
-from overnight.ledger.identity import arms
-from overnight.ledger.looking import looking_at
-from overnight.ledger.shards import note
+from overnight.ledger.ledger import look_at
 from overnight.prices import dollars
 from overnight.providers import Endpoint, Provider, taken_echoes, vendor
 from overnight.settings import Settings
@@ -166,8 +164,8 @@ def work_on(
 
 def _check_addresses(folder: RunFolder, settings: Settings) -> None:
     """A run may come from a stranger: where its rows would go is asked before anything is done with it."""
-    with looking_at(folder) as db:
-        known = arms(db)
+    with look_at(folder) as view:
+        known = view.stages.arms()
     by_place = {(arm.model.provider, arm.model.key, arm.model.base_url): arm.model for arm in known.values()}
     for model in by_place.values():
         endpoint_of(vendor(model.provider), model, settings, None)
@@ -200,27 +198,29 @@ def _leave_nothing(new_above: Sequence[Path]) -> None:
 
 def _engine(session: Session, work: Work, connect: Connect, say: Say, tell: Tell) -> Ended[Worked]:
     """Tables are made even when the provider lets us down: everything that came is kept and shown."""
-    stages = stages_on_record(session.db.reader())
+    stages = stages_on_record(session.ledger.view())
     try:
         worked = run_engine(lambda: session.work(work, connect, say, tell, stages), session.stop, say)
     except (ProviderError, Interrupted):
-        write_tables(session.db.reader(), session.folder)
+        write_tables(session.ledger.view(), session.folder)
         raise
     finally:
         _tell_of_echoes(session, say)
-    write_tables(session.db.reader(), session.folder)
+    write_tables(session.ledger.view(), session.folder)
     return worked
 
 
 def _tell_of_echoes(session: Session, say: Say) -> None:
     """A gateway that repeats keys is worth a word, and a note for later."""
+    told: list[str] = []
     for host, count in taken_echoes().items():
         replies = number_of(count, "reply", "replies")
         text = f"{host} repeated the key in {replies}; it was made unreadable before it was kept"
         say(text)
-        session.db.write(
-            "note", partial(note, at=session.clock.now(), kind="echo", data=msgspec.json.encode(text).decode())
-        ).result()
+        told.append(msgspec.json.encode(text).decode())
+    if told:
+        at = session.clock.now()
+        session.ledger.write("note", lambda tx: tx.attempts.note_all(at, "echo", told)).result()
 
 
 def _run(folder: RunFolder, worked: Worked, work: Work) -> Run:
@@ -316,6 +316,6 @@ def undecided_text(run: str, shard: int, candidates: tuple[str, ...]) -> str:
 
 def saved_work(folder: RunFolder) -> Work:
     """How the run was last told to be sent."""
-    with looking_at(folder) as db:
-        row = db.execute("SELECT value FROM fact WHERE name='work'").fetchone()
-        return Work() if row is None else msgspec.json.decode(row[0], type=Work)
+    with look_at(folder) as view:
+        text = view.facts.get("work")
+        return Work() if text is None else msgspec.json.decode(text, type=Work)

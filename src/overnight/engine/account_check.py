@@ -6,8 +6,8 @@ from overnight.core.attempt import Attempt
 from overnight.core.errors import AccountChanged
 from overnight.engine.context import RunContext
 from overnight.engine.provider_account import ProviderAccount
-from overnight.ledger.identity import Account, account_root, accounts, fingerprint, same_account
-from overnight.ledger.shards import attempts
+from overnight.ledger.identity import Account, fingerprint
+from overnight.ledger.transaction import Transaction
 from overnight.providers.contract import Provider
 
 
@@ -25,23 +25,27 @@ def account_identity(run_id: str, provider: Provider) -> Account:
 
 async def check_accounts(context: RunContext, *, accept: bool) -> None:
     """Every open attempt must be reachable with today's key and address, or the user must say so."""
-    reader = context.db.reader()
-    known = accounts(reader)
+    view = context.ledger.view()
+    known = view.accounts.everything()
     strangers: dict[tuple[int, int], list[Attempt]] = {}
-    for attempt in attempts(reader):
+    for attempt in view.attempts.everything():
         account = context.account_of(attempt.arm)
-        if _at_stake(attempt) and account_root(reader, attempt.account) != account_root(reader, account.number):
+        if _at_stake(attempt) and view.accounts.root(attempt.account) != view.accounts.root(account.number):
             strangers.setdefault((attempt.account, account.number), []).append(attempt)
     for (old, new), open_attempts in strangers.items():
         account = context.account_of(open_attempts[0].arm)
         changed = " and ".join(known[new].differs_from(known[old]))
         if accept or await _sees_one_of(account, open_attempts):
-            await context.db.commit("account", partial(same_account, new=new, old=old))
+            await context.ledger.commit("account", partial(_same, new=new, old=old))
             how = "as you say" if accept else "it sees our batches"
             context.say(f"the {changed} changed since the batches were sent; same account: {how}")
             await context.note("account", f"{changed} changed; taken as the same account: {how}")
             continue
         raise AccountChanged(_message(context, known[old], changed, open_attempts))
+
+
+def _same(tx: Transaction, new: int, old: int) -> None:
+    tx.accounts.take_as_same(new, old)
 
 
 def _at_stake(attempt: Attempt) -> bool:

@@ -47,7 +47,6 @@ from overnight.engine.rejections import Rejections
 from overnight.engine.search import as_listed, found_before, listed_as_ours, look
 from overnight.engine.spill import grace
 from overnight.engine.waiting import NotNow
-from overnight.ledger.shards import abandon, end_cancelled, overtake
 from overnight.providers.contract import Batch, CreateAnswer, Intent, Refusal, RefusalKind
 
 # While another create of the account is in doubt, look this often whether it still is.
@@ -125,7 +124,7 @@ class BatchAttempt:
             model = context.arms[attempt.arm].model
             provider = self._account.batches
             folder, shard = context.folder, attempt.shard
-            await asyncio.to_thread(write_input, folder, context.db, shard, attempt.token, provider, model)
+            await asyncio.to_thread(write_input, folder, context.ledger, shard, attempt.token, provider, model)
 
     async def _create(self) -> None:
         await self._context.waiting.until(self._attempt.retry_at)
@@ -308,7 +307,7 @@ class BatchAttempt:
         if not self._wants_calls() and not context.cancelled():
             return False
         why = "the deadline is near" if context.spilled else "called off"
-        self._attempt = await context.db.commit("taken back", lambda db: abandon(db, attempt, at, why))
+        self._attempt = await context.ledger.commit("taken back", lambda tx: tx.attempts.abandon(attempt, at, why))
         context.keep(self._attempt)
         self._clean_outbox()
         return True
@@ -322,7 +321,7 @@ class BatchAttempt:
                 await self._account.patiently(lambda: self._account.batches.cancel(attempt.batch_id or ""), tries=2)
             context.say(f"shard {attempt.shard}: asked the provider to cancel {attempt.batch_id}")
         elif not attempt.overtaken and now >= self._cancelled_at + grace(context.deadline, self._cancelled_at):
-            self._attempt = await context.db.commit("overtaken", lambda db: overtake(db, attempt, now))
+            self._attempt = await context.ledger.commit("overtaken", lambda tx: tx.attempts.overtake(attempt, now))
             context.keep(self._attempt)
             context.say(f"shard {attempt.shard}: {attempt.batch_id} takes long to end; its rows are asked live")
             context.stirred.set()
@@ -371,7 +370,7 @@ class BatchAttempt:
             return
         context, attempt, at = self._context, self._attempt, self._context.now()
         context.halt_arm(attempt.arm, f"batch {attempt.batch_id} was cancelled; `run` asks its rows again")
-        self._attempt = await context.db.commit("ended", lambda db: end_cancelled(db, attempt, event, at))
+        self._attempt = await context.ledger.commit("ended", lambda tx: tx.attempts.end_cancelled(attempt, event, at))
         context.keep(self._attempt)
 
     async def _collect(self) -> None:

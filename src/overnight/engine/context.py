@@ -15,8 +15,7 @@ from overnight.engine.pricing import Pricing
 from overnight.engine.progress import Tally
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.waiting import Waiting
-from overnight.ledger.database import Database
-from overnight.ledger.shards import note, record
+from overnight.ledger.ledger import Ledger
 from overnight.ledger.traces import Sent, mark_sent
 from overnight.store.run_folder import RunFolder
 
@@ -28,7 +27,7 @@ class RunContext:
         self,
         *,
         folder: RunFolder,
-        db: Database,
+        ledger: Ledger,
         run_id: str,
         arms: dict[int, Arm],
         accounts: dict[int, ProviderAccount],
@@ -41,7 +40,7 @@ class RunContext:
         description: str | None = None,
     ) -> None:
         self.folder = folder
-        self.db = db
+        self.ledger = ledger
         self.run_id = run_id
         self.arms = arms
         self.accounts = accounts
@@ -112,7 +111,7 @@ class RunContext:
         """One fact, durable before anything follows from it."""
         at = self.now()
         name = type(event).__name__.lower()
-        after = await self.db.commit(name, lambda db: record(db, attempt, event, at))
+        after = await self.ledger.commit(name, lambda tx: tx.attempts.record(attempt, event, at))
         self.keep(after)
         if isinstance(event, Creating):
             what: Sent = "batch" if self.account_of(attempt.arm).batches.tags else "untagged"
@@ -131,7 +130,7 @@ class RunContext:
         data = {"message": message} if attempt is None else {"message": message, "token": attempt.token}
         text = msgspec.json.encode(data).decode()
         at = self.now()
-        await self.db.commit("note", lambda db: note(db, at, kind, text))
+        await self.ledger.commit("note", lambda tx: tx.attempts.note(at, kind, text))
 
     def cancelled(self) -> bool:
         """Whether the user has called the run off, from this process or another."""

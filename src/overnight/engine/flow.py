@@ -16,10 +16,11 @@ from overnight.core.ask import Arm, Ask, Item
 from overnight.core.result import Line, Result
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds, Row, Thread
-from overnight.ledger.answers import item_fields, paths, stage_items
+from overnight.ledger.attempts import Attempts
+from overnight.ledger.files import FilesView
 from overnight.ledger.questions import Intake
 from overnight.ledger.raw import RawFiles
-from overnight.ledger.shards import note
+from overnight.ledger.rows import ItemsView
 from overnight.ledger.threads import (
     LandedSlot,
     Settled,
@@ -76,7 +77,7 @@ class Flow:
         """Pass on what has landed (with `attempt`, or at all)."""
         added = 0
         self._settled = Counter()
-        with RawFiles(self._folder, paths(db)) as raw:
+        with RawFiles(self._folder, FilesView(db).paths()) as raw:
             for stage in self._stages.values():
                 if isinstance(stage.task, Rounds):
                     added += self._rounds(db, raw, stage, stage.task, at, afresh=attempt is None)
@@ -85,7 +86,7 @@ class Flow:
         for stage in self._stages.values():
             if stage.of is not None:
                 # Opened anew: a row that shares an answer lands at once, with an item that was kept a moment ago.
-                with RawFiles(self._folder, paths(db)) as raw:
+                with RawFiles(self._folder, FilesView(db).paths()) as raw:
                     added += self._hand_over(db, raw, stage, self._stages[stage.of], attempt)
         return Grown(added, self._settled)
 
@@ -111,7 +112,7 @@ class Flow:
         arm = self._arms[slot.arm]
         decode = self._decoders[arm.model.provider]
         turns = tuple(_result(settled, raw, decode) for settled in settled_turns(db, slot))
-        fields = item_fields(db, raw.read, stage.id, slot.item) if stage.task.reads_items else {}
+        fields = ItemsView(db).fields(raw.read, stage.id, slot.item) if stage.task.reads_items else {}
         return Thread(arm=arm, item=Item(slot.item, fields), replicate=slot.replicate, turns=turns)
 
     def _take(
@@ -166,7 +167,7 @@ class Flow:
         arm = self._arms[slot.arm]
         decode = self._decoders[arm.model.provider]
         turns = [_result(settled, raw, decode) for settled in settled_turns(db, slot)]
-        fields = item_fields(db, raw.read, source.id, slot.item)
+        fields = ItemsView(db).fields(raw.read, source.id, slot.item)
         thinking = arm.model.options.thinking
         return Item(
             handed_on_id(slot.item, arm.name, slot.replicate),
@@ -207,14 +208,16 @@ class Flow:
 
     def _open(self, db: sqlite3.Connection, raw: RawFiles, stage: Stage, task: Rounds, n: int, at: float) -> int:
         rows = self._round_rows(db, raw, stage, task, n - 1)
-        items = (Item(*one) for one in stage_items(db, raw.read, stage.id))
+        items = (Item(*one) for one in ItemsView(db).of_stage(raw.read, stage.id))
         asks = list(task.next_round(n, items, rows, round_seed(stage.seed, stage.name, n)))
         slots = self._take(db, stage, asks, n=n) if asks else 0
         known = last_round(db, stage.id)
         if known is not None and known.n == n and not asks:
             return 0  # as it was
         open_round(db, stage.id, n, len(asks), at)
-        note(db, at, "round", msgspec.json.encode({"stage": stage.name, "round": n, "asks": len(asks)}).decode())
+        Attempts(db).note(
+            at, "round", msgspec.json.encode({"stage": stage.name, "round": n, "asks": len(asks)}).decode()
+        )
         return slots
 
     def _close(
@@ -235,7 +238,7 @@ class Flow:
         db.execute("UPDATE round_closed SET digest=? WHERE stage=? AND n=?", (digest.hexdigest(), stage.id, n))
         if late:
             data = {"stage": stage.name, "round": n, "left_out": len(late)}
-            note(db, at, "deadline", msgspec.json.encode(data).decode())
+            Attempts(db).note(at, "deadline", msgspec.json.encode(data).decode())
 
     def _round_rows(
         self, db: sqlite3.Connection, raw: RawFiles, stage: Stage, task: Rounds, upto: int
@@ -244,7 +247,7 @@ class Flow:
             arm = self._arms[slot.arm]
             decode = self._decoders[arm.model.provider]
             (result,) = (_result(settled, raw, decode) for settled in settled_turns(db, slot)[-1:])
-            fields = item_fields(db, raw.read, stage.id, slot.item) if task.reads_items else {}
+            fields = ItemsView(db).fields(raw.read, stage.id, slot.item) if task.reads_items else {}
             thread = Thread(arm=arm, item=Item(slot.item, fields), replicate=slot.replicate, turns=(result,))
             common: dict[str, Any] = {
                 "arm": arm.name,

@@ -5,7 +5,6 @@ rows that did not come is decided in `evidence`; each look is on record, so that
 """
 
 import asyncio
-import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import partial
@@ -37,11 +36,8 @@ from overnight.engine.line_splitting import LONGEST_LINE
 from overnight.engine.outbox import line_overhead
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.settlement import Fresh, Settlement, Settling
-from overnight.ledger.answers import paths, read_offset, set_read_offset, unanswered_lines
-from overnight.ledger.money import came_of
-from overnight.ledger.questions import files_on_record
 from overnight.ledger.raw import check_file, digest_of
-from overnight.ledger.shards import finish_shard, foreign_lines, record
+from overnight.ledger.transaction import Transaction
 from overnight.store.local import DurableFile
 
 # What is read at once is committed at once. More would save a little time, and hold on to memory for good.
@@ -91,11 +87,11 @@ class Ingest:
 
     async def bring_in(self) -> Attempt:
         """One look at the results when its time has come; closed when all is there, or clear why it is not."""
-        db, shard = self._context.db, self._attempt.shard
+        ledger, shard = self._context.ledger, self._attempt.shard
         overhead = line_overhead(self._account.batches, self._context.arms[self._attempt.arm].model)
         self._settlement = await Settlement.of(self._context, self._attempt, overhead)
         if self._attempt.adopted:
-            self._foreign = await asyncio.to_thread(lambda: foreign_lines(db.reader(), shard))
+            self._foreign = await ledger.read(lambda view: view.shards.foreign_lines(shard))
         if self._ended.phase == "cancelled" and not self._context.spilled:
             why = f"batch {self._attempt.batch_id} was cancelled; `run` asks its rows again"
             self._context.halt_arm(self._attempt.arm, why)
@@ -128,7 +124,7 @@ class Ingest:
         if not missing:
             return None
         attempt, ended, context = self._attempt, self._ended, self._context
-        came, ran = await asyncio.to_thread(lambda: came_of(context.db.reader(), attempt.id))
+        came, ran = await context.ledger.read(lambda view: view.attempts.came_of(attempt.id))
         standing = Standing(
             phase=ended.phase,
             rows=attempt.rows,
@@ -202,7 +198,7 @@ class Ingest:
             file.drop()
             return _Came(download, file.sha256, None)
         file.keep()
-        kept = await self._context.db.commit("file", lambda db: self._register(db, file))
+        kept = await self._context.ledger.commit("file", lambda tx: self._register(tx, file))
         return _Came(download, file.sha256, kept)
 
     async def _stream(self, kind: str, path: Path, ref: str) -> tuple[DurableFile, int | None]:
@@ -243,23 +239,19 @@ class Ingest:
             news=news,
         )
 
-    def _register(self, db: sqlite3.Connection, file: DurableFile) -> int:
+    def _register(self, tx: Transaction, file: DurableFile) -> int:
         relative = str(file.path.relative_to(self._context.folder.path))
-        db.execute("DELETE FROM file WHERE path=?", (relative,))
-        row = db.execute(
-            "INSERT INTO file(path, bytes, sha256) VALUES(?,?,?) RETURNING id", (relative, file.bytes, file.sha256)
-        ).fetchone()
-        return int(row[0])
+        return tx.files.keep(relative, file.bytes, file.sha256)
 
     # --- into the ledger
 
     def _check_files(self) -> None:
         """What an earlier look downloaded: a row that a damaged file no longer holds would be asked again."""
-        for file in files_on_record(self._context.db.reader(), self._attempt.files):
-            check_file(self._context.folder, *file)
+        for file in self._context.ledger.view().files.on_record(self._attempt.files):
+            check_file(self._context.folder, file.path, file.bytes, file.sha256)
 
     async def _read_files(self) -> None:
-        names = await asyncio.to_thread(lambda: paths(self._context.db.reader()))
+        names = await self._context.ledger.read(lambda view: view.files.paths())
         for number in self._attempt.files:
             async with self._context.reading:
                 await self._read_file(number, names[number])
@@ -267,7 +259,7 @@ class Ingest:
     async def _read_file(self, number: int, relative: str) -> None:
         """In chunks; results, fates and how far we are become durable together."""
         context, attempt = self._context, self._attempt
-        start = await asyncio.to_thread(lambda: read_offset(context.db.reader(), attempt.id, number))
+        start = await context.ledger.read(lambda view: view.answers.read_offset(attempt.id, number))
         chunks = self._chunks(number, context.folder.file(relative), start)
         while chunk := await asyncio.to_thread(next, chunks, None):
             await self._take_in(number, *chunk)
@@ -308,16 +300,16 @@ class Ingest:
     async def _take_in(self, file: int, end: int, landed: list[Settling]) -> None:
         context, attempt, at = self._context, self._attempt, self._context.now()
 
-        def fact(db: sqlite3.Connection) -> Fresh:
-            fresh = self._settlement.settle(db, landed, at)
-            set_read_offset(db, attempt.id, file, end)
+        def fact(tx: Transaction) -> Fresh:
+            fresh = self._settlement.settle(tx, landed, at)
+            tx.answers.set_read_offset(attempt.id, file, end)
             return fresh
 
-        self._settlement.count(await context.db.commit("results", fact))
+        self._settlement.count(await context.ledger.commit("results", fact))
 
     async def _unanswered(self) -> list[int]:
         attempt = self._attempt
-        return await asyncio.to_thread(lambda: unanswered_lines(self._context.db.reader(), attempt.id, attempt.rows))
+        return await self._context.ledger.read(lambda view: view.answers.unanswered_lines(attempt.id, attempt.rows))
 
     async def _note_strange(self) -> None:
         if self._strange:
@@ -333,13 +325,13 @@ class Ingest:
         result = failed(found.cause, self._ended.message or found.detail)
         landed = [self._settlement.row(line, result, again=given_up) for line in missing]
 
-        def fact(db: sqlite3.Connection) -> tuple[Attempt, Fresh]:
-            fresh = self._settlement.settle(db, landed, at, ran=found.ran)
-            closed = record(db, attempt, Closed("ingested"), at)
-            finish_shard(db, attempt.shard, at)
+        def fact(tx: Transaction) -> tuple[Attempt, Fresh]:
+            fresh = self._settlement.settle(tx, landed, at, ran=found.ran)
+            closed = tx.attempts.record(attempt, Closed("ingested"), at)
+            tx.shards.finish(attempt.shard, at)
             return closed, fresh
 
-        self._attempt, fresh = await context.db.commit("closed", fact)
+        self._attempt, fresh = await context.ledger.commit("closed", fact)
         self._settlement.count(fresh)
         context.keep(self._attempt)
         self._settlement.remember_density()

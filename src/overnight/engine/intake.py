@@ -10,7 +10,7 @@ from overnight.core.errors import StudyChanged
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds
 from overnight.engine.sampling import address, stratified
-from overnight.ledger.identity import describe_stage
+from overnight.ledger.identity import Stages
 from overnight.ledger.questions import Intake, Taken, removed_items
 from overnight.store.run_folder import RunFolder
 
@@ -26,7 +26,7 @@ def take_stage(
     task = stage.task
     intake = Intake(db, folder, (stage.name, task.name, task.version), stage.arms)
     spec, kept = (msgspec.json.encode(part).decode() for part in (task.spec(), stage.rules))
-    describe_stage(db, intake.stage, spec, kept)
+    Stages(db).describe(intake.stage, spec, kept)
     if stage.items is None:
         return Taken(items=0, slots=0, asks=0, shared=0)
     counted = _Counted(stage.items)

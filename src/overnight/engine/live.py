@@ -5,7 +5,6 @@ bill and the lines that may be asked next. So after a crash it is known what was
 """
 
 import asyncio
-import sqlite3
 from contextlib import ExitStack
 from typing import NamedTuple
 
@@ -18,11 +17,11 @@ from overnight.core.shard import custom_id, line_of
 from overnight.engine.context import RunContext
 from overnight.engine.model_queue import ModelQueue
 from overnight.engine.settlement import Fresh, Settlement, Settling
-from overnight.ledger.answers import Fate, paths, set_read_offset, unanswered_lines
-from overnight.ledger.calls import announce, announced_lines, begin_calls, close_calls, segment_end
+from overnight.ledger.answers import Fate
 from overnight.ledger.raw import RawFiles, digest_of
-from overnight.ledger.shards import Body, bodies
+from overnight.ledger.shards import Body
 from overnight.ledger.traces import mark_sent
+from overnight.ledger.transaction import Transaction
 from overnight.store.local import Segment, mend
 from overnight.store.names import way_out
 
@@ -132,14 +131,16 @@ class LiveSlice:
 
     async def _begin(self) -> None:
         context, attempt, at = self._context, self._attempt, self._context.now()
-        self._bodies = await asyncio.to_thread(lambda: list(bodies(context.db.reader(), attempt.shard)))
-        names = await asyncio.to_thread(lambda: paths(context.db.reader()))
+        self._bodies = await asyncio.to_thread(lambda: list(context.ledger.view().shards.bodies(attempt.shard)))
+        names = await context.ledger.read(lambda view: view.files.paths())
         self._kept = self._stack.enter_context(RawFiles(context.folder, names))
         await asyncio.to_thread(self._check_bodies)
         self._segment = await asyncio.to_thread(Segment, context.folder.file(self._path))
         self._stack.callback(self._segment.close)
         first = self._ahead()
-        self._attempt = await context.db.commit("calling", lambda db: begin_calls(db, attempt, self._path, first, at))
+        self._attempt = await context.ledger.commit(
+            "calling", lambda tx: tx.attempts.begin_calls(attempt, self._path, first, at)
+        )
         await asyncio.to_thread(mark_sent, context.folder, attempt.token, "live")
         self._announced = first
         context.keep(self._attempt)
@@ -163,14 +164,14 @@ class LiveSlice:
             return
         self._begun_before = self._begun
 
-        def fact(db: sqlite3.Connection) -> Fresh:
+        def fact(tx: Transaction) -> Fresh:
             landed = self._written(answers)
-            fresh = self._settlement.settle(db, landed, at)
-            set_read_offset(db, attempt.id, attempt.files[0], self._segment.bytes)
-            announce(db, attempt.id, ahead)
+            fresh = self._settlement.settle(tx, landed, at)
+            tx.answers.set_read_offset(attempt.id, attempt.files[0], self._segment.bytes)
+            tx.attempts.announce(attempt.id, ahead)
             return fresh
 
-        fresh = await context.db.commit("calls", fact)
+        fresh = await context.ledger.commit("calls", fact)
         self._announced = ahead
         self._saved += len(answers)
         self._settlement.count(fresh)
@@ -211,7 +212,9 @@ class LiveSlice:
         segment = (self._segment.bytes, self._segment.sha256)
         how: Ending = "answered" if self._landed + self._skipped == len(self._bodies) else "stopped"
         self._model_queue.ahead -= len(self._bodies) - self._begun
-        self._attempt = await context.db.commit("closed", lambda db: close_calls(db, attempt, segment, how, at))
+        self._attempt = await context.ledger.commit(
+            "closed", lambda tx: tx.attempts.close_calls(attempt, segment, how, at)
+        )
         context.keep(self._attempt)
         self._settlement.remember_density()
 
@@ -222,20 +225,20 @@ class LiveSlice:
         context, attempt, at = self._context, self._attempt, self._context.now()
         found, segment = await asyncio.to_thread(self._left_behind)
 
-        def fact(db: sqlite3.Connection) -> tuple[Attempt, Fresh, int]:
-            came = self._settlement.settle(db, found, at)
-            set_read_offset(db, attempt.id, attempt.files[0], segment[0])
-            asked = announced_lines(db, attempt.id)
-            gone = [self._interrupted(line) for line in unanswered_lines(db, attempt.id, asked)]
-            lost = self._settlement.settle(db, gone, at)
-            closed = close_calls(db, attempt, segment, "interrupted", at)
+        def fact(tx: Transaction) -> tuple[Attempt, Fresh, int]:
+            came = self._settlement.settle(tx, found, at)
+            tx.answers.set_read_offset(attempt.id, attempt.files[0], segment[0])
+            asked = tx.attempts.announced_lines(attempt.id)
+            gone = [self._interrupted(line) for line in tx.answers.unanswered_lines(attempt.id, asked)]
+            lost = self._settlement.settle(tx, gone, at)
+            closed = tx.attempts.close_calls(attempt, segment, "interrupted", at)
             return (
                 closed,
                 Fresh([*came.rows, *lost.rows], came.addresses, presumed=came.presumed + lost.presumed),
                 len(lost.rows),
             )
 
-        self._attempt, fresh, lost = await context.db.commit("recovered", fact)
+        self._attempt, fresh, lost = await context.ledger.commit("recovered", fact)
         self._settlement.count(fresh)
         context.keep(self._attempt)
         if lost:
@@ -244,7 +247,7 @@ class LiveSlice:
 
     def _left_behind(self) -> tuple[list[Settling], tuple[int, str]]:
         path = self._context.folder.file(self._path)
-        end = segment_end(self._context.db.reader(), self._attempt)
+        end = self._context.ledger.view().attempts.segment_end(self._attempt)
         try:
             segment = mend(path, end)
         except OSError as error:

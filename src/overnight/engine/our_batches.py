@@ -13,8 +13,6 @@ from overnight.core.shard import is_of_run
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import TIMES_WRONG
 from overnight.engine.provider_account import OurBatches, ProviderAccount
-from overnight.ledger.identity import disowned, get_fact
-from overnight.ledger.shards import attempts, tokens_on_record
 from overnight.providers.contract import Batch, Fence
 
 # So many pages of a hundred, and a listing is taken to be without an end.
@@ -45,22 +43,24 @@ async def _take(context: RunContext, account: ProviderAccount) -> OurBatches:
     while not seen.complete and not seen.endless:
         await context.waiting.pause(_PAUSE)
         seen = await account.patiently(lambda: account.batches.recent(fence, LISTING_PAGES))
-    denied = await asyncio.to_thread(lambda: disowned(context.db.reader()))
+    denied = await context.ledger.read(lambda view: view.facts.disowned())
     return OurBatches(of_this_run(context.run_id, seen.batches, denied))
 
 
 def _since(context: RunContext, account: ProviderAccount) -> Fence:
     """Everything newer than what the ledger knows of this account, or than the run itself."""
-    reader = context.db.reader()
-    known = (a.fence for a in attempts(reader) if a.fence is not None and context.account_of(a.arm) is account)
+    view = context.ledger.view()
+    known = (
+        a.fence for a in view.attempts.everything() if a.fence is not None and context.account_of(a.arm) is account
+    )
     times = [fence.at for fence in known if fence.at is not None]
-    begun = float(get_fact(reader, "begun_at") or "0")
+    begun = float(view.facts.get("begun_at") or "0")
     return Fence(max(times, default=begun) - TIMES_WRONG)
 
 
 def strays(context: RunContext, our_batches: OurBatches) -> dict[str, tuple[str, ...]]:
     """Batches under names that no attempt bears: the ledger is older than they are."""
-    known = tokens_on_record(context.db.reader(), our_batches.listed)
+    known = context.ledger.view().attempts.known_tokens(our_batches.listed)
     return {token: ids for token, ids in our_batches.listed.items() if token not in known}
 
 

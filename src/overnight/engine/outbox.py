@@ -9,10 +9,8 @@ from overnight.core.attempt import Attempt
 from overnight.core.errors import FileDamaged
 from overnight.core.opening import strange
 from overnight.core.shard import LONGEST_CUSTOM_ID, custom_id
-from overnight.ledger.answers import paths
-from overnight.ledger.database import Database
+from overnight.ledger.ledger import Ledger
 from overnight.ledger.raw import RawFiles, ReadAhead, file_hash
-from overnight.ledger.shards import bodies
 from overnight.providers.contract import BatchProvider
 from overnight.store.local import DurableFile
 from overnight.store.run_folder import RunFolder
@@ -73,15 +71,15 @@ def frame_of(provider: BatchProvider, model: Model, token: str) -> Frame:
 
 
 def write_input(
-    folder: RunFolder, db: Database, shard: int, token: str, provider: BatchProvider, model: Model
+    folder: RunFolder, ledger: Ledger, shard: int, token: str, provider: BatchProvider, model: Model
 ) -> DurableFile:
     """The file for one attempt. Runs in a worker thread; a part that a killed process left is written over."""
-    reader = db.reader()
+    view = ledger.view()
     before, between, after = frame_of(provider, model, token)
     pieces: list[bytes] = []
-    with RawFiles(folder, paths(reader)) as kept, DurableFile(input_path(folder, token)) as file:
+    with RawFiles(folder, view.files.paths()) as kept, DurableFile(input_path(folder, token)) as file:
         body = ReadAhead(kept).read
-        for row in bodies(reader, shard):
+        for row in view.shards.bodies(shard):
             pieces += (before, b"%d" % row.line, between, body(row.file, row.offset, row.length, row.digest), after)
             if len(pieces) >= _TOGETHER:
                 file.write(b"".join(pieces))

@@ -1,7 +1,5 @@
 """From the queue into shards: batches as large as they may be, or slices of live calls, within the budget."""
 
-import sqlite3
-
 from overnight.core.money import Purse
 from overnight.core.pack import Room
 from overnight.core.stage import StagePace
@@ -9,9 +7,8 @@ from overnight.engine.context import RunContext
 from overnight.engine.decisions import first_processing
 from overnight.engine.outbox import line_overhead
 from overnight.engine.work import Work
-from overnight.ledger.identity import get_fact
-from overnight.ledger.money import balances, live_commitment
-from overnight.ledger.shards import ArmPacking, pack_queue
+from overnight.ledger.shards import ArmPacking
+from overnight.ledger.transaction import Transaction, View
 from overnight.prices import Processing
 from overnight.providers.contract import takes_batches, takes_calls
 
@@ -40,24 +37,24 @@ class Packing:
     def stage(self, arm: int) -> StagePace:
         return self._work.stages.get(self._context.arms[arm].stage, StagePace())
 
-    def cut(self, db: sqlite3.Connection, due: set[int], now: float) -> Purse:
+    def cut(self, tx: Transaction, due: set[int], now: float) -> Purse:
         """Inside a transaction: empty the queue of the arms that are due, as far as the money goes."""
-        purse = Purse(self._work.budget, balances(db), self._left_to_spill(db))
-        pack_queue(db, {arm: self._arm(db, arm) for arm in self._context.arms}, now, due, purse)
+        purse = Purse(self._work.budget, tx.spending.by_stage(), self._left_to_spill(tx))
+        tx.shards.pack({arm: self._arm(tx, arm) for arm in self._context.arms}, now, due, purse)
         return purse
 
-    def _left_to_spill(self, db: sqlite3.Connection) -> int | None:
+    def _left_to_spill(self, view: View) -> int | None:
         most = self._work.spill.max_cost if self._context.spilled else None
         if most is None:
             return None
-        return most - live_commitment(db, [arm for arm in self._context.arms if self._spills(arm)])
+        return most - view.spending.live_commitment([arm for arm in self._context.arms if self._spills(arm)])
 
     def _spills(self, arm: int) -> bool:
         """Whether an arm is asked live only because its batches would have come too late."""
         return self._context.spilled and takes_batches(self._context.account_of(arm).provider)
 
-    def _arm(self, db: sqlite3.Connection, number: int) -> ArmPacking:
-        return self._slices(number) if self.live(number) else self._batches(db, number)
+    def _arm(self, view: View, number: int) -> ArmPacking:
+        return self._slices(number) if self.live(number) else self._batches(view, number)
 
     def _slices(self, number: int) -> ArmPacking:
         arm = self._context.arms[number]
@@ -72,10 +69,10 @@ class Packing:
             ceiling=self._context.pricing.ceilings(number, "live", density),
         )
 
-    def _batches(self, db: sqlite3.Connection, number: int) -> ArmPacking:
+    def _batches(self, view: View, number: int) -> ArmPacking:
         arm, account, stage = self._context.arms[number], self._context.account_of(number), self.stage(number)
         limits = account.batches.limits(arm.model)
-        bytes_cap, tokens_cap = (get_fact(db, f"cap_{unit}:{number}") for unit in ("bytes", "tokens"))
+        bytes_cap, tokens_cap = (view.facts.get(f"cap_{unit}:{number}") for unit in ("bytes", "tokens"))
         density = account.tokens_per_byte(arm.model.name)
         return ArmPacking(
             stage=arm.stage,

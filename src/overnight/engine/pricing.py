@@ -1,7 +1,6 @@
 """What rows of each arm may cost and did cost: the kept prices, applied."""
 
 import math
-import sqlite3
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import cast
@@ -10,7 +9,7 @@ import msgspec
 
 from overnight.core.ask import Arm
 from overnight.core.result import Usage
-from overnight.ledger.money import prices
+from overnight.ledger.transaction import View
 from overnight.prices import Price, Processing
 from overnight.prices.charges import ceiling, cost
 
@@ -19,11 +18,11 @@ INPUT_MARGIN = 1.25
 INPUT_FLOOR = 16
 
 
-def kept_prices(db: sqlite3.Connection) -> dict[tuple[int, Processing], Price]:
+def kept_prices(view: View) -> dict[tuple[int, Processing], Price]:
     """By arm and processing, as the run has them."""
     return {
         (number, cast("Processing", processing)): msgspec.json.decode(text, type=Price)
-        for (number, processing), text in prices(db).items()
+        for (number, processing), text in view.spending.prices().items()
     }
 
 

@@ -1,7 +1,6 @@
 """When the provider will not take a shard: cut it, wait with it, or tell its rows why they failed."""
 
 import math
-import sqlite3
 from collections import Counter
 
 from overnight.core.attempt import Attempt, Closed
@@ -9,9 +8,8 @@ from overnight.core.errors import OutOfCredit, Unauthorized
 from overnight.core.result import Cause, Result, failed
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import BREAKING_REFUSALS, Learned, backoff, learn_limit, must_be_cut, row_fate
-from overnight.ledger.answers import Fate, Landed, rows_of, take_in
-from overnight.ledger.identity import get_fact, set_fact
-from overnight.ledger.shards import finish_shard, record, requeue_shard
+from overnight.ledger.answers import Fate, Landed
+from overnight.ledger.transaction import Transaction
 from overnight.providers.contract import Refusal
 
 # Files that fail validation on one line after another: after so many, somebody has to look at the study.
@@ -79,14 +77,14 @@ class Rejections:
             limit = refusal.token_limit or attempt.estimate
             cap, value = "tokens", max(1, min(limit, attempt.estimate // 2))
 
-        def fact(db: sqlite3.Connection) -> Attempt:
-            set_fact(db, f"cap_{cap}:{attempt.arm}", str(value))
-            closed = record(db, attempt, Closed(how, refusal.message), at)  # type: ignore[arg-type]
-            requeue_shard(db, attempt.shard, at)
+        def fact(tx: Transaction) -> Attempt:
+            tx.facts.keep(f"cap_{cap}:{attempt.arm}", str(value))
+            closed = tx.attempts.record(attempt, Closed(how, refusal.message), at)  # type: ignore[arg-type]
+            tx.shards.requeue(attempt.shard, at)
             return closed
 
         context.say(f"shard {attempt.shard}: cut into smaller ones")
-        return await context.db.commit("cut", fact)
+        return await context.ledger.commit("cut", fact)
 
     async def _keep_for_later(self, attempt: Attempt, refusal: Refusal, how: str) -> Attempt:
         at, context = self._context.now(), self._context
@@ -95,25 +93,25 @@ class Rejections:
         elif refusal.kind == "file_not_ready" or not self.tokens_in_queue(attempt):
             context.not_before[attempt.shard] = at + backoff(attempt.n, refusal.retry_after)
         event = Closed(how, refusal.message)  # type: ignore[arg-type]
-        return await context.db.commit("kept", lambda db: record(db, attempt, event, at))
+        return await context.ledger.commit("kept", lambda tx: tx.attempts.record(attempt, event, at))
 
     async def _drop_line(self, attempt: Attempt, refusal: Refusal, how: str) -> Attempt:
         """One line spoiled the file: it failed, the others are sent without it."""
         at, context, line = self._context.now(), self._context, (refusal.line or 1) - 1
         counter = f"bad_lines:{attempt.arm}"
 
-        def fact(db: sqlite3.Connection) -> tuple[Attempt, int]:
-            rows = rows_of(db, attempt.shard)
+        def fact(tx: Transaction) -> tuple[Attempt, int]:
+            rows = tx.shards.rows(attempt.shard)
             if 0 <= line < len(rows):
                 one = Landed(line=line, result=failed(_CAUSES.get(refusal.kind, "invalid_request"), refusal.message))
-                take_in(db, attempt.id, rows, [(one, Fate(final=True, tries=rows[line].tries + 1))], at)
-            count = int(get_fact(db, counter) or "0") + 1
-            set_fact(db, counter, str(count))
-            closed = record(db, attempt, Closed(how, refusal.message), at)  # type: ignore[arg-type]
-            requeue_shard(db, attempt.shard, at)
+                tx.answers.take_in(attempt.id, rows, [(one, Fate(final=True, tries=rows[line].tries + 1))], at)
+            count = int(tx.facts.get(counter) or "0") + 1
+            tx.facts.keep(counter, str(count))
+            closed = tx.attempts.record(attempt, Closed(how, refusal.message), at)  # type: ignore[arg-type]
+            tx.shards.requeue(attempt.shard, at)
             return closed, count
 
-        closed, count = await context.db.commit("line dropped", fact)
+        closed, count = await context.ledger.commit("line dropped", fact)
         context.tally.landed(Counter(failed=1), 0, 0)
         if count % _BAD_LINES == 0:
             context.halt_arm(attempt.arm, f"{count} lines in a row were refused ({refusal.message}); look at the study")
@@ -126,16 +124,16 @@ class Rejections:
         at, context = self._context.now(), self._context
         result = failed(_CAUSES.get(refusal.kind, "invalid_request"), refusal.message)
 
-        def fact(db: sqlite3.Connection) -> tuple[Attempt, int]:
-            rows = rows_of(db, attempt.shard)
+        def fact(tx: Transaction) -> tuple[Attempt, int]:
+            rows = tx.shards.rows(attempt.shard)
             landed = [
                 (Landed(line=line, result=result), self._fate(result, row.tries)) for line, row in enumerate(rows)
             ]
-            fresh = take_in(db, attempt.id, rows, landed, at)
-            closed = record(db, attempt, Closed(how, refusal.message), at)  # type: ignore[arg-type]
-            finish_shard(db, attempt.shard, at)
+            fresh = tx.answers.take_in(attempt.id, rows, landed, at)
+            closed = tx.attempts.record(attempt, Closed(how, refusal.message), at)  # type: ignore[arg-type]
+            tx.shards.finish(attempt.shard, at)
             return closed, sum(fate.final for _, fate in fresh)
 
-        closed, count = await context.db.commit("rows failed", fact)
+        closed, count = await context.ledger.commit("rows failed", fact)
         context.tally.landed(Counter(failed=count), 0, 0)
         return closed

@@ -6,9 +6,7 @@ from typing import NamedTuple
 from overnight.core.attempt import Attempt
 from overnight.core.errors import FileDamaged, ProviderError
 from overnight.engine.context import RunContext
-from overnight.ledger.questions import files_on_record
 from overnight.ledger.raw import file_problem
-from overnight.ledger.shards import attempts
 from overnight.store.local import DurableFile
 
 
@@ -34,10 +32,10 @@ async def restore_downloads(context: RunContext) -> int:
 
 
 def _lost(context: RunContext) -> Iterator[_Lost]:
-    reader = context.db.reader()
-    for attempt in attempts(reader):
+    view = context.ledger.view()
+    for attempt in view.attempts.everything():
         parts = attempt.ended.parts if attempt.ended is not None else ()
-        for path, size, sha256 in files_on_record(reader, attempt.files if parts else ()):
+        for _, path, size, sha256 in view.files.on_record(attempt.files if parts else ()):
             if file_problem(context.folder.place(path), size, sha256) is not None:
                 start = f"raw/{attempt.token}-"
                 refs = tuple(ref for kind, ref in parts if path.startswith(start + kind))

@@ -1,14 +1,13 @@
 """The night's work: packs what waits, sends what may go, and sees every attempt to its end."""
 
 import asyncio
-import sqlite3
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 
 import msgspec
 
-from overnight.core.attempt import Attempt, Intended
+from overnight.core.attempt import Attempt
 from overnight.core.errors import FileDamaged, OvernightError, ProviderError
 from overnight.core.shard import Shard
 from overnight.engine.batch_attempt import BatchAttempt
@@ -23,17 +22,7 @@ from overnight.engine.replies import live_retry_delay
 from overnight.engine.spill import cut_at
 from overnight.engine.waiting import NotNow, Stopped
 from overnight.engine.work import Work
-from overnight.ledger.answers import waiting_rows
-from overnight.ledger.identity import called_off, set_fact
-from overnight.ledger.shards import (
-    abandon,
-    attempts,
-    intend,
-    next_token,
-    record,
-    requeue_shard,
-    waiting_shards,
-)
+from overnight.ledger.transaction import Transaction
 
 # When nothing happens by itself, look again this often whether a shard may go.
 _LOOK_AGAIN = 60.0
@@ -80,7 +69,9 @@ class Scheduler:
 
     async def conduct(self) -> None:
         """Until nothing is left that this pass can do. The first trouble that stops an account is raised at the end."""
-        carried = [attempt for attempt in attempts(self._context.db.reader()) if attempt.state != "closed"]
+        carried = [
+            attempt for attempt in self._context.ledger.view().attempts.everything() if attempt.state != "closed"
+        ]
         self._leave_alone(carried)
         await asyncio.to_thread(sweep, self._context.folder, carried)
         for attempt in carried:
@@ -105,10 +96,10 @@ class Scheduler:
 
     def _leave_alone(self, carried: list[Attempt]) -> None:
         """Arms whose batch somebody has cancelled: rows that wait there are asked when the user says `run`."""
-        reader = self._context.db.reader()
-        shards = waiting_shards(reader, {attempt.shard for attempt in carried})
-        waiting = {*waiting_rows(reader), *(shard.arm for shard in shards)}
-        for arm, why in called_off(reader).items():
+        view = self._context.ledger.view()
+        shards = view.shards.waiting({attempt.shard for attempt in carried})
+        waiting = {*view.shards.queued(), *(shard.arm for shard in shards)}
+        for arm, why in view.facts.called_off().items():
             if arm in waiting and not self._context.cancelled():
                 self._context.halt_arm(arm, why)
 
@@ -116,7 +107,9 @@ class Scheduler:
         """Cancel a batch at the provider, or take back what never got there; True when there is more to collect."""
         context, at = self._context, self._context.now()
         if attempt.state in ("intended", "uploaded"):
-            context.keep(await context.db.commit("called off", lambda db: abandon(db, attempt, at, "called off")))
+            context.keep(
+                await context.ledger.commit("called off", lambda tx: tx.attempts.abandon(attempt, at, "called off"))
+            )
             input_path(context.folder, attempt.token).unlink(missing_ok=True)
             return False
         if attempt.state == "running" and attempt.batch_id is not None:
@@ -139,7 +132,7 @@ class Scheduler:
         if at is None or context.now() < at or not self._may_send():
             return
         kept = str(self._work.deadline)
-        await context.db.commit("cut", partial(set_fact, name=SPILLED, value=kept))
+        await context.ledger.commit("cut", lambda tx: tx.facts.keep(name=SPILLED, value=kept))
         context.spilled = True
         text = f"the deadline is near: what batches do not finish of {context.tally.pending:,} open rows is asked live"
         context.say(text)
@@ -149,8 +142,8 @@ class Scheduler:
         """Shards that were cut for the other way of asking are cut anew: the mode has changed, or time is short."""
         context, at = self._context, self._context.now()
         wrong = [shard.id for shard in await self._waiting_shards() if shard.live != self._packing.live(shard.arm)]
-        for number in wrong:
-            await context.db.commit("cut anew", partial(requeue_shard, shard_number=number, at=at))
+        if wrong:
+            await context.ledger.commit("cut anew", lambda tx: tx.shards.requeue_all(wrong, at))
 
     async def _advance(self, attempt: int | None) -> None:
         """Ask what follows from answers that have landed."""
@@ -158,7 +151,9 @@ class Scheduler:
             return
         now = self._context.now()
         try:
-            grown = await self._context.db.commit("flow", lambda db: self._flow.advance(db, attempt, now))
+            grown = await self._context.ledger.commit(
+                "flow", lambda tx: self._flow.advance(tx.connection, attempt, now)
+            )
         except FileDamaged as error:
             self._send_no_more(error)
             return
@@ -175,7 +170,7 @@ class Scheduler:
             await self._advance(None)
 
     def _round_is_due(self) -> bool:
-        due = self._flow.next_deadline(self._context.db.reader()) if self._flow.needed else None
+        due = self._flow.next_deadline(self._context.ledger.view().connection) if self._flow.needed else None
         return due is not None and due <= self._context.now()
 
     # --- from the queue to the provider
@@ -183,7 +178,7 @@ class Scheduler:
     async def _pack(self) -> None:
         """Cut what waits in the queue into shards, arm by arm, when its time has come and the budget allows."""
         context, now = self._context, self._context.now()
-        found = await asyncio.to_thread(lambda: waiting_rows(context.db.reader())) if self._may_send() else {}
+        found = await context.ledger.read(lambda view: view.shards.queued()) if self._may_send() else {}
         waiting = {arm: WaitingRows(*rows) for arm, rows in found.items() if self._open(arm)}
         self._queued_since = {arm: self._queued_since.get(arm, now) for arm in waiting}
         waits = {arm: self._wait_of(arm, rows, now) for arm, rows in waiting.items()}
@@ -192,9 +187,9 @@ class Scheduler:
         self._pack_at = now + min((wait for arm, wait in waits.items() if arm not in due), default=0.0)
         if not due:
             return
-        purse = await context.db.commit("packed", lambda db: self._packing.cut(db, due, now))
+        purse = await context.ledger.commit("packed", lambda tx: self._packing.cut(tx, due, now))
         self._held = Held(rows=purse.held_rows + purse.unpriced_rows, amount=purse.held_amount)
-        self._held_arms = due & set(await asyncio.to_thread(lambda: waiting_rows(context.db.reader())))
+        self._held_arms = due & set(await context.ledger.read(lambda view: view.shards.queued()))
 
     def _wait_of(self, arm: int, rows: WaitingRows, now: float) -> float:
         if arm in self._held_arms and self._tasks:
@@ -212,7 +207,7 @@ class Scheduler:
 
     async def _waiting_shards(self) -> list[Shard]:
         carried = {attempt.shard for attempt in self._context.carried.values()}
-        shards = await asyncio.to_thread(lambda: waiting_shards(self._context.db.reader(), carried))
+        shards = await self._context.ledger.read(lambda view: view.shards.waiting(carried))
         return [shard for shard in shards if self._open(shard.arm)]
 
     async def _dispatch(self) -> None:
@@ -243,29 +238,29 @@ class Scheduler:
     async def _intend(self, account: ProviderAccount, shard: Shard) -> Attempt:
         """The input file whole on disk, then the intent on record: only then may anything be sent."""
         context, model = self._context, self._context.arms[shard.arm].model
-        n, token = await asyncio.to_thread(lambda: next_token(context.db.reader(), context.run_id, shard.id))
-        file = await asyncio.to_thread(write_input, context.folder, context.db, shard.id, token, account.batches, model)
+        n, token = await context.ledger.read(lambda view: view.attempts.next_token(context.run_id, shard.id))
+        file = await asyncio.to_thread(
+            write_input, context.folder, context.ledger, shard.id, token, account.batches, model
+        )
         estimate, at = self._estimate(account, shard), context.now()
 
-        def fact(db: sqlite3.Connection) -> Attempt:
-            intend(db, shard.id, n, token, account.number, estimate, file.sha256, at)
-            return record(db, attempts(db, token)[0], Intended(shard.rows, file.sha256), at)
+        def fact(tx: Transaction) -> Attempt:
+            return tx.attempts.intend(shard, n, token, account.number, estimate=estimate, sha256=file.sha256, at=at)
 
-        attempt = await context.db.commit("intended", fact)
+        attempt = await context.ledger.commit("intended", fact)
         context.keep(attempt)
         return attempt
 
     async def _intend_live(self, account: ProviderAccount, shard: Shard) -> Attempt:
         """The bodies are on disk already; the intent goes on record before any of them is called."""
         context, at = self._context, self._context.now()
-        n, token = await asyncio.to_thread(lambda: next_token(context.db.reader(), context.run_id, shard.id))
+        n, token = await context.ledger.read(lambda view: view.attempts.next_token(context.run_id, shard.id))
         estimate = self._estimate(account, shard)
 
-        def fact(db: sqlite3.Connection) -> Attempt:
-            intend(db, shard.id, n, token, account.number, estimate, "", at)
-            return record(db, attempts(db, token)[0], Intended(shard.rows, ""), at)
+        def fact(tx: Transaction) -> Attempt:
+            return tx.attempts.intend(shard, n, token, account.number, estimate=estimate, sha256="", at=at)
 
-        attempt = await context.db.commit("intended", fact)
+        attempt = await context.ledger.commit("intended", fact)
         context.model_queue_of(shard.arm).ahead += shard.rows
         context.keep(attempt)
         return attempt
@@ -317,7 +312,7 @@ class Scheduler:
         horizon = self._context.now() + _LOOK_AGAIN
         wakes = [self._pack_at] if self._pack_at > self._context.now() else []
         wakes += [at for at in self._context.not_before.values() if at > self._context.now()]
-        round_ends = self._flow.next_deadline(self._context.db.reader()) if self._flow.needed else None
+        round_ends = self._flow.next_deadline(self._context.ledger.view().connection) if self._flow.needed else None
         wakes += [self._deadline, round_ends or self._deadline, self._cut_at or self._deadline]
         timer = asyncio.create_task(self._sleep_until(min([horizon, *wakes])))
         stirred = asyncio.create_task(self._stirred())

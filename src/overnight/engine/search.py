@@ -1,7 +1,6 @@
 """Looking at the provider for an attempt's batch: before it is sent, after its fate was lost, and when it is denied."""
 
 import asyncio
-import sqlite3
 from collections.abc import Iterable
 
 import msgspec
@@ -12,7 +11,7 @@ from overnight.engine.decisions import how_far, may_follow
 from overnight.engine.our_batches import LISTING_PAGES, our_batches_of, strays, strays_text
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.waiting import NotNow
-from overnight.ledger.shards import attempts, batches_on_record, record
+from overnight.ledger.transaction import Transaction, View
 from overnight.providers.contract import Batch, Intent
 
 
@@ -39,7 +38,7 @@ async def found_before(context: RunContext, account: ProviderAccount, attempt: A
     if batches := our_batches.named(attempt.token):
         return Found(batches=batches)
     if attempt.n > 1:
-        earlier = await asyncio.to_thread(lambda: _given_up(context.db.reader(), attempt))
+        earlier = await asyncio.to_thread(lambda: _given_up(context.ledger.view(), attempt))
         for one in earlier:
             if batches := our_batches.named(one.token):
                 return Found(instead=await _reopen(context, attempt, one, batches[0]))
@@ -50,20 +49,22 @@ async def found_before(context: RunContext, account: ProviderAccount, attempt: A
     return Found()
 
 
-def _given_up(db: sqlite3.Connection, attempt: Attempt) -> list[Attempt]:
+def _given_up(view: View, attempt: Attempt) -> list[Attempt]:
     """Earlier attempts of the same shard that were thought to have made no batch."""
-    same = (one for one in attempts(db) if one.shard == attempt.shard and one.id != attempt.id)
+    same = (one for one in view.attempts.everything() if one.shard == attempt.shard and one.id != attempt.id)
     return [one for one in same if one.closed is not None and one.closed.how in ("absent", "refused")]
 
 
 async def _reopen(context: RunContext, present: Attempt, earlier: Attempt, batch_id: str) -> Attempt:
     at = context.now()
 
-    def fact(db: sqlite3.Connection) -> tuple[Attempt, Attempt]:
+    def fact(tx: Transaction) -> tuple[Attempt, Attempt]:
         why = f"attempt {earlier.n} has made a batch after all"
-        return record(db, present, Closed("abandoned", why), at), record(db, earlier, Reopened(batch_id), at)
+        return tx.attempts.record(present, Closed("abandoned", why), at), tx.attempts.record(
+            earlier, Reopened(batch_id), at
+        )
 
-    closed, reopened = await context.db.commit("reopened", fact)
+    closed, reopened = await context.ledger.commit("reopened", fact)
     context.keep(closed)
     context.keep(reopened)
     context.say(
@@ -79,7 +80,7 @@ async def look(context: RunContext, account: ProviderAccount, attempt: Attempt, 
     found = listed_as_ours(account, intent, attempt, seen.batches)
     if provider.tags:
         return Looked(seen.complete, found, endless=seen.endless)
-    known = await asyncio.to_thread(lambda: batches_on_record(context.db.reader()))
+    known = await context.ledger.read(lambda view: view.attempts.batches())
     young = (batch for batch in may_follow(attempt.fence, seen.batches) if batch.id not in known)
     possible = tuple(batch.id for batch in young if provider.ours(batch, intent, attempt.file_id) == "maybe")
     return Looked(seen.complete, found, possible, seen.endless)

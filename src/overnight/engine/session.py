@@ -1,7 +1,6 @@
 """A run opened for work: locked, its ledger open, its accounts checked before anything is sent."""
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,7 +14,6 @@ from overnight.core.clock import Clock
 from overnight.core.garbage import seldom_collected
 from overnight.core.names import HISTORY
 from overnight.core.stage import Stage
-from overnight.core.surroundings import damaged, ledger_trouble
 from overnight.engine.account_check import account_identity, check_accounts
 from overnight.engine.account_history import AccountHistory
 from overnight.engine.context import RunContext
@@ -28,12 +26,10 @@ from overnight.engine.restoring import restore_downloads
 from overnight.engine.scheduler import SPILLED, Held, Scheduler
 from overnight.engine.waiting import Waiting
 from overnight.engine.work import Work
-from overnight.ledger.answers import outcome_counts, token_sums
-from overnight.ledger.database import Database
-from overnight.ledger.diagnosis import diagnosed
-from overnight.ledger.identity import account_id, arms, begin_run, get_fact
-from overnight.ledger.money import balances
+from overnight.ledger.checks import diagnosed
+from overnight.ledger.ledger import Ledger, open_ledger
 from overnight.ledger.traces import check_age, no_ledger, refuse_blank
+from overnight.ledger.transaction import Transaction, View
 from overnight.providers.contract import BatchProvider, Provider
 from overnight.store.run_folder import RunFolder
 
@@ -59,9 +55,9 @@ class Worked(msgspec.Struct, frozen=True, kw_only=True):
 class Session:
     """An open run. Only one process has it."""
 
-    def __init__(self, folder: RunFolder, db: Database, run_id: str, history: AccountHistory, clock: Clock) -> None:
+    def __init__(self, folder: RunFolder, ledger: Ledger, run_id: str, history: AccountHistory, clock: Clock) -> None:
         self.folder = folder
-        self.db = db
+        self.ledger = ledger
         self.run_id = run_id
         self.history = history
         self.clock = clock
@@ -96,13 +92,13 @@ class Session:
         self._waiting = waiting = Waiting(self.clock, once=work.once)
         if self._stop_asked:
             waiting.stop()
-        known = await asyncio.to_thread(lambda: arms(self.db.reader()))
+        known = await self.ledger.read(lambda view: view.stages.arms())
         providers: dict[tuple[str, str | None, str | None], Provider] = {}
         context = await self._context(work, connect, known, providers, say)
         context.can_ask_again, context.tries = work.can_ask_again, work.tries
         context.reask_missing = work.reask_missing
         context.deadline = work.deadline or 0.0
-        context.spilled = work.mode == "auto" and get_fact(self.db.reader(), SPILLED) == str(work.deadline)
+        context.spilled = work.mode == "auto" and self.ledger.view().facts.get(SPILLED) == str(work.deadline)
         try:
             started = self.clock.now()
             await check_accounts(context, accept=work.accept_account)
@@ -117,7 +113,7 @@ class Session:
                 halted=tuple(context.halted_arms.values()),
                 held=scheduler.held,
                 more_follows=scheduler.timed_out
-                and await asyncio.to_thread(lambda: more_follows(self.db.reader(), stages)),
+                and await asyncio.to_thread(lambda: more_follows(self.ledger.view().connection, stages)),
             )
         finally:
             waiting.stop()
@@ -129,7 +125,7 @@ class Session:
     async def restore(self, work: Work, connect: Connect, say: Callable[[str], None]) -> int:
         """Download again what is damaged on disk, where the provider still keeps it; how many files are back."""
         waiting = self._waiting = Waiting(self.clock, once=True)
-        known = await asyncio.to_thread(lambda: arms(self.db.reader()))
+        known = await self.ledger.read(lambda view: view.stages.arms())
         providers: dict[tuple[str, str | None, str | None], Provider] = {}
         try:
             return await restore_downloads(await self._context(work, connect, known, providers, say))
@@ -156,13 +152,13 @@ class Session:
                 accounts[place] = await self._account(providers[place], work, self._waiting)
             by_arm[number] = accounts[place]
         tally = Tally(self.folder.name, self.clock.now)
-        tally.begin(*await asyncio.to_thread(lambda: _counted(self.db)))
-        priced = await asyncio.to_thread(lambda: kept_prices(self.db.reader()))
+        tally.begin(*await self.ledger.read(_counted))
+        priced = await asyncio.to_thread(lambda: kept_prices(self.ledger.view()))
         tally.priced = how_priced(len(known), len({number for number, _ in priced}))
         pricing = Pricing(known, priced, work.budget.output_tokens if work.budget else None)
         return RunContext(
             folder=self.folder,
-            db=self.db,
+            ledger=self.ledger,
             run_id=self.run_id,
             arms=known,
             accounts=by_arm,
@@ -186,7 +182,7 @@ class Session:
 
     async def _account(self, provider: Provider, work: Work, waiting: Waiting) -> ProviderAccount:
         account = account_identity(self.run_id, provider)
-        number = await self.db.commit("account", lambda db: account_id(db, account))
+        number = await self.ledger.commit("account", lambda tx: tx.accounts.keep(account))
         return ProviderAccount(
             provider,
             number,
@@ -204,10 +200,10 @@ def _until(work: Work, now: float) -> float:
     return last if work.deadline is None or work.mode == "auto" else min(last, work.deadline)
 
 
-def _counted(db: Database) -> tuple[dict[tuple[int, str, str | None], int], tuple[int, int], int, int]:
-    money = balances(db.reader()).values()
+def _counted(view: View) -> tuple[dict[tuple[int, str, str | None], int], tuple[int, int], int, int]:
+    money = view.spending.by_stage().values()
     spent, presumed = sum(one.settled for one in money), sum(one.presumed for one in money)
-    return outcome_counts(db.reader()), token_sums(db.reader()), spent, presumed
+    return view.counts.outcomes(), view.counts.tokens(), spent, presumed
 
 
 def snapshot_of(context: RunContext) -> Snapshot:
@@ -268,25 +264,18 @@ def opened(folder: RunFolder, accounts_folder: RunFolder, clock: Clock) -> Itera
         history = AccountHistory(accounts_folder.path / HISTORY)
         try:
             folder.make()
-            db = Database(folder.ledger)
-            try:
-                run_id, age = db.write("begun", lambda con: _begun(con, folder, clock.now())).result()
-                session = Session(folder, db, run_id, history, clock)
+            with open_ledger(folder) as ledger:
+                run_id, age = ledger.write("begun", lambda tx: _begun(tx, folder, clock.now())).result()
+                session = Session(folder, ledger, run_id, history, clock)
                 session.age = age
                 yield session
-            except sqlite3.DatabaseError as error:
-                raise ledger_trouble(folder.ledger, error) from error
-            except msgspec.MsgspecError as error:
-                raise damaged(folder.ledger, error) from error
-            finally:
-                db.close()
         finally:
             history.close()
             if new and (session is None or not session.begun):
                 folder.clear(whole=made)
 
 
-def _begun(db: sqlite3.Connection, folder: RunFolder, at: float) -> tuple[str, str | None]:
+def _begun(tx: Transaction, folder: RunFolder, at: float) -> tuple[str, str | None]:
     """The run's id, and a word about a ledger that is older than its folder."""
-    refuse_blank(folder, db)
-    return begin_run(db, at), check_age(folder, db)
+    refuse_blank(folder, tx.connection)
+    return tx.facts.begin_run(at), check_age(folder, tx.connection)

@@ -1,7 +1,5 @@
 """Rows of one attempt as they come in: given their fate, priced, settled and counted."""
 
-import asyncio
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -10,8 +8,10 @@ from overnight.core.attempt import Attempt
 from overnight.core.result import MOST_TOKENS, Result, was_run_unpriced
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import row_fate
-from overnight.ledger.answers import Fate, Landed, ShardRow, addresses_of, rows_of, settled_lines, take_in
-from overnight.ledger.money import Charge, book, density_of
+from overnight.ledger.answers import Fate, Landed
+from overnight.ledger.shards import ShardRow
+from overnight.ledger.spending import Charge
+from overnight.ledger.transaction import Transaction
 from overnight.prices import Processing
 
 Settling = tuple[Landed, Fate]
@@ -52,8 +52,8 @@ class Settlement:
     @classmethod
     async def of(cls, context: RunContext, attempt: Attempt, overhead: int) -> "Settlement":
         shard = attempt.shard
-        rows = await asyncio.to_thread(lambda: rows_of(context.db.reader(), shard))
-        density = await asyncio.to_thread(lambda: density_of(context.db.reader(), shard))
+        rows = await context.ledger.read(lambda view: view.shards.rows(shard))
+        density = await context.ledger.read(lambda view: view.spending.density(shard))
         return cls(context, attempt, rows, density, overhead)
 
     def row(self, line: int, result: Result, place: Place | None = None, *, again: bool = False) -> Settling:
@@ -69,18 +69,18 @@ class Settlement:
             return Fate(final=True, tries=tries + 1)
         return row_fate(result, tries, context.tries, live=self._attempt.live)
 
-    def settle(self, db: sqlite3.Connection, landed: Sequence[Settling], at: float, *, ran: bool = False) -> Fresh:
+    def settle(self, tx: Transaction, landed: Sequence[Settling], at: float, *, ran: bool = False) -> Fresh:
         """Inside a transaction: results, fates and money together. Doing it twice changes nothing.
 
         `ran`: the rows were run, as far as anybody can tell, whatever their results say.
         """
         attempt = self._attempt
-        fresh = take_in(db, attempt.id, self.rows, landed, at, overtaken=attempt.overtaken)
+        fresh = tx.answers.take_in(attempt.id, self.rows, landed, at, overtaken=attempt.overtaken)
         charge = self._charge(fresh, ran=ran)
-        book(db, attempt.shard, attempt.arm, attempt.id, charge)
+        tx.spending.book(attempt.shard, attempt.arm, attempt.id, charge)
         # Before the cut, only one attempt at a time asks a question.
-        counts = settled_lines(db, attempt.id, [one.line for one, _ in fresh]) if self._context.spilled else None
-        shared = addresses_of(db, (self.rows[one.line].ask for one, fate in fresh if fate.final))
+        counts = tx.answers.settled_lines(attempt.id, [one.line for one, _ in fresh]) if self._context.spilled else None
+        shared = tx.answers.sharing((self.rows[one.line].ask for one, fate in fresh if fate.final))
         return Fresh(fresh, shared, counts, sum(amount for _, amount in charge.presumed))
 
     def _charge(self, fresh: Iterable[Settling], *, ran: bool) -> Charge:

@@ -1,13 +1,14 @@
 """Answers taken over from another run's ledger, with the bytes they came in."""
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from overnight.core.attempt import Closed
+from overnight.ledger.attempts import Attempts
+from overnight.ledger.connection import Records
 from overnight.ledger.questions import register_pending, settle_pending
-from overnight.ledger.shards import adopted_attempt, attempts, finish_shard, note, record
+from overnight.ledger.shards import Shards
 from overnight.store.local import DurableFile
 from overnight.store.run_folder import RunFolder
 
@@ -29,11 +30,18 @@ class Reusable(msgspec.Struct, frozen=True, kw_only=True):
     usage: tuple[int | None, ...]
 
 
-def reusable(here: sqlite3.Connection, there: sqlite3.Connection) -> Iterator[Reusable]:
-    """Questions in this queue that the other run has an answer to. Failures are not taken over."""
-    waiting = here.execute("SELECT ask.id, ask.arm, ask.key FROM queue JOIN ask ON ask.id=queue.ask ORDER BY ask.id")
-    for ask, arm, key in waiting:
-        row = there.execute(
+class CopiesView(Records):
+    """What another run may be asked for, and what it has."""
+
+    def wanted(self) -> Iterator[tuple[int, int, bytes]]:
+        """(question, arm, key) of everything in the queue."""
+        return self._db.execute(
+            "SELECT ask.id, ask.arm, ask.key FROM queue JOIN ask ON ask.id=queue.ask ORDER BY ask.id"
+        )
+
+    def answered(self, ask: int, arm: int, key: bytes) -> Reusable | None:
+        """This run's answer to another run's question. Failures are not taken over."""
+        row = self._db.execute(
             "SELECT result.outcome, result.cause, result.file, result.offset, result.length, result.digest, "
             "result.input, result.cached, result.cache_write, result.output, result.reasoning FROM ask "
             "JOIN settled ON settled.ask=ask.id "
@@ -41,42 +49,68 @@ def reusable(here: sqlite3.Connection, there: sqlite3.Connection) -> Iterator[Re
             "WHERE ask.key=? AND result.outcome != 'failed' AND result.file IS NOT NULL",
             (key,),
         ).fetchone()
-        if row is not None:
-            outcome, cause, file, offset, length, digest, *usage = row
-            yield Reusable(
-                ask=ask, arm=arm, outcome=outcome, cause=cause, file=file, offset=offset, length=length,
-                digest=digest, usage=tuple(usage),
-            )  # fmt: skip
+        if row is None:
+            return None
+        outcome, cause, file, offset, length, digest, *usage = row
+        return Reusable(
+            ask=ask, arm=arm, outcome=outcome, cause=cause, file=file, offset=offset, length=length,
+            digest=digest, usage=tuple(usage),
+        )  # fmt: skip
 
 
-def take_over(
-    db: sqlite3.Connection,
-    folder: RunFolder,
-    file: DurableFile,
-    copied: Sequence[tuple[Reusable, int]],
-    source: str,
-    at: float,
-) -> None:
-    """Settle the questions with the copied lines: one closed attempt that never travelled."""
-    number = register_pending(db, file, folder)
-    settle_pending(db, number, file)
-    by_arm: dict[int, list[tuple[Reusable, int]]] = {}
-    for one, offset in copied:
-        by_arm.setdefault(one.arm, []).append((one, offset))
-    for arm, answers in by_arm.items():
-        token = f"{REUSED}{source}-{arm}"
-        shard, attempt = adopted_attempt(db, arm, [one.ask for one, _ in answers], token, at)
-        db.executemany(
-            "INSERT INTO result VALUES(?,?,?,?,?,NULL,?,?,?,?,?,?,?,?,0,?,?)",
-            (
-                (attempt, line, one.ask, one.outcome, one.cause, number, offset, one.length, *one.usage, at, one.digest)
-                for line, (one, offset) in enumerate(answers)
-            ),
-        )
-        db.executemany(
-            "INSERT INTO settled VALUES(?,?,?)", ((one.ask, attempt, line) for line, (one, _) in enumerate(answers))
-        )
-        db.executemany("DELETE FROM queue WHERE ask=?", ((one.ask,) for one, _ in answers))
-        record(db, attempts(db, token)[0], Closed("ingested", f"answers of run '{source}'"), at)
-        finish_shard(db, shard, at)
-    note(db, at, "reused", msgspec.json.encode({"from": source, "answers": len(copied)}).decode())
+def reusable(here: CopiesView, there: CopiesView) -> Iterator[Reusable]:
+    """Questions in this queue that the other run has an answer to."""
+    for wanted in here.wanted():
+        found = there.answered(*wanted)
+        if found is not None:
+            yield found
+
+
+class Copies(CopiesView):
+    """Answers of other runs that are put on record here."""
+
+    def take_over(
+        self,
+        folder: RunFolder,
+        file: DurableFile,
+        copied: Sequence[tuple[Reusable, int]],
+        source: str,
+        at: float,
+    ) -> None:
+        """Settle the questions with the copied lines: one closed attempt that never travelled."""
+        number = register_pending(self._db, file, folder)
+        settle_pending(self._db, number, file)
+        attempts = Attempts(self._db)
+        by_arm: dict[int, list[tuple[Reusable, int]]] = {}
+        for one, offset in copied:
+            by_arm.setdefault(one.arm, []).append((one, offset))
+        for arm, answers in by_arm.items():
+            token = f"{REUSED}{source}-{arm}"
+            attempt = attempts.adopt(arm, [one.ask for one, _ in answers], token, at)
+            self._db.executemany(
+                "INSERT INTO result VALUES(?,?,?,?,?,NULL,?,?,?,?,?,?,?,?,0,?,?)",
+                (
+                    (
+                        attempt.id,
+                        line,
+                        one.ask,
+                        one.outcome,
+                        one.cause,
+                        number,
+                        offset,
+                        one.length,
+                        *one.usage,
+                        at,
+                        one.digest,
+                    )
+                    for line, (one, offset) in enumerate(answers)
+                ),
+            )
+            self._db.executemany(
+                "INSERT INTO settled VALUES(?,?,?)",
+                ((one.ask, attempt.id, line) for line, (one, _) in enumerate(answers)),
+            )
+            self._db.executemany("DELETE FROM queue WHERE ask=?", ((one.ask,) for one, _ in answers))
+            attempts.record(attempt, Closed("ingested", f"answers of run '{source}'"), at)
+            Shards(self._db).finish(attempt.shard, at)
+        attempts.note(at, "reused", msgspec.json.encode({"from": source, "answers": len(copied)}).decode())

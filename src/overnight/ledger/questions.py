@@ -8,8 +8,8 @@ import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.errors import StudyChanged
-from overnight.ledger.bulk import Bulk
-from overnight.ledger.identity import arm_id, get_fact, set_fact, stage_id
+from overnight.ledger.bulk_insert import BulkInsert
+from overnight.ledger.identity import Facts, FactsView, Stages
 from overnight.ledger.raw import digest_of
 from overnight.store.local import DurableFile
 from overnight.store.run_folder import RunFolder
@@ -47,17 +47,17 @@ class Intake:
     ) -> None:
         self._db = db
         self._folder = folder
-        self.stage = stage_id(db, *stage)
-        self._arms = {arm.name: (arm_id(db, self.stage, arm), KeyMaker(arm)) for arm in arms}
+        self.stage = Stages(db).keep(*stage)
+        self._arms = {arm.name: (Stages(db).keep_arm(self.stage, arm), KeyMaker(arm)) for arm in arms}
         # Items without questions: a task that asks in rounds has not begun the first.
         self._fresh = db.execute("SELECT 1 FROM ask UNION ALL SELECT 1 FROM item LIMIT 1").fetchone() is None
         self._floor, self._slot_floor = (
             int(db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]) for table in ("ask", "slot")
         )
         self._last_ask = self._floor
-        self._new_items = Bulk(db, "item", 6)
-        self._new_asks = Bulk(db, "ask", 7)
-        self._new_slots = Bulk(db, "slot(arm, item, replicate, turn, ask, round)", 6)
+        self._new_items = BulkInsert(db, "item", 6)
+        self._new_asks = BulkInsert(db, "ask", 7)
+        self._new_slots = BulkInsert(db, "slot(arm, item, replicate, turn, ask, round)", 6)
 
     def items(self, source: Iterable[Item]) -> Iterator[Item]:
         """Pass the items through, keeping a copy of each new one."""
@@ -128,7 +128,7 @@ class Intake:
             "INSERT INTO queue SELECT id, 0, ? FROM ask WHERE id > ?", (int(follow), self._floor)
         ).rowcount
         if twins:
-            set_fact(self._db, "shared", str(int(get_fact(self._db, "shared") or "0") + twins))
+            Facts(self._db).keep("shared", str(int(FactsView(self._db).get("shared") or "0") + twins))
         settled = self._settled_at_once() if twins else {}
         return Taken(items=self._new_items.rows, slots=self._new_slots.rows, asks=new, shared=twins, settled=settled)
 

@@ -1,7 +1,6 @@
 """Lines found again by file, offset and length, and held against what was recorded of them before anybody uses them."""
 
 import os
-import sqlite3
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -55,14 +54,6 @@ def file_hash(path: Path) -> str:
         while chunk := handle.read(BLOCK):
             whole.update(chunk)
     return whole.hexdigest()
-
-
-def places_of(db: sqlite3.Connection) -> dict[tuple[str, int], tuple[int, int, int, bytes]]:
-    """Where every raw line on record is, by its file's path and its offset, as tables name it."""
-    rows = db.execute(
-        "SELECT path, file, offset, length, digest FROM result JOIN file ON file.id=result.file ORDER BY file, offset"
-    )
-    return {(path, offset): (file, offset, length, digest) for path, file, offset, length, digest in rows}
 
 
 class RawFiles:

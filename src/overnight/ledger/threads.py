@@ -90,6 +90,14 @@ def handed_on(db: sqlite3.Connection, outcomes: Sequence[str]) -> int:
     return int(row[0])
 
 
+def handed_on_asks(db: sqlite3.Connection, asks: list[int]) -> int:
+    """How many of these questions' answers have been given to later turns or stages."""
+    query = (
+        "SELECT 1 FROM passed_on JOIN slot ON slot.id=passed_on.slot WHERE slot.ask=? AND passed_on.asks > 0 LIMIT 1"
+    )
+    return sum(db.execute(query, (ask,)).fetchone() is not None for ask in asks)
+
+
 def stage_is_quiet(db: sqlite3.Connection, stage: int) -> bool:
     """Whether every address of the stage is settled: nothing queued, nothing on the way."""
     row = db.execute(

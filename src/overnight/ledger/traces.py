@@ -16,7 +16,7 @@ from overnight.core.errors import LedgerLost
 from overnight.core.opening import sync_directory
 from overnight.core.shard import TOKEN_LENGTH
 from overnight.core.surroundings import disk_trouble
-from overnight.ledger.identity import get_fact
+from overnight.ledger.identity import FactsView
 from overnight.store.names import PARTS
 from overnight.store.run_folder import RunFolder
 
@@ -88,7 +88,7 @@ def no_ledger(folder: RunFolder) -> bool:
 def refuse_blank(folder: RunFolder, db: sqlite3.Connection) -> None:
     """A ledger with nothing in it, in a folder with something: its newest part, or all of it, was lost."""
     found = traces(folder)  # looked for first: another process may be founding the run just now
-    if found and get_fact(db, "run_id") is None:
+    if found and FactsView(db).get("run_id") is None:
         _refuse(folder, "has nothing on record", found)
 
 

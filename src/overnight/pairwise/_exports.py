@@ -5,19 +5,14 @@ They are copies. Deleting one loses nothing: the run keeps its own.
 
 import shutil
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 
 import polars as pl
 
 from overnight.api.work import reader_of
 from overnight.core.shard import custom_id
-from overnight.ledger.answers import paths
-from overnight.ledger.database import connect
-from overnight.ledger.identity import arms
-from overnight.ledger.questions import files_on_record
+from overnight.ledger.ledger import look_at
 from overnight.ledger.raw import RawFiles, check_file
-from overnight.ledger.shards import bodies
 from overnight.pairwise._rows import RESULTS
 from overnight.pairwise.registry import Job, Segment, replace_file
 from overnight.providers import batches_of
@@ -32,35 +27,32 @@ def export_inputs(run: RunFolder, segments: Sequence[Segment]) -> None:
     missing = [segment for segment in segments if not segment.job.batch_input_path.exists()]
     if not missing:
         return
-    db = connect(run.ledger, read_only=True)
-    try:
-        known, names = arms(db), paths(db)
+    with look_at(run) as view:
+        known, names = view.stages.arms(), view.files.paths()
         with RawFiles(run, names) as files:
             for job, attempt in ((segment.job, segment.attempt) for segment in missing):
                 model = known[attempt.arm].model
                 provider = batches_of(reader_of(model))
                 lines = (
                     provider.line(model, custom_id(attempt.token, body.line), files.read(*body[2:]))
-                    for body in bodies(db, attempt.shard)
+                    for body in view.shards.bodies(attempt.shard)
                 )
                 replace_file(job.batch_input_path, b"".join(line + b"\n" for line in lines))
-    finally:
-        db.close()
 
 
 def export_outputs(run: RunFolder, segments: Sequence[Segment]) -> None:
     """What came back, output and error files together."""
-    with closing(connect(run.ledger, read_only=True)) as db:
+    with look_at(run) as view:
         for segment in segments:
             target = segment.job.batch_output_path
             if segment.job.done and not target.exists():
-                files = files_on_record(db, segment.attempt.files)
+                files = view.files.on_record(segment.attempt.files)
                 for file in files:
-                    check_file(run, *file)
+                    check_file(run, file.path, file.bytes, file.sha256)
                 part = target.with_name(f"{target.name}.part")
                 with part.open("wb") as whole:
-                    for path, _, _ in files:
-                        with run.file(path).open("rb") as source:
+                    for file in files:
+                        with run.file(file.path).open("rb") as source:
                             shutil.copyfileobj(source, whole)
                 part.replace(target)
 

@@ -15,8 +15,7 @@ from overnight.core.attempt import Attempt
 from overnight.core.clock import time_text
 from overnight.core.errors import OvernightError, ProviderError, StudyError, UnknownName
 from overnight.core.wording import number_of
-from overnight.ledger.database import connect
-from overnight.ledger.shards import attempts
+from overnight.ledger.ledger import look_at
 from overnight.pairwise._foreign_pairs import claims, foreign_pairs, pairs_in_order, saved_pairs
 from overnight.pairwise._judge import Judge
 from overnight.pairwise._judging import Say
@@ -282,11 +281,8 @@ def _placed(judged: pl.DataFrame, job: Job, status: pl.Series) -> pl.DataFrame:
 
 
 def _attempts(run: Path) -> list[Attempt]:
-    db = connect(RunFolder(run).ledger, read_only=True)
-    try:
-        return attempts(db)
-    finally:
-        db.close()
+    with look_at(RunFolder(run)) as view:
+        return view.attempts.everything()
 
 
 def _contradicted(run: Path, job: Job) -> list[str]:

@@ -14,8 +14,7 @@ from overnight.core.errors import StudyChanged, StudyError
 from overnight.core.files import folder_at
 from overnight.core.wording import quoted
 from overnight.engine.progress import Snapshot
-from overnight.ledger.database import connect
-from overnight.ledger.identity import get_fact
+from overnight.ledger.ledger import look_at
 from overnight.pairwise._frames import pairs_of, samples_in
 from overnight.pairwise._judge import Judge
 from overnight.pairwise._rows import judged_rows, raw_lines, with_keys
@@ -91,11 +90,8 @@ class Judging:
         """Before anything in the folder is touched."""
         if not self.run.exists():
             return
-        db = connect(self.run.ledger, read_only=True)
-        try:
-            known = get_fact(db, "definition")
-        finally:
-            db.close()
+        with look_at(self.run) as view:
+            known = view.facts.get("definition")
         changed = [] if known is None else differences(msgspec.json.decode(known), resolve(study).definition)
         if changed:
             raise StudyChanged(

@@ -1,7 +1,6 @@
 """Judged pairs as notebooks know them: who was shown where, what came back, who won, and what failed and why."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,9 +8,8 @@ import msgspec
 import polars as pl
 
 from overnight.core.errors import FileDamaged
-from overnight.ledger.answers import paths
-from overnight.ledger.database import connect
-from overnight.ledger.raw import RawFiles, places_of
+from overnight.ledger.ledger import look_at
+from overnight.ledger.raw import RawFiles
 from overnight.pairwise._judge import Judge
 from overnight.store.run_folder import RunFolder
 from overnight.tasks._answer_form import AnswerForm
@@ -198,8 +196,8 @@ def failed_rows(judged: pl.DataFrame) -> pl.DataFrame:
 def raw_lines(frame: pl.DataFrame, run: Path) -> Iterator[bytes | None]:
     """The provider's own line of each row, where one came."""
     folder = RunFolder(run)
-    with closing(connect(folder.ledger, read_only=True)) as db:
-        places, names = places_of(db), paths(db)
+    with look_at(folder) as view:
+        places, names = view.files.line_places(), view.files.paths()
     with RawFiles(folder, names) as raw:
         for name, offset in frame.select("raw_file", "raw_offset").iter_rows():
             if name is None or offset is None:

@@ -12,9 +12,7 @@ from overnight.core.errors import StudyError, UnknownName
 from overnight.core.files import text_file
 from overnight.core.opening import sync_directory
 from overnight.core.wording import quoted
-from overnight.ledger.database import connect
-from overnight.ledger.identity import arms
-from overnight.ledger.shards import attempts
+from overnight.ledger.ledger import look_at
 from overnight.pairwise._frames import require
 from overnight.providers import vendor
 from overnight.store.run_folder import RunFolder
@@ -65,12 +63,10 @@ def segments_of(output_dir: Path, run: RunFolder) -> list[Segment]:
     """From the ledger: one for each part that was sent, by its latest attempt; parts asked again come last."""
     if not run.exists():
         return []
-    db = connect(run.ledger, read_only=True)
-    try:
-        latest = {attempt.shard: attempt for attempt in sorted(attempts(db), key=lambda attempt: attempt.n)}
-        models = {number: arm.model for number, arm in arms(db).items()}
-    finally:
-        db.close()
+    with look_at(run) as view:
+        sent = sorted(view.attempts.everything(), key=lambda attempt: attempt.n)
+        latest = {attempt.shard: attempt for attempt in sent}
+        models = {number: arm.model for number, arm in view.stages.arms().items()}
     ordered = (latest[shard] for shard in sorted(latest))
     return [
         Segment(

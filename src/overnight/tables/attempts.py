@@ -1,6 +1,5 @@
 """`attempts.parquet`: every try of every question, with the times and names that differ from run to run."""
 
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ from overnight.core.ask import key_text
 from overnight.core.attempt import Attempt
 from overnight.core.clock import time_text
 from overnight.core.shard import custom_id
-from overnight.ledger.answers import Tries, paths, tries
-from overnight.ledger.shards import attempts
+from overnight.ledger.rows import Tries
+from overnight.ledger.transaction import View
 from overnight.tables.parquet import CHUNK, frame_of, write_parquet
 
 COLUMNS: dict[str, type[pl.DataType]] = {
@@ -32,12 +31,12 @@ COLUMNS: dict[str, type[pl.DataType]] = {
 }
 
 
-def write_attempts(db: sqlite3.Connection, path: Path) -> int:
-    sent = {attempt.id: attempt for attempt in attempts(db)}
-    files = paths(db)
+def write_attempts(view: View, path: Path) -> int:
+    sent = {attempt.id: attempt for attempt in view.attempts.everything()}
+    files = view.files.paths()
 
     def frames() -> Iterator[pl.DataFrame]:
-        for chunk in tries(db, CHUNK):
+        for chunk in view.rows.tries(CHUNK):
             yield frame_of(COLUMNS, _columns(chunk, sent, files))
 
     return write_parquet(path, COLUMNS, frames)

@@ -1,6 +1,5 @@
 """`costs.parquet`: the bill by arm. Dollars here, nano-dollars in the ledger; unknown is empty, never zero."""
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,7 @@ import polars as pl
 
 from overnight.core.money import DOLLAR, Balance
 from overnight.core.wording import number_of
-from overnight.ledger.answers import arm_usage
-from overnight.ledger.identity import arms
-from overnight.ledger.money import arm_balances, first_ceilings, prices, processings, unbilled_rows
+from overnight.ledger.transaction import View
 from overnight.prices import Price, dollars
 from overnight.tables.parquet import keep_parquet
 
@@ -34,15 +31,15 @@ COLUMNS: dict[str, type[pl.DataType]] = {
 }
 
 
-def cost_rows(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+def cost_rows(view: View) -> Iterator[tuple[Any, ...]]:
     """One row for each arm: what it might have cost, what is still set aside, what it cost, and what it may have."""
-    kept = {place: msgspec.json.decode(text, type=Price) for place, text in prices(db).items()}
-    asked = processings(db)
-    balances = arm_balances(db)
-    ceilings = first_ceilings(db)
-    usage = arm_usage(db)
-    unbilled = unbilled_rows(db)
-    for number, arm in sorted(arms(db).items(), key=lambda pair: (pair[1].stage, pair[1].name)):
+    kept = {place: msgspec.json.decode(text, type=Price) for place, text in view.spending.prices().items()}
+    asked = view.spending.processings()
+    balances = view.spending.by_arm()
+    ceilings = view.spending.ceilings()
+    usage = view.counts.usage()
+    unbilled = view.counts.unbilled()
+    for number, arm in sorted(view.stages.arms().items(), key=lambda pair: (pair[1].stage, pair[1].name)):
         rows, tokens_in, cached, tokens_out = usage.get(number, (0, 0, 0, 0))
         known = [kept.get((number, processing)) for processing in asked.get(number, ["batch"])]
         used = [price for price in known if price is not None]
@@ -73,5 +70,5 @@ def _dollars(nano: int | None) -> float | None:
     return None if nano is None else nano / DOLLAR
 
 
-def write_costs(db: sqlite3.Connection, path: Path) -> None:
-    keep_parquet(pl.LazyFrame(list(cost_rows(db)), schema=COLUMNS, orient="row"), path)
+def write_costs(view: View, path: Path) -> None:
+    keep_parquet(pl.LazyFrame(list(cost_rows(view)), schema=COLUMNS, orient="row"), path)

@@ -1,17 +1,16 @@
 """Raw answers read again with today's parsers: what they say replaces what was noted when they came."""
 
-import sqlite3
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
 import msgspec
 
 from overnight.core.errors import FileDamaged
-from overnight.ledger.answers import Correction, correct_results, paths, raw_results
-from overnight.ledger.database import Database
-from overnight.ledger.identity import arms
-from overnight.ledger.money import processing_of, replace_price, set_spent
+from overnight.ledger.ledger import Ledger
 from overnight.ledger.raw import RawFiles
+from overnight.ledger.rows import Correction
+from overnight.ledger.spending import processing_of
+from overnight.ledger.transaction import Transaction, View
 from overnight.prices import Price
 from overnight.prices.charges import cost
 from overnight.store.run_folder import RunFolder
@@ -21,34 +20,34 @@ _CHUNK = 5_000
 
 
 def reread(
-    db: Database, folder: RunFolder, decoders: Mapping[str, Decode], prices: Mapping[tuple[int, str], Price]
+    ledger: Ledger, folder: RunFolder, decoders: Mapping[str, Decode], prices: Mapping[tuple[int, str], Price]
 ) -> int:
     """Decode and price every raw line on record; returns how many results now say something else.
 
     All of it or nothing: where a line is not what it was, the ledger stays as it is.
     """
-    reader = db.reader()
+    view = ledger.view()
 
-    def fact(con: sqlite3.Connection) -> int:
+    def fact(tx: Transaction) -> int:
         changed = 0
-        for corrections in _corrections(reader, folder, decoders, prices):
-            correct_results(con, corrections)
+        for corrections in _corrections(view, folder, decoders, prices):
+            tx.rows.correct(corrections)
             changed += len(corrections)
-        _reprice(con, prices)
+        _reprice(tx, prices)
         return changed
 
-    return db.write("reread", fact).result()
+    return ledger.write("reread", fact).result()
 
 
 def _corrections(
-    reader: sqlite3.Connection,
+    view: View,
     folder: RunFolder,
     decoders: Mapping[str, Decode],
     prices: Mapping[tuple[int, str], Price],
 ) -> Iterator[list[Correction]]:
-    known = arms(reader)
-    with RawFiles(folder, paths(reader)) as raw:
-        rows = raw_results(reader)
+    known = view.stages.arms()
+    with RawFiles(folder, view.files.paths()) as raw:
+        rows = view.rows.raw_results()
         while chunk := list(islice(rows, _CHUNK)):
             corrections: list[Correction] = []
             for row in chunk:
@@ -69,8 +68,8 @@ def _corrections(
             yield corrections
 
 
-def _reprice(db: sqlite3.Connection, prices: Mapping[tuple[int, str], Price]) -> None:
+def _reprice(tx: Transaction, prices: Mapping[tuple[int, str], Price]) -> None:
     """Keep today's prices, and count the bill again from the rows."""
     for (arm, processing), price in prices.items():
-        replace_price(db, arm, processing, msgspec.json.encode(price).decode())
-    set_spent(db)
+        tx.spending.replace_price(arm, processing, msgspec.json.encode(price).decode())
+    tx.spending.recount()

@@ -1,6 +1,5 @@
 """`results.parquet`: one row for every address, in the study's order, with nothing in it that varies by run."""
 
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -12,9 +11,9 @@ from overnight.core.ask import Arm, Item, key_text
 from overnight.core.money import DOLLAR
 from overnight.core.result import Line, Result
 from overnight.core.task import ColumnKind, Rounds, Row, Task, Thread
-from overnight.ledger.answers import Addresses, addresses, item_fields, paths
-from overnight.ledger.identity import arms, stages
 from overnight.ledger.raw import RawFiles
+from overnight.ledger.rows import Addresses
+from overnight.ledger.transaction import View
 from overnight.store.run_folder import RunFolder
 from overnight.tables.parquet import CHUNK, frame_of, write_parquet
 
@@ -64,14 +63,14 @@ class ResultsTable:
 
     def __init__(
         self,
-        db: sqlite3.Connection,
+        view: View,
         folder: RunFolder,
         tasks: Mapping[str, Task | Rounds],
         decoders: Mapping[str, Decode],
     ) -> None:
-        self._db = db
+        self._db = view
         self._folder = folder
-        numbers = {row.name: row.id for row in stages(db)}
+        numbers = {row.name: row.id for row in view.stages.everything()}
         self._views = {
             number: _ArmView(
                 arm=arm,
@@ -79,7 +78,7 @@ class ResultsTable:
                 task=tasks[arm.stage],
                 decode=decoders[arm.model.provider],
             )
-            for number, arm in arms(db).items()
+            for number, arm in view.stages.arms().items()
         }
         self._own: dict[str, ColumnKind] = {}
         for name in numbers:
@@ -89,8 +88,8 @@ class ResultsTable:
         schema = COLUMNS | {name: _KINDS[kind] for name, kind in self._own.items()}
 
         def frames() -> Iterator[pl.DataFrame]:
-            with RawFiles(self._folder, paths(self._db)) as raw:
-                for chunk in addresses(self._db, CHUNK):
+            with RawFiles(self._folder, self._db.files.paths()) as raw:
+                for chunk in self._db.rows.addresses(CHUNK):
                     yield frame_of(schema, self._columns(chunk, raw))
 
         return write_parquet(path, schema, frames)
@@ -129,7 +128,7 @@ class ResultsTable:
         starts = [number for number, turn in enumerate(rows.turn) if turn == 0]
         for begin, end in pairwise((*starts, len(results))):
             view, item, turns = self._views[rows.arm[begin]], rows.item[begin], results[begin:end]
-            fields = item_fields(self._db, raw.read, view.stage, item) if view.task.reads_items else {}
+            fields = self._db.items.fields(raw.read, view.stage, item) if view.task.reads_items else {}
             settled = tuple(filter(None, turns))
             thread = Thread(arm=view.arm, item=Item(item, fields), replicate=rows.replicate[begin], turns=settled)
             own = view.task.read(thread)

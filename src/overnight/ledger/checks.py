@@ -9,10 +9,13 @@ import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from overnight.core.errors import LedgerError, OvernightError
+from overnight.ledger.attempts import AttemptsView
+from overnight.ledger.connection import Records, check_file
 from overnight.ledger.schema import migrate
 
 _KINDS = {"INTEGER": ("integer",), "REAL": ("real", "integer"), "TEXT": ("text",), "BLOB": ("blob",)}
@@ -33,12 +36,6 @@ _POINTERS = (
 )
 # What came in a file, or from another run, was sent with no account that we know.
 _POINTS_NOWHERE = {("attempt", "account"): "adopted AND account=0"}
-
-
-def check_file(path: Path) -> None:
-    """A ledger is a file: SQLite would wait for ever at a pipe."""
-    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-        raise LedgerError(f"{path}: this is no file; bring ledger.db back from a copy of the run")
 
 
 def refuse_strange(run: Path) -> None:
@@ -125,3 +122,73 @@ def _counted(db: sqlite3.Connection, query: str, words: str) -> Iterator[str]:
         return
     if count:
         yield f"{words} in {count:,} {'row' if count == 1 else 'rows'}"
+
+
+class PlaceOnRecord(NamedTuple):
+    """Where bytes are, and their digest."""
+
+    file: int
+    offset: int
+    length: int
+    digest: bytes
+
+
+class Checks(Records):
+    """A ledger held against itself."""
+
+    def damages(self) -> Iterator[str]:
+        """Whether it can be trusted at all: its pages, its columns, and the order of its events. Each in one line."""
+        try:
+            (problem,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
+            if problem != "ok":
+                yield f"ledger.db is damaged: {problem}"
+                return
+            yield from damages(self._db)
+            AttemptsView(self._db).everything()
+        except sqlite3.DatabaseError as error:
+            yield f"ledger.db is damaged: {error}"
+        except (LedgerError, msgspec.MsgspecError, ValueError, TypeError, LookupError) as error:
+            yield f"the events do not add up: {error}"
+
+    def misplaced(self) -> dict[str, list[int]]:
+        """Questions that are not in exactly one place (settled, queued, in a shard that is not done), by where."""
+        rows = self._db.execute(
+            "SELECT count(place.ask), group_concat(place.name, ' and '), ask.id FROM ask "
+            "LEFT JOIN (SELECT ask, 'settled' AS name FROM settled UNION ALL SELECT ask, 'queued' FROM queue "
+            "UNION ALL SELECT ask, 'in a shard under way' FROM shard_row "
+            "WHERE shard NOT IN (SELECT shard FROM shard_done) AND NOT EXISTS (SELECT 1 FROM result JOIN attempt "
+            "ON attempt.id=result.attempt AND attempt.shard=shard_row.shard AND result.line=shard_row.line)"
+            ") AS place ON place.ask=ask.id "
+            "GROUP BY ask.id HAVING count(place.ask) <> 1"
+        )
+        told: dict[str, list[int]] = {}
+        for count, names, ask in rows:
+            told.setdefault(names if count else "nowhere", []).append(int(ask))
+        return dict(sorted(told.items()))
+
+    def wrongly_settled(self) -> dict[str, list[int]]:
+        """Questions by what is wrong: a result settles its own question, sent in that line, with its bytes kept."""
+        found = {what: [int(row[0]) for row in self._db.execute(query)] for what, query in _SETTLEMENTS.items()}
+        return {what: asks for what, asks in found.items() if asks}
+
+    def body_places(self) -> Iterator[PlaceOnRecord]:
+        """Every question's body, in the order in which they lie."""
+        rows = self._db.execute("SELECT file, offset, length, digest FROM ask ORDER BY file, offset")
+        return map(PlaceOnRecord._make, rows)
+
+    def item_places(self) -> Iterator[PlaceOnRecord]:
+        rows = self._db.execute("SELECT file, offset, length, digest FROM item ORDER BY file, offset")
+        return map(PlaceOnRecord._make, rows)
+
+
+_SETTLEMENTS = {
+    "settled by a result that is not on record": "SELECT settled.ask FROM settled LEFT JOIN result "
+    "ON result.attempt=settled.attempt AND result.line=settled.line WHERE result.ask IS NULL",
+    "settled by another question's result": "SELECT settled.ask FROM settled JOIN result "
+    "ON result.attempt=settled.attempt AND result.line=settled.line WHERE result.ask<>settled.ask",
+    "recorded under a line that was another question's": "SELECT result.ask FROM result "
+    "JOIN attempt ON attempt.id=result.attempt LEFT JOIN shard_row ON shard_row.shard=attempt.shard "
+    "AND shard_row.line=result.line WHERE shard_row.ask IS NULL OR shard_row.ask<>result.ask",
+    "an answer without its bytes": "SELECT ask FROM result WHERE file IS NULL AND outcome<>'failed'",
+    "an address without a question": "SELECT slot.ask FROM slot LEFT JOIN ask ON ask.id=slot.ask WHERE ask.id IS NULL",
+}

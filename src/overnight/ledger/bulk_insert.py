@@ -13,7 +13,7 @@ _WAITING = 2_000
 NO_COUNT = -1
 
 
-class Bulk:
+class BulkInsert:
     """Rows for one table, written when enough of them wait, and at `flush`."""
 
     def __init__(self, db: sqlite3.Connection, into: str, width: int, *, verb: str = "INSERT", counts: int = 0) -> None:

@@ -1,99 +1,86 @@
-"""One SQLite file, one writer thread. Everything handed in while a commit runs shares the next one."""
+"""A run's ledger: verbs and transactions over one SQLite file that nobody else sees.
+
+One thread writes. Everything handed in while a commit runs shares the next one.
+"""
 
 import asyncio
-import contextlib
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
 
+import msgspec
+
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LedgerError
-from overnight.core.opening import make_private, refuse_strange, sync_directory
-from overnight.core.surroundings import disk_trouble, ledger_trouble
-from overnight.ledger.diagnosis import check_file
-from overnight.ledger.schema import migrate, version
+from overnight.ledger.checks import diagnosed
+from overnight.ledger.connection import connect, found
+from overnight.ledger.schema import migrate
+from overnight.ledger.traces import no_ledger, refuse_blank
+from overnight.ledger.transaction import Transaction, View
+from overnight.ledger.trouble import damaged, ledger_trouble
+from overnight.store.run_folder import RunFolder
 
 T = TypeVar("T")
-Work = tuple[str, Callable[[sqlite3.Connection], Any], "Future[Any]"]
+Work = tuple[str, Callable[[Transaction], Any], "Future[Any]"]
 
 
-def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
-        refuse_strange(path.with_name(name))
-    check_file(path)
-    with contextlib.ExitStack() as stack:
-        try:
-            mode = "ro" if read_only else "rwc"
-            db = sqlite3.connect(
-                f"file:{_quoted(path)}?mode={mode}",
-                uri=True,
-                isolation_level=None,
-                check_same_thread=False,
-                timeout=30,
-            )
-            stack.callback(db.close)
-            if not read_only:
-                db.execute("PRAGMA journal_mode=WAL")
-                db.execute("PRAGMA synchronous=FULL")
-                # 16 MB: the ledger is written in order, so that a larger cache is only memory.
-                db.execute("PRAGMA cache_size=-16384")
-            version(db, str(path))
-        except sqlite3.Error as error:
-            raise ledger_trouble(path, error) from error
-        stack.pop_all()
-    return db
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-
-
-def _found(path: Path) -> None:
-    """A ledger appears under its name with its tables in it, or not at all: a run that is there can be read."""
-    part = path.with_name(path.name + ".part")
+@contextmanager
+def open_ledger(folder: RunFolder) -> Iterator["Ledger"]:
+    """For the one process that works on the run. Whatever is wrong with the file is said with its path."""
+    ledger = Ledger(folder.ledger)
     try:
-        _remove(part)
-        make_private(part)
-        db = connect(part)
+        with _told(folder):
+            yield ledger
+    finally:
+        ledger.close()
+
+
+@contextmanager
+def look_at(folder: RunFolder) -> Iterator[View]:
+    """Read from outside: beside a process that works on the run, and without touching it.
+
+    LedgerLost when the ledger was there and is no longer.
+    """
+    with diagnosed(folder.ledger):
+        no_ledger(folder)
+        db = connect(folder.ledger, read_only=True)
         try:
-            migrate(db, str(path))
+            with _told(folder):
+                refuse_blank(folder, db)
+                yield View(db)
         finally:
             db.close()
-        part.replace(path)
-        sync_directory(path.parent)
-    except OSError as error:
-        raise disk_trouble(path, error) from error
-    except sqlite3.Error as error:
-        raise ledger_trouble(part, error) from error
-    finally:
-        with contextlib.suppress(OSError):
-            _remove(part)
 
 
-def _remove(part: Path) -> None:
-    """What was begun, and what SQLite had beside it."""
-    for ending in ("", "-wal", "-shm", "-journal"):
-        part.with_name(part.name + ending).unlink(missing_ok=True)
+@contextmanager
+def _told(folder: RunFolder) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise ledger_trouble(folder.ledger, error) from error
+    except msgspec.MsgspecError as error:
+        raise damaged(folder.ledger, error) from error
 
 
-class Database:
-    """Durable writes through `write`; reads through `reader`, each thread its own."""
+class Ledger:
+    """Durable writes through `commit` and `write`; reads through `view`, each thread its own."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._readers = threading.local()
-        self._open_readers: list[sqlite3.Connection] = []
+        self._views = threading.local()
+        self._readers: list[sqlite3.Connection] = []
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         # Set once nothing more is written; held while something is handed in, so that nobody waits for a thread
         # that has gone.
         self._over: LedgerError | None = None
         self._handing_in = threading.Lock()
         if not path.exists() or path.stat().st_size == 0:
-            _found(path)
+            found(path)
         self._db = connect(path)
         try:
             migrate(self._db, str(path))
@@ -103,10 +90,11 @@ class Database:
         except BaseException:
             self._db.close()
             raise
+        self._transaction = Transaction(self._db)
         self._thread = threading.Thread(target=self._drain, name="ledger-writer", daemon=True)
         self._thread.start()
 
-    def write(self, name: str, fact: Callable[[sqlite3.Connection], T]) -> "Future[T]":
+    def write(self, name: str, fact: Callable[[Transaction], T]) -> "Future[T]":
         """Run `fact` inside the next transaction; the future is done once it is on disk.
 
         One that is cancelled before its turn is not run; later than that, it is too late to cancel it.
@@ -119,21 +107,26 @@ class Database:
                 self._work.put((name, fact, done))
         return done
 
-    async def commit(self, name: str, fact: Callable[[sqlite3.Connection], T]) -> T:
+    async def commit(self, name: str, fact: Callable[[Transaction], T]) -> T:
         return await asyncio.wrap_future(self.write(name, fact))
 
-    def reader(self) -> sqlite3.Connection:
-        db: sqlite3.Connection | None = getattr(self._readers, "db", None)
-        if db is None:
+    def view(self) -> View:
+        """What is on record by now, for the thread that asks."""
+        view: View | None = getattr(self._views, "view", None)
+        if view is None:
             db = connect(self.path, read_only=True)
-            self._readers.db = db
-            self._open_readers.append(db)
-        return db
+            self._readers.append(db)
+            view = self._views.view = View(db)
+        return view
+
+    async def read(self, look: Callable[[View], T]) -> T:
+        """The same in a worker thread."""
+        return await asyncio.to_thread(lambda: look(self.view()))
 
     def close(self) -> None:
         self._end(LedgerError(f"{self.path}: the ledger is closed"))
         self._thread.join()
-        for reader in self._open_readers:
+        for reader in self._readers:
             reader.close()
         self._db.close()
 
@@ -198,11 +191,11 @@ class Database:
             else:
                 done.set_exception(problem)
 
-    def _attempted(self, fact: Callable[[sqlite3.Connection], Any]) -> tuple[Any, BaseException | None]:
+    def _attempted(self, fact: Callable[[Transaction], Any]) -> tuple[Any, BaseException | None]:
         """One fact that fails takes back its own rows and nobody else's."""
         self._db.execute("SAVEPOINT fact")
         try:
-            value = fact(self._db)
+            value = fact(self._transaction)
         except Exception as error:  # the worker's edge: whoever waits gets it
             trouble = ledger_trouble(self.path, error) if _of_the_file(error) else error
             if not self._db.in_transaction:
