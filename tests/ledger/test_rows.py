@@ -23,11 +23,18 @@ from overnight.ledger.questions import Intake
 from overnight.ledger.schema import migrate
 from overnight.ledger.shards import ArmPacking
 from overnight.ledger.spending import Charge
+from overnight.ledger.threads import Follower
 from overnight.ledger.transaction import Transaction
 from overnight.store.run_folder import RunFolder
 
 MODEL = Model(provider="openai", name="gpt-4.1-mini")
 ARMS = tuple(Arm(stage="s", name=name, template="t", model=MODEL) for name in ("one", "two"))
+# A stage that takes the rows of the first.
+LATER = 2
+SETTLED_SLOTS = (
+    "SELECT slot.id FROM slot JOIN settled ON settled.ask=slot.ask "
+    "JOIN result ON result.attempt=settled.attempt AND result.line=settled.line"
+)
 # What a row may cost, and what the whole may: some rows never fit.
 CEILING = 100
 BUDGET = Budget(total=1500, stages={"s": 1200})
@@ -51,6 +58,9 @@ class Rows(RuleBasedStateMachine):
         self.db = sqlite3.connect(":memory:", isolation_level=None)
         migrate(self.db, "memory")
         self.tx = Transaction(self.db)
+        self.tx.threads.set_followers([Follower(1, LATER, every_turn=True)])
+        # Addresses that the later stage has looked at and not taken.
+        self.left: set[int] = set()
         self.items = 0
         self.at = 0.0
 
@@ -142,7 +152,30 @@ class Rows(RuleBasedStateMachine):
 
     @rule(outcome=st.sampled_from(["failed", "refused"]))
     def ask_again(self, outcome: str) -> None:
+        refused = {row[0] for row in self.db.execute(SETTLED_SLOTS + " WHERE result.outcome='refused'")}
+        if outcome == "refused" and refused & {row[0] for row in self.db.execute("SELECT slot FROM passed_on")}:
+            return  # what was handed on is not asked again
         self.tx.answers.unsettle((outcome,))
+        self.left &= {row[0] for row in self.db.execute(SETTLED_SLOTS)}
+
+    @rule(limit=st.integers(1, 9), take=st.sampled_from([("answered",), ("answered", "refused")]))
+    def hand_over(self, limit: int, take: tuple[str, ...]) -> None:
+        landed = self.tx.threads.landed(1, LATER, limit)
+        assert [one.slot for one in landed] == sorted(one.slot for one in landed)
+        taken = [one.slot for one in landed if one.turns[-1].outcome in take]
+        self.left |= {one.slot for one in landed} - set(taken)
+        self.tx.threads.pass_on(LATER, ((slot, 1) for slot in taken))
+        if landed:
+            self.tx.threads.looked_at(LATER, landed[-1].slot)
+
+    @invariant()
+    def every_settled_address_is_handed_on_left_or_still_to_be_looked_at(self) -> None:
+        if not hasattr(self, "db"):
+            return
+        settled = [row[0] for row in self.db.execute(SETTLED_SLOTS)]
+        landed = [row[0] for row in self.db.execute("SELECT slot FROM landed")]
+        passed = [row[0] for row in self.db.execute("SELECT slot FROM passed_on")]
+        assert sorted([*landed, *passed, *self.left]) == sorted(settled)
 
     @invariant()
     def every_question_is_in_exactly_one_place(self) -> None:

@@ -244,7 +244,7 @@ def _ended(batch: Batch) -> Ended:
 def taken_in(session: Session, arm: Arm, items: Sequence[Item], work: Work, tx: Transaction) -> int:
     """The rows on record; the number of their arm."""
     tx.facts.keep("work", msgspec.json.encode(work).decode())
-    take_stage(tx.connection, session.folder, _stage(arm, items), body_of)
+    take_stage(tx, session.folder, _stage(arm, items), body_of)
     return tx.stages.keep_arm(tx.stages.keep(STAGE, Ready.name, Ready.version), arm)
 
 

@@ -27,7 +27,6 @@ from overnight.engine.outbox import line_overhead
 from overnight.engine.pricing import Pricing
 from overnight.engine.sampling import Address, address, stratified
 from overnight.ledger.ledger import look_at
-from overnight.ledger.questions import known_addresses
 from overnight.prices import Price, Processing
 from overnight.providers import batches_of, takes_batches
 from overnight.settings import settings
@@ -328,7 +327,7 @@ class _Counting:
         if not self._folder.exists():
             return frozenset()
         with look_at(self._folder) as view:
-            return known_addresses(view.connection, self._stage.name)
+            return view.questions.known_addresses(self._stage.name)
 
 
 class _OnRecord:

@@ -7,7 +7,6 @@ import polars as pl
 from overnight.core.ask import KEY_PREFIX
 from overnight.core.errors import StudyError, nearest
 from overnight.engine.session import Session
-from overnight.ledger.threads import handed_on, handed_on_asks
 
 Reask = Literal["failed", "unparsed", "refused", "truncated", "damaged"]
 KINDS: tuple[Reask, ...] = ("failed", "unparsed", "refused", "truncated", "damaged")
@@ -38,7 +37,7 @@ def _reask_damaged(session: Session) -> int:
     """Answers that can no longer be read: what they cost stays on the bill."""
     view = session.ledger.view()
     asks = view.answers.damaged(session.folder)
-    given = handed_on_asks(view.connection, asks)
+    given = view.threads.handed_on_asks(asks)
     if given:
         message = (
             f"--reask damaged: {given:,} of these answers have gone into later questions; start a copy: "
@@ -50,7 +49,7 @@ def _reask_damaged(session: Session) -> int:
 
 def _refuse_handed_on(session: Session, kind: str) -> None:
     """A later stage has already asked about these answers: asking for others would leave it judging the old ones."""
-    given = handed_on(session.ledger.view().connection, (kind,))
+    given = session.ledger.view().threads.handed_on((kind,))
     if given:
         message = (
             f"--reask {kind}: {given:,} of these rows were handed on to a later stage; start a copy with --as NAME"

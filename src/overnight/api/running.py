@@ -249,7 +249,7 @@ def _prepare(
         tx.facts.keep("work", msgspec.json.encode(timed).decode())
         tx.facts.keep("prices_file", str(resolved.prices.resolve()) if resolved.prices else "")
         for stage in resolved.stages:
-            taken = take_stage(tx.connection, session.folder, stage, encode, limit)
+            taken = take_stage(tx, session.folder, stage, encode, limit)
             keep_prices(tx, resolved, stage)
             if taken.slots:
                 shared = f", {taken.shared:,} shared" if taken.shared else ""
@@ -316,7 +316,7 @@ def _send_file(
     def prepare(session: Session, _: Connect) -> None:
         def fact(tx: Transaction) -> None:
             tx.facts.keep("work", msgspec.json.encode(work).decode())
-            taken = take_stage(tx.connection, session.folder, stage, encode)
+            taken = take_stage(tx, session.folder, stage, encode)
             say(f"{file.name}: {number_of(taken.slots, 'row')} on record")
 
         session.ledger.write("intake", fact).result()

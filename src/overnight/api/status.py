@@ -13,7 +13,7 @@ from overnight.api.work import undecided_text
 from overnight.core.arguments import checked
 from overnight.core.clock import time_text
 from overnight.core.errors import OvernightError
-from overnight.engine.following import more_follows
+from overnight.engine.flow import more_follows
 from overnight.engine.progress import BatchLine, Priced, batch_line, how_priced
 from overnight.ledger.ledger import look_at
 from overnight.settings import settings
@@ -138,7 +138,7 @@ def unfinished(folder: RunFolder) -> bool:
     with look_at(folder) as view:
         open_attempts = any(attempt.state != "closed" for attempt in view.attempts.everything())
         pending = any(outcome == "pending" and count for (_, outcome, _), count in view.counts.outcomes().items())
-        pending = pending or more_follows(view.connection, stages_on_record(view))
+        pending = pending or more_follows(view, stages_on_record(view))
     return open_attempts or (pending and not folder.cancel_mark.exists())
 
 

@@ -1,6 +1,5 @@
 """A stage's questions go on record: all of them in one transaction, or none."""
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
@@ -10,13 +9,13 @@ from overnight.core.errors import StudyChanged
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds
 from overnight.engine.sampling import address, stratified
-from overnight.ledger.identity import Stages
-from overnight.ledger.questions import Intake, Taken, removed_items
+from overnight.ledger.questions import Taken
+from overnight.ledger.transaction import Transaction
 from overnight.store.run_folder import RunFolder
 
 
 def take_stage(
-    db: sqlite3.Connection,
+    tx: Transaction,
     folder: RunFolder,
     stage: Stage,
     encode: Callable[[Ask], bytes],
@@ -24,15 +23,15 @@ def take_stage(
 ) -> Taken:
     """Put the stage and its first questions on record; those already there are passed over."""
     task = stage.task
-    intake = Intake(db, folder, (stage.name, task.name, task.version), stage.arms)
+    intake = tx.intake(folder, (stage.name, task.name, task.version), stage.arms)
     spec, kept = (msgspec.json.encode(part).decode() for part in (task.spec(), stage.rules))
-    Stages(db).describe(intake.stage, spec, kept)
+    tx.stages.describe(intake.stage, spec, kept)
     if stage.items is None:
         return Taken(items=0, slots=0, asks=0, shared=0)
     counted = _Counted(stage.items)
     asks = _first_asks(stage, intake.items(counted.items()), limit)
     taken = intake.asks(asks, encode, shared=stage.dedupe)
-    gone = removed_items(db, stage.name, counted.count)
+    gone = tx.questions.removed_items(stage.name, counted.count)
     if gone:
         message = (
             f"items: {gone:,} of those the run began with are no longer there; put them back, "

@@ -57,7 +57,8 @@ class Scheduler:
         self._pack_at = 0.0
         self._held = Held()
         self._held_arms: set[int] = set()
-        self._landed: list[int] = []
+        # Whether anything came in since the last look at what follows from it.
+        self._landed = False
         self._had_open_rows = context.tally.pending > 0
         self.timed_out = False
         self.interrupted = False
@@ -74,12 +75,14 @@ class Scheduler:
         ]
         self._leave_alone(carried)
         await asyncio.to_thread(sweep, self._context.folder, carried)
+        if self._flow.needed:
+            await self._context.ledger.commit("followers", self._flow.begin)
         for attempt in carried:
             self._context.keep(attempt)
             if not self._work.cancel or await self._call_off(attempt):
                 self._start(attempt)
         try:
-            await self._advance(None)
+            await self._advance(afresh=True)
             while True:
                 await self._cut_if_due()
                 await self._realign()
@@ -145,32 +148,28 @@ class Scheduler:
         if wrong:
             await context.ledger.commit("cut anew", lambda tx: tx.shards.requeue_all(wrong, at))
 
-    async def _advance(self, attempt: int | None) -> None:
-        """Ask what follows from answers that have landed."""
-        if not self._flow.needed or not self._may_send():
-            return
-        now = self._context.now()
-        try:
-            grown = await self._context.ledger.commit(
-                "flow", lambda tx: self._flow.advance(tx.connection, attempt, now)
-            )
-        except FileDamaged as error:
-            self._send_no_more(error)
-            return
-        if grown.addresses:
-            self._context.tally.grew(grown.addresses, grown.settled)
-        if grown.settled:
-            await self._advance(None)  # these came with no attempt, and something may follow from them in turn
+    async def _advance(self, *, afresh: bool = False) -> None:
+        """Ask what follows from answers that have landed, a step at a time: others may write in between."""
+        while self._flow.needed and self._may_send():
+            step = partial(self._flow.advance, at=self._context.now(), afresh=afresh)
+            try:
+                grown = await self._context.ledger.commit("flow", step)
+            except FileDamaged as error:
+                self._send_no_more(error)
+                return
+            if grown.addresses:
+                self._context.tally.grew(grown.addresses, grown.settled)
+            if not grown.more:
+                return
+            afresh = False
 
     async def _pass_on(self) -> None:
-        landed, self._landed = [*self._landed, *self._context.take_news()], []
-        for attempt in landed:
-            await self._advance(attempt)
-        if not landed and self._round_is_due():
-            await self._advance(None)
+        news, landed, self._landed = self._context.take_news(), self._landed, False
+        if news or landed or self._round_is_due():
+            await self._advance()
 
     def _round_is_due(self) -> bool:
-        due = self._flow.next_deadline(self._context.ledger.view().connection) if self._flow.needed else None
+        due = self._flow.next_deadline(self._context.ledger.view()) if self._flow.needed else None
         return due is not None and due <= self._context.now()
 
     # --- from the queue to the provider
@@ -312,7 +311,7 @@ class Scheduler:
         horizon = self._context.now() + _LOOK_AGAIN
         wakes = [self._pack_at] if self._pack_at > self._context.now() else []
         wakes += [at for at in self._context.not_before.values() if at > self._context.now()]
-        round_ends = self._flow.next_deadline(self._context.ledger.view().connection) if self._flow.needed else None
+        round_ends = self._flow.next_deadline(self._context.ledger.view()) if self._flow.needed else None
         wakes += [self._deadline, round_ends or self._deadline, self._cut_at or self._deadline]
         timer = asyncio.create_task(self._sleep_until(min([horizon, *wakes])))
         stirred = asyncio.create_task(self._stirred())
@@ -334,7 +333,7 @@ class Scheduler:
             attempt = self._tasks.pop(task)
             error = task.exception()
             if error is None:
-                self._landed.append(attempt.id)
+                self._landed = True
                 continue
             if isinstance(error, NotNow | Stopped):
                 continue

@@ -17,8 +17,7 @@ from overnight.core.stage import Stage
 from overnight.engine.account_check import account_identity, check_accounts
 from overnight.engine.account_history import AccountHistory
 from overnight.engine.context import RunContext
-from overnight.engine.flow import Flow
-from overnight.engine.following import more_follows
+from overnight.engine.flow import Flow, more_follows
 from overnight.engine.pricing import Pricing, kept_prices
 from overnight.engine.progress import Snapshot, Tally, how_priced
 from overnight.engine.provider_account import Poller, ProviderAccount
@@ -113,7 +112,7 @@ class Session:
                 halted=tuple(context.halted_arms.values()),
                 held=scheduler.held,
                 more_follows=scheduler.timed_out
-                and await asyncio.to_thread(lambda: more_follows(self.ledger.view().connection, stages)),
+                and await asyncio.to_thread(lambda: more_follows(self.ledger.view(), stages)),
             )
         finally:
             waiting.stop()

@@ -13,7 +13,7 @@ from overnight.ledger.connection import Records
 from overnight.ledger.files import FilesView
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.shards import ShardRow
-from overnight.ledger.threads import reopen_threads
+from overnight.ledger.threads import Threads
 from overnight.store.run_folder import RunFolder
 
 
@@ -137,6 +137,7 @@ class Answers(AnswersView):
             if fate.final:
                 final.add((rows[line].ask, attempt, line))
         final.flush()
+        Threads(self._db).land((rows[line].ask for line, (_, fate) in fresh.items() if fate.final))
         self._db.executemany(
             "INSERT OR REPLACE INTO queue SELECT ?1, ?2, 0 WHERE ?1 NOT IN (SELECT ask FROM settled WHERE ask=?1)",
             ((rows[line].ask, fate.tries) for line, (_, fate) in fresh.items() if not fate.final),
@@ -149,6 +150,7 @@ class Answers(AnswersView):
             "INSERT OR IGNORE INTO settled VALUES(?,?,?)", ((ask, attempt, line) for ask, line in answered)
         )
         self._db.executemany("DELETE FROM queue WHERE ask=?", ((ask,) for ask, _ in answered))
+        Threads(self._db).land((ask for ask, _ in answered))
 
     def _keep_results(
         self, attempt: int, rows: Sequence[ShardRow], fresh: Iterable[tuple[Landed, Fate]], at: float
@@ -184,14 +186,14 @@ class Answers(AnswersView):
             f"INSERT OR IGNORE INTO queue SELECT ask, 0, 0 FROM ({chosen})", tuple(outcomes)
         ).rowcount
         self._db.execute("DELETE FROM settled WHERE ask IN (SELECT ask FROM queue)")
-        reopen_threads(self._db)
+        Threads(self._db).reopen()
         return int(count)
 
     def ask_again(self, asks: Sequence[int]) -> int:
         """Put chosen questions back in the queue (their answers could not be read by the task)."""
         self._db.executemany("INSERT OR IGNORE INTO queue VALUES(?, 0, 0)", ((ask,) for ask in asks))
         self._db.executemany("DELETE FROM settled WHERE ask=?", ((ask,) for ask in asks))
-        reopen_threads(self._db)
+        Threads(self._db).reopen()
         return len(asks)
 
 

@@ -9,6 +9,7 @@ from overnight.ledger.attempts import Attempts
 from overnight.ledger.connection import Records
 from overnight.ledger.questions import register_pending, settle_pending
 from overnight.ledger.shards import Shards
+from overnight.ledger.threads import Threads
 from overnight.store.local import DurableFile
 from overnight.store.run_folder import RunFolder
 
@@ -111,6 +112,7 @@ class Copies(CopiesView):
                 ((one.ask, attempt.id, line) for line, (one, _) in enumerate(answers)),
             )
             self._db.executemany("DELETE FROM queue WHERE ask=?", ((one.ask,) for one, _ in answers))
+            Threads(self._db).land((one.ask for one, _ in answers))
             attempts.record(attempt, Closed("ingested", f"answers of run '{source}'"), at)
             Shards(self._db).finish(attempt.shard, at)
         attempts.note(at, "reused", msgspec.json.encode({"from": source, "answers": len(copied)}).decode())

@@ -1,6 +1,6 @@
 """The files of a run that are on record."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from overnight.ledger.connection import Records
@@ -18,8 +18,12 @@ class FileOnRecord(NamedTuple):
 class FilesView(Records):
     """Every file that the ledger points into."""
 
-    def paths(self) -> dict[int, str]:
-        return {int(number): str(path) for number, path in self._db.execute("SELECT id, path FROM file")}
+    def paths(self, numbers: Iterable[int] | None = None) -> dict[int, str]:
+        """Of all files, or of these."""
+        if numbers is None:
+            return {int(number): str(path) for number, path in self._db.execute("SELECT id, path FROM file")}
+        query = "SELECT id, path FROM file WHERE id=?"
+        return {int(one): str(path) for number in numbers for one, path in self._db.execute(query, (number,))}
 
     def everything(self) -> list[FileOnRecord]:
         """By path."""

@@ -3,20 +3,34 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from pathlib import PurePosixPath
 
 import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
-from overnight.core.errors import StudyChanged
+from overnight.core.errors import LedgerError, StudyChanged
 from overnight.ledger.bulk_insert import BulkInsert
+from overnight.ledger.connection import Records
 from overnight.ledger.identity import Facts, FactsView, Stages
 from overnight.ledger.raw import digest_of
+from overnight.ledger.threads import Threads
 from overnight.store.local import DurableFile
 from overnight.store.run_folder import RunFolder
 
 # Items or questions that are worked on at once: few enough that long texts take little memory.
 _AT_ONCE = 50
 _canonical = msgspec.json.Encoder(order="deterministic")
+
+
+# Of questions that are all new, in one reading of the index; of some that come to many, by a look for each of them.
+_ALL_TWINS = (
+    "SELECT ask.id AS id, first.id AS first FROM ask JOIN (SELECT key, min(id) AS id FROM ask GROUP BY key "
+    "HAVING count(*) > 1) AS first ON first.key=ask.key WHERE ask.id > max(first.id, ?)"
+)
+_NEW_TWINS = (
+    "SELECT id, first FROM (SELECT ask.id AS id, (SELECT min(id) FROM ask AS other WHERE other.key=ask.key) AS first "
+    "FROM ask WHERE ask.id > ?) WHERE first < id"
+)
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,8 +46,12 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
 
 def next_segment(db: sqlite3.Connection, folder: RunFolder, kind: str) -> DurableFile:
     """A new file, numbered after those on record: one that a killed process left behind is written over."""
-    number = int(db.execute("SELECT count(*) FROM file WHERE path LIKE ?", (kind + "/%",)).fetchone()[0]) + 1
-    return DurableFile(folder.file(f"{kind}/{number:05d}.jsonl"))
+    newest = "SELECT path FROM file WHERE path LIKE ? ORDER BY id DESC LIMIT 1"
+    row = db.execute(newest, (kind + "/%",)).fetchone()
+    last = "0" if row is None else PurePosixPath(row[0]).stem
+    if not last.isdecimal():
+        raise LedgerError(f"{folder.ledger}: file.path {row[0]!r} is none that a run has")
+    return DurableFile(folder.file(f"{kind}/{int(last) + 1:05d}.jsonl"))
 
 
 class Intake:
@@ -124,6 +142,8 @@ class Intake:
         self._db.execute("CREATE UNIQUE INDEX IF NOT EXISTS slot_address ON slot(item, arm, replicate, turn)")
         self._db.execute("CREATE INDEX IF NOT EXISTS slot_ask ON slot(ask)")
         twins = self._share_twins()
+        if twins:
+            Threads(self._db).land_new(self._slot_floor)
         new = self._db.execute(
             "INSERT INTO queue SELECT id, 0, ? FROM ask WHERE id > ?", (int(follow), self._floor)
         ).rowcount
@@ -191,11 +211,7 @@ class Intake:
 
     def _share_twins(self) -> int:
         """Addresses that ask the same question point to the first of them; the others' rows go."""
-        self._db.execute(
-            "CREATE TEMP TABLE twin AS SELECT ask.id AS id, first.id AS first FROM ask JOIN "
-            "(SELECT key, min(id) AS id FROM ask GROUP BY key HAVING count(*) > 1) AS first ON first.key=ask.key "
-            "WHERE ask.id > first.id"
-        )
+        self._db.execute(f"CREATE TEMP TABLE twin AS {_ALL_TWINS if self._floor == 0 else _NEW_TWINS}", (self._floor,))
         self._db.execute("CREATE INDEX temp.twin_id ON twin(id)")
         self._db.execute(
             "UPDATE slot SET ask=(SELECT first FROM twin WHERE twin.id=slot.ask) WHERE ask IN (SELECT id FROM twin)"
@@ -226,20 +242,22 @@ def files_on_record(db: sqlite3.Connection, numbers: Sequence[int]) -> list[tupl
     return [row for number in numbers for row in db.execute(query, (number,))]
 
 
-def removed_items(db: sqlite3.Connection, stage: str, present: int) -> int:
-    """How many items on record were not among those just read."""
-    row = db.execute(
-        "SELECT count(*) FROM item JOIN stage ON stage.id=item.stage WHERE stage.name=?", (stage,)
-    ).fetchone()
-    return max(0, int(row[0]) - present)
+class QuestionsView(Records):
+    """Items and addresses, to compare a study with."""
 
+    def removed_items(self, stage: str, present: int) -> int:
+        """How many items on record were not among those just read."""
+        row = self._db.execute(
+            "SELECT count(*) FROM item JOIN stage ON stage.id=item.stage WHERE stage.name=?", (stage,)
+        ).fetchone()
+        return max(0, int(row[0]) - present)
 
-def known_addresses(db: sqlite3.Connection, stage: str) -> frozenset[tuple[str, str, int, int]]:
-    """(arm, item, replicate, turn) of everything a stage has on record."""
-    return frozenset(
-        db.execute(
-            "SELECT arm.name, slot.item, slot.replicate, slot.turn FROM slot JOIN arm ON arm.id=slot.arm "
-            "JOIN stage ON stage.id=arm.stage WHERE stage.name=?",
-            (stage,),
+    def known_addresses(self, stage: str) -> frozenset[tuple[str, str, int, int]]:
+        """(arm, item, replicate, turn) of everything a stage has on record."""
+        return frozenset(
+            self._db.execute(
+                "SELECT arm.name, slot.item, slot.replicate, slot.turn FROM slot JOIN arm ON arm.id=slot.arm "
+                "JOIN stage ON stage.id=arm.stage WHERE stage.name=?",
+                (stage,),
+            )
         )
-    )

@@ -17,6 +17,8 @@ from overnight.store.run_folder import RunFolder
 BLOCK = 256 * 1024
 # A strong hash, cut: a line is told from any other, by accident or on purpose, and a million of them take little room.
 _DIGEST_BYTES = 16
+# Files that are held open at once: a run may have thousands, and a process may not.
+_MOST_OPEN = 200
 
 
 def digest_of(data: bytes) -> bytes:
@@ -89,6 +91,8 @@ class RawFiles:
         handle = self._handles.get(file)
         try:
             if handle is None:
+                if len(self._handles) >= _MOST_OPEN:
+                    os.close(self._handles.pop(next(iter(self._handles))))
                 handle = self._handles[file] = open_to_read(self._path(file))
             return os.pread(handle, length, offset)
         except (OSError, OverflowError, MemoryError) as error:

@@ -12,7 +12,7 @@ from overnight.core.errors import StudyError
 from overnight.ledger.attempts import Attempts
 from overnight.ledger.connection import Records
 from overnight.ledger.spending import Spending
-from overnight.ledger.threads import reopen_threads
+from overnight.ledger.threads import Threads
 
 _ELSEWHERE = "asked elsewhere before its batch was found"
 
@@ -79,7 +79,7 @@ class Reopening(Records):
         asks = [(row.ask,) for row in rows]
         self._db.executemany("INSERT OR IGNORE INTO queue VALUES(?, 0, 0)", asks)
         self._db.executemany("DELETE FROM settled WHERE ask=?", asks)
-        reopen_threads(self._db)
+        Threads(self._db).reopen()
         self._db.executemany("DELETE FROM queue WHERE ask=?", asks)
 
     def _leave(

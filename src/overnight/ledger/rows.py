@@ -8,6 +8,7 @@ import msgspec
 from overnight.core.result import Result
 from overnight.ledger.answers import counted
 from overnight.ledger.connection import Records
+from overnight.ledger.threads import Threads
 
 
 class Addresses(NamedTuple):
@@ -135,6 +136,9 @@ class Rows(RowsView):
                 for attempt, line, result, price in corrections
             ),
         )
+        query = "SELECT ask FROM result JOIN settled USING(ask, attempt, line) WHERE attempt=? AND line=?"
+        places = ((one.attempt, one.line) for one in corrections)
+        Threads(self._db).land([int(row[0]) for place in places for row in self._db.execute(query, place)])
 
 
 class ItemsView(Records):

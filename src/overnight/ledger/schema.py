@@ -4,6 +4,9 @@ Facts are inserted, not changed; a few small tables are the exception because th
 history: `queue` (questions waiting for a shard), `ingest` (how far a raw file has been read), `announced` (how
 many lines of a live slice may have been asked), and the running sums of money in `reservation` and `spent`
 (`presumption` says what the presumed ones are made of).
+=======
+many lines of a live slice may have been asked), `landed` (answers that a stage has still to look at), and the running
+sums of money in `reservation` and `spent`.
 """
 
 import sqlite3
@@ -146,6 +149,17 @@ def _add_presumptions(db: sqlite3.Connection) -> None:
     )
 
 
+def _add_landed(db: sqlite3.Connection) -> None:
+    """Who looks at whose answers, and at which of them it still has to. Filled when the run is worked on again."""
+    db.execute(
+        "CREATE TABLE follower(source INTEGER NOT NULL, stage INTEGER NOT NULL, every_turn INTEGER NOT NULL, "
+        "PRIMARY KEY(source, stage)) WITHOUT ROWID"
+    )
+    db.execute(
+        "CREATE TABLE landed(stage INTEGER NOT NULL, slot INTEGER NOT NULL, PRIMARY KEY(stage, slot)) WITHOUT ROWID"
+    )
+
+
 # One function for each version, in order. A released one is never edited.
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create,
@@ -153,6 +167,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _add_live,
     _add_digests,
     _add_presumptions,
+    _add_landed,
 )
 
 

@@ -1,163 +1,204 @@
-"""Landed answers and what follows from them: next turns, items of later stages, rounds."""
+"""Landed answers that turns and later stages follow from.
 
-import sqlite3
-from collections.abc import Iterable, Sequence
+`landed` holds the answers that a stage has still to look at. They are put there in the transaction that settles them,
+and taken out in the one that keeps what follows from them. So what is to be done next is found without a look at what
+was done before, however many rows there are.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import msgspec
 
 from overnight.core.result import Cause, Outcome
+from overnight.ledger.connection import Records
+
+# The file, offset, length and digest of a line.
+Place = tuple[int, int, int, bytes]
 
 
-class LandedSlot(msgspec.Struct, frozen=True):
-    """An address whose question is settled."""
+class Follower(NamedTuple):
+    """A stage that looks at the answers of `source`: itself, for its next turns, or a later stage.
+
+    `every_turn`: at each settled turn; else only at the last one of a conversation that is over.
+    """
+
+    source: int
+    stage: int
+    every_turn: bool
+
+
+class Settled(msgspec.Struct, frozen=True, gc=False):
+    """Where a settled answer is, and the ledger's word for it."""
+
+    outcome: Outcome
+    cause: Cause | None
+    # None where no file holds a line for it.
+    place: Place | None
+
+
+class LandedThread(msgspec.Struct, frozen=True, gc=False):
+    """An address whose question is settled, where its item is, and its thread's turns up to this one, in order."""
 
     slot: int
     arm: int
     item: str
     replicate: int
     turn: int
-    outcome: str
+    # None for an address that is not an item.
+    item_place: Place | None
+    turns: tuple[Settled, ...]
 
 
-class Settled(msgspec.Struct, frozen=True):
-    """Where a settled answer is, and the ledger's word for it."""
-
-    outcome: Outcome
-    cause: Cause | None
-    # The file, offset, length and digest of its raw line; None where no file holds one.
-    place: tuple[int, int, int, bytes] | None
-
-
-_LANDED = (
-    "SELECT slot.id, slot.arm, slot.item, slot.replicate, slot.turn, result.outcome FROM slot "
-    "JOIN arm ON arm.id=slot.arm JOIN settled ON settled.ask=slot.ask "
-    "JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
-    "WHERE arm.stage=:stage AND NOT EXISTS "
-    "(SELECT 1 FROM passed_on WHERE passed_on.stage=:consumer AND passed_on.slot=slot.id)"
+_TO_FOLLOWERS = (
+    "INSERT OR IGNORE INTO landed SELECT follower.stage, slot.id FROM slot JOIN arm ON arm.id=slot.arm "
+    "JOIN follower ON follower.source=arm.stage AND follower.every_turn JOIN settled ON settled.ask=slot.ask "
+    "WHERE {which} AND NOT EXISTS "
+    "(SELECT 1 FROM passed_on WHERE passed_on.stage=follower.stage AND passed_on.slot=slot.id)"
 )
-# Only the last turn of a thread goes on: the one after which nothing more is asked.
-_OVER = " AND EXISTS (SELECT 1 FROM passed_on WHERE passed_on.stage=:stage AND passed_on.slot=slot.id AND asks=0)"
+_ADDRESSES_OF_ASK = _TO_FOLLOWERS.format(which="slot.ask=?")
+_ADDRESSES_SINCE = _TO_FOLLOWERS.format(which="slot.id>?")
+_SLOT = "last.id, last.arm, last.item, last.replicate, last.turn"
+_ITEM = "item.file, item.offset, item.length, item.digest"
+_RESULT = "result.outcome, result.cause, result.file, result.offset, result.length, result.digest"
+# After a table `due` of addresses and their order. The cross joins keep SQLite to this order: each table is looked
+# into by its key.
+THREADS = (
+    f"SELECT {_SLOT}, {_ITEM}, {_RESULT} FROM due CROSS JOIN slot AS last ON last.id=due.slot "
+    "LEFT JOIN item ON item.stage=:source AND item.item_id=last.item "
+    "CROSS JOIN slot AS turn ON turn.item=last.item AND turn.arm=last.arm AND turn.replicate=last.replicate "
+    "AND turn.turn<=last.turn CROSS JOIN settled ON settled.ask=turn.ask "
+    "CROSS JOIN result ON result.attempt=settled.attempt AND result.line=settled.line ORDER BY due.n, turn.turn"
+)
+_LANDED = "WITH due AS MATERIALIZED (SELECT slot, slot AS n FROM landed WHERE stage=:stage ORDER BY slot LIMIT :limit) "
 
 
-def landed_slots(
-    db: sqlite3.Connection, stage: int, consumer: int, *, over: bool, attempt: int | None, limit: int
-) -> list[LandedSlot]:
-    """Settled addresses of `stage` that `consumer` has not seen, in the tables' order.
+class ThreadsView(Records):
+    """What turns and later stages have to look at, and what they have been given."""
 
-    `over`: only threads that have ended. `attempt`: only what came with it.
-    """
-    query = _LANDED + (_OVER if over else "")
-    if attempt is not None:
-        query += " AND slot.ask IN (SELECT ask FROM result WHERE attempt=:attempt)"
-    query += " ORDER BY arm.name, slot.item, slot.replicate, slot.turn LIMIT :limit"
-    values = {"stage": stage, "consumer": consumer, "attempt": attempt, "limit": limit}
-    return [LandedSlot(*row) for row in db.execute(query, values)]
+    def landed(self, source: int, stage: int, limit: int) -> list[LandedThread]:
+        """The first answers of `source` that `stage` has to look at: their items, and where all their turns are."""
+        rows = self._db.execute(_LANDED + THREADS, {"source": source, "stage": stage, "limit": limit})
+        return list(threads_of(rows))
 
+    def anything_landed(self, stage: int, outcomes: Sequence[str]) -> bool:
+        """Whether a stage has yet to look at an answer with one of these outcomes."""
+        marks = ",".join("?" * len(outcomes))
+        row = self._db.execute(
+            "SELECT 1 FROM landed JOIN slot ON slot.id=landed.slot JOIN settled ON settled.ask=slot.ask "
+            "JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
+            f"WHERE landed.stage=? AND result.outcome IN ({marks}) LIMIT 1",
+            (stage, *outcomes),
+        ).fetchone()
+        return row is not None
 
-def settled_turns(db: sqlite3.Connection, slot: LandedSlot) -> list[Settled]:
-    """A thread's settled turns up to this one, in order."""
-    rows = db.execute(
-        "SELECT result.outcome, result.cause, result.file, result.offset, result.length, result.digest FROM slot "
-        "JOIN settled ON settled.ask=slot.ask "
-        "JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
-        "WHERE slot.item=? AND slot.arm=? AND slot.replicate=? AND slot.turn<=? ORDER BY slot.turn",
-        (slot.item, slot.arm, slot.replicate, slot.turn),
-    )
-    return [Settled(outcome, cause, None if place[0] is None else place) for outcome, cause, *place in rows]
+    def handed_on(self, outcomes: Sequence[str]) -> int:
+        """How many settled rows with these outcomes later turns and stages have been given."""
+        marks = ",".join("?" * len(outcomes))
+        row = self._db.execute(
+            "SELECT count(*) FROM passed_on JOIN slot ON slot.id=passed_on.slot JOIN settled ON settled.ask=slot.ask "
+            "JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
+            f"WHERE passed_on.asks > 0 AND result.outcome IN ({marks})",
+            tuple(outcomes),
+        ).fetchone()
+        return int(row[0])
 
+    def handed_on_asks(self, asks: list[int]) -> int:
+        """How many of these questions' answers have been given to later turns or stages."""
+        query = (
+            "SELECT 1 FROM passed_on JOIN slot ON slot.id=passed_on.slot "
+            "WHERE slot.ask=? AND passed_on.asks > 0 LIMIT 1"
+        )
+        return sum(self._db.execute(query, (ask,)).fetchone() is not None for ask in asks)
 
-def pass_on(db: sqlite3.Connection, consumer: int, slots: Iterable[tuple[int, int]]) -> None:
-    """(slot, asks that followed): each is passed on to a consumer once."""
-    db.executemany("INSERT INTO passed_on VALUES(?,?,?)", ((consumer, slot, asks) for slot, asks in slots))
+    def stage_is_quiet(self, stage: int) -> bool:
+        """Whether every address of the stage is settled: nothing queued, nothing on the way."""
+        if self.is_under_way(stage):
+            return False
+        row = self._db.execute(
+            "SELECT 1 FROM slot JOIN arm ON arm.id=slot.arm LEFT JOIN settled ON settled.ask=slot.ask "
+            "WHERE arm.stage=? AND settled.ask IS NULL LIMIT 1",
+            (stage,),
+        ).fetchone()
+        return row is None
 
+    def is_under_way(self, stage: int) -> bool:
+        """Whether a shard of the stage is not done, or rows of it wait for one: told without a look at the rows.
 
-def reopen_threads(db: sqlite3.Connection) -> None:
-    """Nothing followed from what is asked again: once it is answered, its conversation goes on."""
-    db.execute(
-        "DELETE FROM passed_on WHERE asks=0 AND slot IN (SELECT id FROM slot WHERE ask IN (SELECT ask FROM queue))"
-    )
-
-
-def handed_on(db: sqlite3.Connection, outcomes: Sequence[str]) -> int:
-    """How many settled rows with these outcomes later stages have been given."""
-    marks = ",".join("?" * len(outcomes))
-    row = db.execute(
-        "SELECT count(*) FROM passed_on JOIN slot ON slot.id=passed_on.slot JOIN settled ON settled.ask=slot.ask "
-        "JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
-        f"WHERE passed_on.asks > 0 AND result.outcome IN ({marks})",
-        tuple(outcomes),
-    ).fetchone()
-    return int(row[0])
-
-
-def handed_on_asks(db: sqlite3.Connection, asks: list[int]) -> int:
-    """How many of these questions' answers have been given to later turns or stages."""
-    query = (
-        "SELECT 1 FROM passed_on JOIN slot ON slot.id=passed_on.slot WHERE slot.ask=? AND passed_on.asks > 0 LIMIT 1"
-    )
-    return sum(db.execute(query, (ask,)).fetchone() is not None for ask in asks)
-
-
-def stage_is_quiet(db: sqlite3.Connection, stage: int) -> bool:
-    """Whether every address of the stage is settled: nothing queued, nothing on the way."""
-    row = db.execute(
-        "SELECT 1 FROM slot JOIN arm ON arm.id=slot.arm LEFT JOIN settled ON settled.ask=slot.ask "
-        "WHERE arm.stage=? AND settled.ask IS NULL LIMIT 1",
-        (stage,),
-    ).fetchone()
-    return row is None
+        Where not, its rows may still share questions of another stage.
+        """
+        row = self._db.execute(
+            "SELECT 1 FROM shard JOIN arm ON arm.id=shard.arm LEFT JOIN shard_done ON shard_done.shard=shard.id "
+            "WHERE arm.stage=:stage AND shard_done.shard IS NULL UNION ALL "
+            "SELECT 1 FROM queue JOIN ask ON ask.id=queue.ask JOIN arm ON arm.id=ask.arm "
+            "WHERE arm.stage=:stage LIMIT 1",
+            {"stage": stage},
+        ).fetchone()
+        return row is not None
 
 
-# --- rounds
+class Threads(ThreadsView):
+    """What is put before turns and later stages, and what has been passed on to them."""
+
+    def set_followers(self, wanted: Iterable[Follower]) -> None:
+        """A stage that was not there before looks at all that has landed so far."""
+        rows = self._db.execute("SELECT source, stage, every_turn FROM follower")
+        known = {Follower(source, stage, bool(every)) for source, stage, every in rows}
+        for new in wanted:
+            if new not in known:
+                self._db.execute("INSERT OR REPLACE INTO follower VALUES(?,?,?)", new)
+                self._land_all(new)
+
+    def _land_all(self, new: Follower) -> None:
+        over = "EXISTS (SELECT 1 FROM passed_on WHERE passed_on.stage=:source AND passed_on.slot=slot.id AND asks=0)"
+        self._db.execute(
+            "INSERT OR IGNORE INTO landed SELECT :stage, slot.id FROM slot JOIN arm ON arm.id=slot.arm "
+            f"JOIN settled ON settled.ask=slot.ask WHERE arm.stage=:source AND (:every_turn OR {over}) AND NOT EXISTS "
+            "(SELECT 1 FROM passed_on WHERE passed_on.stage=:stage AND passed_on.slot=slot.id)",
+            new._asdict(),
+        )
+
+    def land(self, asks: Iterable[int]) -> None:
+        """These questions have just been settled: whoever follows their stages is to look."""
+        if self._db.execute("SELECT 1 FROM follower LIMIT 1").fetchone() is not None:
+            self._db.executemany(_ADDRESSES_OF_ASK, ((ask,) for ask in asks))
+
+    def land_new(self, after: int) -> None:
+        """The same for addresses that came after this one and share an answer that was here before."""
+        self._db.execute(_ADDRESSES_SINCE, (after,))
+
+    def reopen(self) -> None:
+        """Nothing followed from what is asked again: once it is answered, its conversation goes on."""
+        again = "slot IN (SELECT id FROM slot WHERE ask IN (SELECT ask FROM queue))"
+        self._db.execute(f"DELETE FROM passed_on WHERE asks=0 AND {again}")
+        self._db.execute(f"DELETE FROM landed WHERE {again}")
+
+    def looked_at(self, stage: int, last: int) -> None:
+        """All that was handed out up to this address has been dealt with."""
+        self._db.execute("DELETE FROM landed WHERE stage=? AND slot<=?", (stage, last))
+
+    def pass_on(self, stage: int, slots: Iterable[tuple[int, int]]) -> None:
+        """(slot, asks that followed): each is passed on to a stage once."""
+        self._db.executemany("INSERT INTO passed_on VALUES(?,?,?)", ((stage, slot, asks) for slot, asks in slots))
+
+    def end(self, source: int, slots: Sequence[int]) -> None:
+        """Conversations that are over with these turns: later stages are to look at them."""
+        later = self._db.execute("SELECT stage FROM follower WHERE source=? AND NOT every_turn", (source,)).fetchall()
+        for (stage,) in later:
+            self._db.executemany(
+                "INSERT OR IGNORE INTO landed SELECT ?1, ?2 WHERE NOT EXISTS "
+                "(SELECT 1 FROM passed_on WHERE stage=?1 AND slot=?2)",
+                ((stage, slot) for slot in slots),
+            )
 
 
-class Round(msgspec.Struct, frozen=True):
-    n: int
-    asks: int
-    opened_at: float
-    closed: bool
-
-
-def last_round(db: sqlite3.Connection, stage: int) -> Round | None:
-    row = db.execute(
-        "SELECT round.n, asks, opened_at, round_closed.n IS NOT NULL FROM round "
-        "LEFT JOIN round_closed ON round_closed.stage=round.stage AND round_closed.n=round.n "
-        "WHERE round.stage=? ORDER BY round.n DESC LIMIT 1",
-        (stage,),
-    ).fetchone()
-    return None if row is None else Round(row[0], row[1], row[2], bool(row[3]))
-
-
-def open_round(db: sqlite3.Connection, stage: int, n: int, asks: int, at: float) -> None:
-    """A round that asked nothing may be opened again: there may be more to ask of it by now."""
-    db.execute("INSERT OR REPLACE INTO round VALUES(?,?,?,?)", (stage, n, asks, at))
-
-
-def close_round(db: sqlite3.Connection, stage: int, n: int, digest: str, left_out: Sequence[int], at: float) -> None:
-    text = msgspec.json.encode(list(left_out)).decode()
-    db.execute("INSERT INTO round_closed VALUES(?,?,?,?,?)", (stage, n, digest, text, at))
-
-
-def unsettled_in_round(db: sqlite3.Connection, stage: int, n: int) -> list[int]:
-    """Addresses of a round that have no answer yet."""
-    rows = db.execute(
-        "SELECT slot.id FROM slot JOIN arm ON arm.id=slot.arm LEFT JOIN settled ON settled.ask=slot.ask "
-        "WHERE arm.stage=? AND slot.round=? AND settled.ask IS NULL ORDER BY slot.id",
-        (stage, n),
-    )
-    return [int(row[0]) for row in rows]
-
-
-def round_slots(db: sqlite3.Connection, stage: int, upto: int) -> list[LandedSlot]:
-    """Settled addresses of the closed rounds, without those that came too late for theirs."""
-    late: set[int] = set()
-    for (text,) in db.execute("SELECT left_out FROM round_closed WHERE stage=? AND n<=?", (stage, upto)):
-        late.update(msgspec.json.decode(text))
-    rows = db.execute(
-        "SELECT slot.id, slot.arm, slot.item, slot.replicate, slot.turn, result.outcome FROM slot "
-        "JOIN arm ON arm.id=slot.arm JOIN settled ON settled.ask=slot.ask "
-        "JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
-        "WHERE arm.stage=? AND slot.round<=? ORDER BY slot.round, arm.name, slot.item, slot.replicate, slot.turn",
-        (stage, upto),
-    )
-    return [LandedSlot(*row) for row in rows if row[0] not in late]
+def threads_of(rows: Iterable[tuple[Any, ...]]) -> Iterator[LandedThread]:
+    """What the query THREADS gives, one by one."""
+    for _, together in groupby(rows, itemgetter(0)):
+        turns = list(together)
+        slot, arm, item, replicate, turn, *place = turns[0][:9]
+        settled = tuple(Settled(row[9], row[10], None if row[11] is None else row[11:]) for row in turns)
+        kept = None if place[0] is None else (place[0], place[1], place[2], place[3])
+        yield LandedThread(slot, arm, item, replicate, turn, kept, settled)

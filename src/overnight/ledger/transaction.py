@@ -1,7 +1,9 @@
 """What a ledger is asked and told, concept by concept. A view only reads; a transaction writes too."""
 
 import sqlite3
+from collections.abc import Iterable
 
+from overnight.core.ask import Arm
 from overnight.ledger.answers import Answers, AnswersView
 from overnight.ledger.attempts import Attempts, AttemptsView
 from overnight.ledger.checks import Checks
@@ -9,10 +11,14 @@ from overnight.ledger.copying import Copies, CopiesView
 from overnight.ledger.counts import CountsView
 from overnight.ledger.files import Files, FilesView
 from overnight.ledger.identity import Accounts, AccountsView, Facts, FactsView, Stages, StagesView
+from overnight.ledger.questions import Intake, QuestionsView
 from overnight.ledger.reopening import Reopening
+from overnight.ledger.rounds import Rounds, RoundsView
 from overnight.ledger.rows import ItemsView, Rows, RowsView
 from overnight.ledger.shards import Shards, ShardsView
 from overnight.ledger.spending import Spending, SpendingView
+from overnight.ledger.threads import Threads, ThreadsView
+from overnight.store.run_folder import RunFolder
 
 
 class View:
@@ -30,10 +36,13 @@ class View:
         self.facts = FactsView(db)
         self.files = FilesView(db)
         self.items = ItemsView(db)
+        self.questions = QuestionsView(db)
+        self.rounds = RoundsView(db)
         self.rows = RowsView(db)
         self.shards = ShardsView(db)
         self.spending = SpendingView(db)
         self.stages = StagesView(db)
+        self.threads = ThreadsView(db)
 
 
 class Transaction(View):
@@ -45,10 +54,12 @@ class Transaction(View):
     copies: Copies
     facts: Facts
     files: Files
+    rounds: Rounds
     rows: Rows
     shards: Shards
     spending: Spending
     stages: Stages
+    threads: Threads
 
     def __init__(self, db: sqlite3.Connection) -> None:
         super().__init__(db)
@@ -58,8 +69,14 @@ class Transaction(View):
         self.copies = Copies(db)
         self.facts = Facts(db)
         self.files = Files(db)
+        self.rounds = Rounds(db)
         self.rows = Rows(db)
         self.shards = Shards(db)
         self.reopening = Reopening(db)
         self.spending = Spending(db)
         self.stages = Stages(db)
+        self.threads = Threads(db)
+
+    def intake(self, folder: RunFolder, stage: tuple[str, str, str], arms: Iterable[Arm]) -> Intake:
+        """Takes in items and questions of a stage: its name, its task's name and version."""
+        return Intake(self.connection, folder, stage, arms)
