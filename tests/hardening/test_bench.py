@@ -11,10 +11,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
+from hand_over import STEPS as HAND_OVER_STEPS
 from pipeline import STEPS
 
 
-@pytest.mark.parametrize("place", STEPS.values())
+@pytest.mark.parametrize("place", sorted({*STEPS.values(), *HAND_OVER_STEPS.values()}))
 def test_every_step_is_there(place: str) -> None:
     module, _, path = place.partition(":")
     assert callable(attrgetter(path)(import_module(module)))
