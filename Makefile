@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 N      ?= 200
 
-.PHONY: demo test matrix lint format bench local lowest soak hardening fuzz prices clean
+.PHONY: demo test matrix lint format bench local lowest notebook soak hardening fuzz prices clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -56,6 +56,11 @@ lowest:  ## a good part of the tests with the lowest versions that are allowed
 		tests/scenarios/test_arrivals.py $(addprefix --ignore ,tests/study/test_frames.py tests/rank/test_labels.py \
 		tests/rank/test_verdicts.py)
 
+notebook:  ## an interrupt in a real notebook kernel (ipykernel, in an environment of its own)
+	test -x .venv-notebook/bin/python || $(PYTHON) -m venv .venv-notebook
+	.venv-notebook/bin/python -m pip install --quiet --disable-pip-version-check -e . ipykernel jupyter_client pytest hypothesis
+	.venv-notebook/bin/python -m pytest tests/scenarios/test_notebook.py
+
 soak: $(STAMP)  ## N seeded runs with random kills and faults (make soak N=1000)
 	$(BIN)/python bench/soak.py --runs $(N)
 
@@ -76,4 +81,4 @@ prices:  ## take the newest published prices into the package (from genai-prices
 		sed -i.old "s/^genai-prices==.*/genai-prices==$$version/" constraints.txt && rm constraints.txt.old
 
 clean:
-	rm -rf $(VENV) .venv-fuzz .venv-local .venv-lowest .venv-prices .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-fuzz .venv-local .venv-lowest .venv-notebook .venv-prices .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache
