@@ -9,7 +9,7 @@ from cli.shell import STUDY
 from overnight.cli import main
 from overnight.core.ask import Model
 from overnight.prices.catalogue import newest
-from overnight.providers import Endpoint, takes_batches, vendors
+from overnight.providers import batch_format, takes_batches, vendors
 
 
 def test_the_table(study: Path, capsys: pytest.CaptureFixture[str]):
@@ -64,8 +64,7 @@ def test_what_is_on_record_is_not_planned_again(study: Path, capsys: pytest.Capt
     assert lines[-1] == "fruit: 2 requests in 1 batch; nothing was sent"
 
 
-NOWHERE = Endpoint(base_url="http://unused", key="unused")
-BATCHED = {name: made for name, one in vendors().items() if takes_batches(made := one.connect(NOWHERE))}
+BATCHED = {name: batch_format(one) for name, one in vendors().items() if takes_batches(one)}
 
 
 @pytest.mark.parametrize("vendor", sorted(BATCHED))

@@ -10,7 +10,7 @@ from overnight.core.ask import Arm, Ask, Message, Model, Options
 from overnight.core.errors import StudyError
 from overnight.core.pack import Packer, Room, even, pack
 from overnight.engine.outbox import line_overhead
-from overnight.providers import Endpoint, vendor
+from overnight.providers import batch_format, vendor
 
 OPENAI = Room(requests=50_000, bytes=209_715_200)
 
@@ -24,7 +24,7 @@ def test_120_000_small_requests_become_3_batches() -> None:
 
 
 def test_90_000_requests_of_5_kb_become_3_by_bytes_where_count_alone_gives_2() -> None:
-    provider = vendor("openai").connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
+    provider = batch_format(vendor("openai"))
     model = Model(provider="openai", name="gpt-4.1-mini", options=Options(max_tokens=10))
     arm = Arm(stage="s", name="a", template="t", model=model)
     body = provider.encode(Ask(arm=arm, item="i", messages=(Message("user", "x" * 5000),)))
@@ -89,7 +89,7 @@ def test_a_request_larger_than_a_batch_is_refused_in_words() -> None:
 def test_the_overhead_covers_every_line(body: dict[str, str], line: int) -> None:
     from overnight.core.shard import custom_id, token_of
 
-    provider = vendor("openai").connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
+    provider = batch_format(vendor("openai"))
     model = Model(provider="openai", name="gpt-4.1-mini")
     text = json.dumps(body).encode()
     name = custom_id(token_of("run", "stage", "arm", 1, 1), line)

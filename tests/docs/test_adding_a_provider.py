@@ -61,7 +61,8 @@ def test_the_pages_provider_carries_a_study_through_a_bad_night(one: Night) -> N
 
 def test_every_verb_of_the_contract_is_on_the_page() -> None:
     contract = (Path(__file__).parents[2] / "src/overnight/providers/contract.py").read_text()
-    batch = contract.split("class BatchProvider")[1].split("\nclass ")[0]
-    for verb in re.findall(r"def (\w+)\(", batch):
-        assert f"`{verb}`" in PAGE, verb
-        assert f"def {verb}(" in FILES["acme.py"], verb
+    for half, file in {"BatchFormat": "acme_format.py", "BatchConnection": "acme.py"}.items():
+        verbs = contract.split(f"class {half}")[1].split("\nclass ")[0]
+        for verb in re.findall(r"def (\w+)\(", verbs):
+            assert f"`{verb}`" in PAGE, verb
+            assert f"def {verb}(" in FILES[file], verb

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from overnight.engine.account_history import DEFAULT_TOKENS_PER_BYTE, AccountHistory
-from overnight.providers import BatchProvider, Endpoint, vendor
+from overnight.providers import Endpoint, Provider, connected, vendor
 
 
 @pytest.fixture
-def provider() -> BatchProvider:
-    return vendor("openai").connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
+def provider() -> Provider:
+    return connected(vendor("openai"), Endpoint(base_url="http://127.0.0.1:1/v1", key="any"))
 
 
-def test_asking_leaves_no_file(tmp_path: Path, provider: BatchProvider) -> None:
+def test_asking_leaves_no_file(tmp_path: Path, provider: Provider) -> None:
     memory = AccountHistory(tmp_path / "runs" / "accounts.db")
     assert memory.limits(provider) == {}
     assert memory.tokens_per_byte(provider, "m") == DEFAULT_TOKENS_PER_BYTE
@@ -22,7 +22,7 @@ def test_asking_leaves_no_file(tmp_path: Path, provider: BatchProvider) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_learned_outlives_the_process(tmp_path: Path, provider: BatchProvider) -> None:
+def test_what_was_learned_outlives_the_process(tmp_path: Path, provider: Provider) -> None:
     path = tmp_path / "runs" / "accounts.db"
     one, other = AccountHistory(path), AccountHistory(path)
     one.remember_limit(provider, "m", 90_000)
@@ -34,7 +34,7 @@ def test_what_was_learned_outlives_the_process(tmp_path: Path, provider: BatchPr
     other.close()
 
 
-def test_a_few_bytes_are_no_measure(tmp_path: Path, provider: BatchProvider) -> None:
+def test_a_few_bytes_are_no_measure(tmp_path: Path, provider: Provider) -> None:
     memory = AccountHistory(tmp_path / "accounts.db")
     memory.remember_density(provider, "m", 999, 999)
     assert memory.tokens_per_byte(provider, "m") == DEFAULT_TOKENS_PER_BYTE

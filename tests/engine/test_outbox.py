@@ -9,33 +9,30 @@ from hypothesis import strategies as st
 from overnight.core.ask import Model
 from overnight.core.shard import custom_id, token_of
 from overnight.engine.outbox import frame_of
-from overnight.providers import BatchProvider, Endpoint, takes_batches, vendor, vendors
+from overnight.providers import BatchFormat, batch_format, takes_batches, vendor, vendors
 
-NOWHERE = Endpoint(base_url="http://unused.invalid/v1", key="unused")
-TAKING = sorted(name for name, one in vendors().items() if takes_batches(one.connect(NOWHERE)))
+TAKING = sorted(name for name, one in vendors().items() if takes_batches(one))
 TOKEN = token_of("run", "stage", "arm", 1, 1)
 
 
-def _connected(name: str) -> BatchProvider:
-    provider = vendor(name).connect(NOWHERE)
-    assert takes_batches(provider)
-    return provider
+def _format(name: str) -> BatchFormat:
+    return batch_format(vendor(name))
 
 
 @pytest.mark.parametrize("name", TAKING)
 @given(number=st.integers(0, 999_999_999), body=st.binary())
 def test_a_framed_line_is_the_providers_own(name: str, number: int, body: bytes) -> None:
-    provider, model = _connected(name), Model(provider=name, name="any-model")
+    provider, model = _format(name), Model(provider=name, name="any-model")
     before, between, after = frame_of(provider, model, TOKEN)
     framed = b"".join((before, str(number).encode(), between, body, after))
     assert framed == provider.line(model, custom_id(TOKEN, number), body) + b"\n"
 
 
-class _BodyFirst(type(_connected("openai"))):  # type: ignore[misc] - any provider will do
+class _BodyFirst(type(_format("openai"))):  # type: ignore[misc] - any provider will do
     def line(self, _: Model, name: str, body: bytes) -> bytes:
         return body + name.encode()
 
 
 def test_lines_that_cannot_be_framed_are_a_fault_of_the_provider() -> None:
     with pytest.raises(AssertionError, match="openai: lines of a model differ"):
-        frame_of(_BodyFirst(NOWHERE), Model(provider="openai", name="m"), TOKEN)
+        frame_of(_BodyFirst(), Model(provider="openai", name="m"), TOKEN)

@@ -4,7 +4,8 @@ from typing import Any
 
 from overnight.core.ask import Arm, Ask, Message, Model, Options
 from overnight.providers import Endpoint
-from overnight.providers.openai import OpenAI
+from overnight.providers.openai.connection import connect
+from overnight.providers.openai_api.connection import FileBatchConnection
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -20,5 +21,5 @@ def ask(of: Model, *turns: tuple[str, str] | str, item: str = "item-1") -> Ask:
     return Ask(arm=arm, item=item, messages=messages)
 
 
-def openai_at(base_url: str = "http://127.0.0.1:1/v1", key: str = KEY, **more: Any) -> OpenAI:
-    return OpenAI(Endpoint(base_url=base_url, key=key), **more)
+def openai_at(base_url: str = "http://127.0.0.1:1/v1", key: str = KEY, **more: Any) -> FileBatchConnection:
+    return connect(Endpoint(base_url=base_url, key=key), **more)

@@ -11,7 +11,7 @@ from overnight.core.ask import Ask, Model
 from overnight.core.attempt import Creating
 from overnight.core.result import Line
 from overnight.engine.decisions import fence_of, may_follow
-from overnight.providers import Batch, BatchProvider, Intent, Sightings, emulated_endpoint, vendor
+from overnight.providers import Batch, BatchConnection, Intent, Sightings, batch_format, emulated_endpoint, vendor
 from providers.asking import KEY, ask
 
 SEED = 7
@@ -39,7 +39,7 @@ ALL_OR_NOTHING = {"gemini"}
 ENDED = ("completed", "failed", "expired", "cancelled")
 _numbers = itertools.count()
 
-Work = Callable[[BatchProvider], Coroutine[Any, Any, Any]]
+Work = Callable[[BatchConnection], Coroutine[Any, Any, Any]]
 
 
 class Night:
@@ -47,6 +47,7 @@ class Night:
 
     def __init__(self, name: str, emulator: EmulatorProcess, folder: Path) -> None:
         self.vendor = vendor(name)
+        self.format = batch_format(self.vendor)
         self.model = Model(provider=name, name=MODELS[name])
         self.files = name not in WITHOUT_FILES
         self.names_unfinished = name not in SILENT
@@ -64,7 +65,7 @@ class Night:
 
         return asyncio.run(outer())
 
-    def provider(self, key: str = KEY) -> BatchProvider:
+    def provider(self, key: str = KEY) -> BatchConnection:
         return self.vendor.connect(emulated_endpoint(self.vendor, self.emulator.url, key))
 
     def asks(self, count: int, model: Model | None = None) -> list[Ask]:
@@ -72,21 +73,22 @@ class Night:
 
     def intent(self, asks: Sequence[Ask]) -> Intent:
         token = f"tok{id(self)}n{next(_numbers)}"
-        provider = self.provider()
         file = self.folder / f"{token}.jsonl"
-        lines = [provider.line(one.arm.model, f"o{token}-{n}", provider.encode(one)) for n, one in enumerate(asks)]
+        lines = [
+            self.format.line(one.arm.model, f"o{token}-{n}", self.format.encode(one)) for n, one in enumerate(asks)
+        ]
         content = b"".join(line + b"\n" for line in lines)
         file.write_bytes(content)
         return Intent(token=token, run="essays", model=asks[0].arm.model, rows=len(asks), bytes=len(content), file=file)
 
 
-async def submit(provider: BatchProvider, intent: Intent) -> Batch:
+async def submit(provider: BatchConnection, intent: Intent) -> Batch:
     answer = await provider.create(intent, await provider.upload(intent))
     assert answer.batch is not None, answer
     return answer.batch
 
 
-async def end_of(provider: BatchProvider, batch: Batch) -> Batch:
+async def end_of(provider: BatchConnection, batch: Batch) -> Batch:
     async with asyncio.timeout(20):
         while batch.phase not in ENDED:
             await asyncio.sleep(0.02)
@@ -96,26 +98,26 @@ async def end_of(provider: BatchProvider, batch: Batch) -> Batch:
     return batch
 
 
-async def fence_at(provider: BatchProvider) -> Creating:
+async def fence_at(night: Night, provider: BatchConnection) -> Creating:
     """What the engine would put on record before a create."""
-    return fence_of(await provider.newest(), tags=provider.tags)
+    return fence_of(await provider.newest(), tags=night.format.tags)
 
 
-async def rows_of(provider: BatchProvider, batch: Batch) -> dict[str, list[Line]]:
+async def rows_of(night: Night, provider: BatchConnection, batch: Batch) -> dict[str, list[Line]]:
     """The decoded rows of each part, with the announced length checked."""
     rows = {}
     for kind, ref in batch.parts:
         got = bytearray()
         assert await provider.fetch(ref, got.extend) in (None, len(got))
-        rows[kind] = [provider.decode(line) for line in bytes(got).splitlines()]
+        rows[kind] = [night.format.decode(line) for line in bytes(got).splitlines()]
     return rows
 
 
-def claimed(provider: BatchProvider, seen: Sightings, fence: Creating, intent: Intent, file_id: str) -> list[Batch]:
+def claimed(night: Night, seen: Sightings, fence: Creating, intent: Intent, file_id: str) -> list[Batch]:
     """The batches of a listing that are ours, or may be, as the engine would take them."""
     young = may_follow(fence, seen.batches)
-    verdicts = [(batch, provider.ours(batch, intent, file_id)) for batch in seen.batches]
-    if provider.tags:
+    verdicts = [(batch, night.format.ours(batch, intent, file_id)) for batch in seen.batches]
+    if night.format.tags:
         assert "maybe" not in [ours for _, ours in verdicts]
         return [batch for batch, ours in verdicts if ours == "yes"]
     assert "yes" not in [ours for _, ours in verdicts]

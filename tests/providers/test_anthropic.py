@@ -14,9 +14,10 @@ from emulator_process import EmulatorProcess
 from overnight.core.ask import Model, Options
 from overnight.core.errors import Gone, StudyError, Unauthorized, Unavailable
 from overnight.providers import Batch, Endpoint, Intent, Limits
-from overnight.providers.anthropic import Anthropic, AnthropicVendor
+from overnight.providers.anthropic import AnthropicVendor
 from overnight.providers.anthropic.batches import create_refusal, read_batch, read_page
-from overnight.providers.reading.responses import Reply
+from overnight.providers.anthropic.connection import AnthropicConnection
+from overnight.providers.reading.responses import Response
 from overnight.providers.wire.bodies import Envelope
 from providers.asking import ask
 from providers.nights import Night, end_of, rows_of, submit
@@ -59,9 +60,7 @@ def test_what_is_wrong_with_the_variables_is_said() -> None:
 
 
 def test_limits() -> None:
-    assert VENDOR.connect(VENDOR.endpoint(ENVIRON, None)).limits(MODEL) == Limits(
-        requests=100_000, bytes=256_000_000, retention_days=29
-    )
+    assert VENDOR.format.limits(MODEL) == Limits(requests=100_000, bytes=256_000_000, retention_days=29)
 
 
 # --- objects
@@ -120,11 +119,10 @@ def test_the_end_of_a_listing_must_be_said() -> None:
 
 
 def test_a_batch_may_be_ours_by_its_size_alone(tmp_path: Path) -> None:
-    provider = VENDOR.connect(VENDOR.endpoint(ENVIRON, None))
     intent = Intent(token="t", run="r", model=MODEL, rows=4, bytes=1, file=tmp_path)
-    assert provider.ours(batch(), intent, None) == "maybe"
-    assert provider.ours(batch(request_counts=COUNTS | {"errored": 2}), intent, None) == "no"
-    assert provider.ours(batch(request_counts=None), intent, None) == "maybe"
+    assert VENDOR.format.ours(batch(), intent, None) == "maybe"
+    assert VENDOR.format.ours(batch(request_counts=COUNTS | {"errored": 2}), intent, None) == "no"
+    assert VENDOR.format.ours(batch(request_counts=None), intent, None) == "maybe"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +144,7 @@ def test_a_batch_may_be_ours_by_its_size_alone(tmp_path: Path) -> None:
     ],
 )
 def test_refusals_by_kind(status: int, error: dict[str, Any], kind: str | None) -> None:
-    refusal = create_refusal(Reply(status=status, body=json.dumps({"type": "error", "error": error}).encode()))
+    refusal = create_refusal(Response(status=status, body=json.dumps({"type": "error", "error": error}).encode()))
     assert (refusal and refusal.kind) == kind
 
 
@@ -160,10 +158,10 @@ def intent(tmp_path: Path) -> Intent:
     return Intent(token="tok", run="essays", model=MODEL, rows=2, bytes=60, file=file)
 
 
-def with_server(answer: Answer, work: Callable[[Anthropic, Any], Coroutine[Any, Any, Any]]) -> Any:
+def with_server(answer: Answer, work: Callable[[AnthropicConnection, Any], Coroutine[Any, Any, Any]]) -> Any:
     async def outer() -> Any:
         async with serving(answer) as server:
-            provider = Anthropic(Endpoint(base_url=server.url, key=KEY, project="wrkspc"))
+            provider = AnthropicConnection(Endpoint(base_url=server.url, key=KEY, project="wrkspc"))
             try:
                 return await work(provider, server)
             finally:
@@ -173,7 +171,7 @@ def with_server(answer: Answer, work: Callable[[Anthropic, Any], Coroutine[Any, 
 
 
 def test_a_create_is_one_body_of_a_known_length(intent: Intent) -> None:
-    async def work(provider: Anthropic, server: Any) -> None:
+    async def work(provider: AnthropicConnection, server: Any) -> None:
         answer = await provider.create(intent, "")
         assert answer.batch is not None
         (request,) = server.seen
@@ -191,7 +189,7 @@ def test_a_create_is_one_body_of_a_known_length(intent: Intent) -> None:
 def test_a_model_that_samples_is_asked_under_the_older_version(intent: Intent) -> None:
     warm = msgspec.structs.replace(MODEL, options=Options(temperature=0.5))
 
-    async def work(provider: Anthropic, server: Any) -> None:
+    async def work(provider: AnthropicConnection, server: Any) -> None:
         await provider.create(msgspec.structs.replace(intent, model=warm), "")
         await provider.call(warm, b"{}")
         for request in server.seen:
@@ -231,7 +229,7 @@ def test_an_envelope_is_never_whole_in_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
 def test_trouble_leaves_a_create_open(intent: Intent, status: int) -> None:
-    async def work(provider: Anthropic, _: Any) -> None:
+    async def work(provider: AnthropicConnection, _: Any) -> None:
         answer = await provider.create(intent, "")
         assert (answer.sent, answer.status, answer.batch, answer.refusal) == (True, status, None, None)
 
@@ -242,7 +240,7 @@ def test_results_at_another_origin_get_no_key() -> None:
     async def rows(_: web.Request) -> web.StreamResponse:
         return web.Response(body=b"rows\n")
 
-    async def work(provider: Anthropic, home: Any) -> None:
+    async def work(provider: AnthropicConnection, home: Any) -> None:
         async with serving(rows) as elsewhere:
             got = bytearray()
             assert await provider.fetch(f"msgbatch_1 {elsewhere.url}/signed", got.extend) == 5
@@ -259,7 +257,7 @@ def test_results_that_want_a_key_elsewhere_are_fetched_at_home() -> None:
     async def rows(_: web.Request) -> web.StreamResponse:
         return web.Response(body=b"rows\n")
 
-    async def work(provider: Anthropic, home: Any) -> None:
+    async def work(provider: AnthropicConnection, home: Any) -> None:
         async with serving(replying(401)) as elsewhere:
             got = bytearray()
             await provider.fetch(f"msgbatch_1 {elsewhere.url}/v1/messages/batches/msgbatch_1/results", got.extend)
@@ -272,7 +270,7 @@ def test_results_that_want_a_key_elsewhere_are_fetched_at_home() -> None:
 
 
 def test_results_past_their_time_are_gone() -> None:
-    async def work(provider: Anthropic, _: Any) -> None:
+    async def work(provider: AnthropicConnection, _: Any) -> None:
         with pytest.raises(Gone, match="after 29 days"):
             await provider.fetch("msgbatch_1", lambda _: None)
 
@@ -280,16 +278,16 @@ def test_results_past_their_time_are_gone() -> None:
 
 
 def test_a_live_call_sends_the_very_bytes_of_a_batch() -> None:
-    async def work(provider: Anthropic, server: Any) -> None:
+    async def work(provider: AnthropicConnection, server: Any) -> None:
         asked = ask(MODEL, "hi")
-        body = provider.encode(asked)
+        body = VENDOR.format.encode(asked)
         reply = await provider.call(MODEL, body)
         assert server.bodies == [body]
         assert server.seen[0].path == "/v1/messages"
-        assert provider.line(MODEL, "o-1", body).endswith(b'"params":' + body + b"}")
+        assert VENDOR.format.line(MODEL, "o-1", body).endswith(b'"params":' + body + b"}")
         assert (reply.sent, reply.status, reply.retry_after) == (True, 429, 3.0)
         assert reply.rates.requests_limit == 50
-        found = provider.decode(provider.live_line("o-1", reply)).result
+        found = VENDOR.format.decode(VENDOR.format.live_line("o-1", reply)).result
         assert found is not None
         assert found.cause == "rate_limited"
 
@@ -300,7 +298,7 @@ def test_a_live_call_sends_the_very_bytes_of_a_batch() -> None:
 
 def test_a_call_that_cannot_connect_was_not_sent() -> None:
     async def work() -> None:
-        provider = Anthropic(Endpoint(base_url="http://127.0.0.1:1", key=KEY))
+        provider = AnthropicConnection(Endpoint(base_url="http://127.0.0.1:1", key=KEY))
         reply = await provider.call(MODEL, b"{}")
         assert (reply.sent, reply.status) == (False, None)
         await provider.close()
@@ -318,11 +316,11 @@ def test_live_and_batch_answers_are_the_same(emulator: EmulatorProcess, tmp_path
     intent = night.intent(asks)
 
     async def work(provider: Any) -> None:
-        rows = await rows_of(provider, await end_of(provider, await submit(provider, intent)))
+        rows = await rows_of(night, provider, await end_of(provider, await submit(provider, intent)))
         batched = {line.custom_id: line.result for line in rows["output"]}
         for n, one in enumerate(asks):
-            reply = await provider.call(one.arm.model, provider.encode(one))
-            live = provider.decode(provider.live_line(f"o{intent.token}-{n}", reply))
+            reply = await provider.call(one.arm.model, VENDOR.format.encode(one))
+            live = VENDOR.format.decode(VENDOR.format.live_line(f"o{intent.token}-{n}", reply))
             assert live.result == batched[live.custom_id]
             assert bool(live.result.thoughts) == (one.arm.model is thinking)
             assert reply.rates.tokens_limit

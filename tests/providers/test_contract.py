@@ -9,7 +9,7 @@ from aiohttp import web
 
 from overnight.core.errors import Unavailable
 from overnight.engine.decisions import how_far
-from overnight.providers import BatchProvider, Endpoint, emulated_endpoint, resolve_model, takes_batches, vendors
+from overnight.providers import BatchConnection, emulated_endpoint, resolve_model, takes_batches, vendors
 from overnight_emulator.simulate import expected_answer
 from providers.asking import KEY
 from providers.nights import ENDED, MODELS, SEED, Night, causes, claimed, end_of, fence_at, rows_of, submit, told_apart
@@ -17,8 +17,7 @@ from providers.scripted_server import serving
 
 
 def test_every_vendor_has_a_model_here_and_owns_it() -> None:
-    nowhere = Endpoint(base_url="http://unused.invalid/v1", key="unused")
-    assert set(MODELS) == {name for name, one in vendors().items() if takes_batches(one.connect(nowhere))}
+    assert set(MODELS) == {name for name, one in vendors().items() if takes_batches(one)}
     assert all(resolve_model(f"{name}/{model}") == (name, model) for name, model in MODELS.items())
 
 
@@ -26,20 +25,20 @@ def test_a_batch_from_upload_to_answers(night: Night) -> None:
     asks = night.asks(25)
     intent = night.intent(asks)
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         file_id = await provider.upload(intent)
         assert await provider.knows_file(file_id) == night.files
-        fence = await fence_at(provider)
+        fence = await fence_at(night, provider)
         answer = await provider.create(intent, file_id)
         assert (answer.sent, answer.refusal, answer.problem) == (True, None, None)
         batch = answer.batch
         assert batch is not None
-        assert provider.ours(batch, intent, None) == ("yes" if provider.tags else "maybe")
+        assert night.format.ours(batch, intent, None) == ("yes" if night.format.tags else "maybe")
         assert batch.input_ref == (file_id if night.files else None)
         assert (fence.date or 0) - 300 < (batch.created_at or 0)
         ended = await end_of(provider, batch)
         assert (ended.phase, ended.counts.total, ended.counts.completed) == ("completed", 25, 25)
-        rows = await rows_of(provider, ended)
+        rows = await rows_of(night, provider, ended)
         answers = {line.custom_id: line.result for part in rows.values() for line in part}
         assert len(answers) == 25
         for n, one in enumerate(asks):
@@ -47,7 +46,7 @@ def test_a_batch_from_upload_to_answers(night: Night) -> None:
             assert result is not None
             assert (result.outcome, result.cause) == ("answered", None)
             assert result.answer == expected_answer(
-                SEED, msgspec.json.decode(provider.encode(one)), dialect=night.vendor.name, model=night.model.name
+                SEED, msgspec.json.decode(night.format.encode(one)), dialect=night.vendor.name, model=night.model.name
             )
             assert result.usage.input
             assert result.usage.output
@@ -61,14 +60,14 @@ def test_a_lost_answer_is_found_again(night: Night) -> None:
     night.emulator.arm([{"on": "create", "do": "drop_answer", "times": 1}])
     intent = night.intent(night.asks(2))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         file_id = await provider.upload(intent)
-        fence = await fence_at(provider)
+        fence = await fence_at(night, provider)
         answer = await provider.create(intent, file_id)
         assert (answer.sent, answer.status, answer.batch, answer.refusal) == (True, None, None, None)
         seen = await provider.recent(how_far(fence), 5)
         assert seen.complete
-        assert len(claimed(provider, seen, fence, intent, file_id)) == 1
+        assert len(claimed(night, seen, fence, intent, file_id)) == 1
 
     night.run(work)
     made = night.emulator.log(calls=False)["batches"]
@@ -79,14 +78,14 @@ def test_a_lost_request_is_as_open_but_nothing_is_found(night: Night) -> None:
     night.emulator.arm([{"on": "create", "do": "lose_request", "times": 1}])
     intent = night.intent(night.asks(1))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         file_id = await provider.upload(intent)
-        fence = await fence_at(provider)
+        fence = await fence_at(night, provider)
         answer = await provider.create(intent, file_id)
         assert (answer.sent, answer.status) == (True, None)
         seen = await provider.recent(how_far(fence), 5)
         assert seen.complete
-        assert claimed(provider, seen, fence, intent, file_id) == []
+        assert claimed(night, seen, fence, intent, file_id) == []
 
     night.run(work)
 
@@ -95,12 +94,12 @@ def test_two_batches_of_one_create_are_both_seen(night: Night) -> None:
     night.emulator.arm([{"on": "create", "do": "twice", "times": 1}])
     intent = night.intent(night.asks(1))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         file_id = await provider.upload(intent)
-        fence = await fence_at(provider)
+        fence = await fence_at(night, provider)
         assert (await provider.create(intent, file_id)).batch is None
         seen = await provider.recent(how_far(fence), 5)
-        assert len(claimed(provider, seen, fence, intent, file_id)) == 2
+        assert len(claimed(night, seen, fence, intent, file_id)) == 2
 
     night.run(work)
 
@@ -108,7 +107,7 @@ def test_two_batches_of_one_create_are_both_seen(night: Night) -> None:
 def test_a_create_that_cannot_connect_was_not_sent(night: Night, tmp_path: Path) -> None:
     intent = night.intent(night.asks(1))
 
-    async def work(_: BatchProvider) -> None:
+    async def work(_: BatchConnection) -> None:
         nowhere = night.vendor.connect(emulated_endpoint(night.vendor, "http://127.0.0.1:1", KEY))
         answer = await nowhere.create(intent, "file-1")
         assert (answer.sent, answer.status, answer.batch) == (False, None, None)
@@ -123,9 +122,9 @@ def test_a_listing_of_many_pages_is_complete_or_says_that_it_is_not(night: Night
     count = 105
     intents = [night.intent(night.asks(1)) for _ in range(count)]
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         file_id = await provider.upload(intents[0])
-        fence = await fence_at(provider)
+        fence = await fence_at(night, provider)
         answers = [await provider.create(intent, file_id) for intent in intents]
         made = [answer.batch for answer in answers if answer.batch is not None]
         seen = await provider.recent(how_far(fence), 5)
@@ -133,7 +132,7 @@ def test_a_listing_of_many_pages_is_complete_or_says_that_it_is_not(night: Night
         ids = [batch.id for batch in seen.batches]
         assert len(ids) == len(set(ids))
         assert len({batch.id for batch in made} & set(ids)) == count
-        if provider.tags:
+        if night.format.tags:
             assert {intent.token for intent in intents} <= {batch.tag for batch in seen.batches}
         assert not (await provider.recent(how_far(fence), 1)).complete
         night.emulator.arm([{"on": "list", "do": "incomplete"}])
@@ -148,9 +147,9 @@ def test_an_expired_batch_gives_up_what_it_finished(night: Night) -> None:
     night.emulator.arm([{"on": "batch", "do": "expire", "share": 0.5, "seconds": 100}])
     intent = night.intent(night.asks(40))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         ended = await end_of(provider, await submit(provider, intent))
-        answered, failed = told_apart(await rows_of(provider, ended))
+        answered, failed = told_apart(await rows_of(night, provider, ended))
         assert ended.phase == "expired"
         assert len(answered) == (20 if night.gives_partial else 0)
         assert causes(answered) <= {None}
@@ -163,7 +162,7 @@ def test_an_expired_batch_gives_up_what_it_finished(night: Night) -> None:
 def test_a_cancelled_batch_ends_and_says_so(long_night: Night) -> None:
     intent = long_night.intent(long_night.asks(4))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         batch = await submit(provider, intent)
         cancelled = await provider.cancel(batch.id)
         assert cancelled is not None
@@ -171,7 +170,7 @@ def test_a_cancelled_batch_ends_and_says_so(long_night: Night) -> None:
         long_night.emulator.advance(1200)
         ended = await end_of(provider, cancelled)
         assert ended.phase == "cancelled"
-        rows = [line for part in (await rows_of(provider, ended)).values() for line in part]
+        rows = [line for part in (await rows_of(long_night, provider, ended)).values() for line in part]
         assert len(rows) == (4 if long_night.names_unfinished else 0)
         assert causes(rows) <= {"cancelled"}
         assert await provider.cancel(batch.id) is not None
@@ -184,7 +183,7 @@ def test_an_unknown_status_word_means_running(long_night: Night) -> None:
     long_night.emulator.arm([{"on": "batch", "do": "status_word", "word": "meditating"}])
     intent = long_night.intent(long_night.asks(1))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         batch = await submit(provider, intent)
         async with asyncio.timeout(20):
             while batch.known_status and batch.phase not in ENDED:
@@ -197,7 +196,7 @@ def test_an_unknown_status_word_means_running(long_night: Night) -> None:
 def test_results_at_another_origin_are_fetched_without_the_key(night: Night) -> None:
     intent = night.intent(night.asks(1))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         ended = await end_of(provider, await submit(provider, intent))
         rows = bytearray()
         await provider.fetch(ended.parts[0][1], rows.extend)
@@ -219,7 +218,7 @@ def test_results_at_another_origin_are_fetched_without_the_key(night: Night) -> 
 
 
 def test_a_working_key_is_confirmed(night: Night) -> None:
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         assert KEY not in await provider.check_key()
 
     night.run(work)

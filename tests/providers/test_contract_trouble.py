@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from overnight.core.errors import Gone, OutOfCredit, OvernightError, Rejected, Throttled, Unauthorized, Unavailable
-from overnight.providers import BatchProvider
+from overnight.providers import BatchConnection
 from providers.asking import KEY
 from providers.nights import DEAD, POOR, Night, causes, end_of, rows_of, submit, told_apart
 
@@ -17,9 +17,9 @@ def test_rows_that_fail_are_read_with_their_causes(night: Night) -> None:
     night.emulator.arm([fault])
     intent = night.intent(night.asks(40))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         ended = await end_of(provider, await submit(provider, intent))
-        answered, failed = told_apart(await rows_of(provider, ended))
+        answered, failed = told_apart(await rows_of(night, provider, ended))
         assert ended.phase == "completed"
         assert causes(answered) == {None}
         assert causes(failed) == {"server_error"}
@@ -36,10 +36,10 @@ def test_a_batch_in_which_nothing_succeeded_has_no_output(night: Night, nothing:
     )
     intent = night.intent(night.asks(3))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         ended = await end_of(provider, await submit(provider, intent))
         assert ended.phase == "completed"
-        answered, _ = told_apart(await rows_of(provider, ended))
+        answered, _ = told_apart(await rows_of(night, provider, ended))
         assert answered == []
 
     night.run(work)
@@ -49,13 +49,13 @@ def test_a_validation_failure_is_a_refusal(night: Night) -> None:
     night.emulator.arm([{"on": "batch", "do": "fail", "code": "invalid_json_line", "message": "Line 1 is not JSON."}])
     intent = night.intent(night.asks(1))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         ended = await end_of(provider, await submit(provider, intent))
         if ended.phase == "failed":
             assert ended.refusal is not None
             assert (ended.refusal.kind, ended.refusal.message) == ("invalid", "Line 1 is not JSON.")
         else:  # where batches do not fail, all of their rows do
-            answered, failed = told_apart(await rows_of(provider, ended))
+            answered, failed = told_apart(await rows_of(night, provider, ended))
             assert (answered, causes(failed)) == ([], {"invalid_request"})
 
     night.run(work)
@@ -64,7 +64,7 @@ def test_a_validation_failure_is_a_refusal(night: Night) -> None:
 def test_an_unknown_model_is_told_apart(night: Night) -> None:
     typo = msgspec.structs.replace(night.model, name=night.model.name + "-typo")
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         intent = night.intent(night.asks(1, typo))
         answer = await provider.create(intent, await provider.upload(intent))
         ended = await end_of(provider, answer.batch) if answer.batch is not None else None
@@ -73,7 +73,7 @@ def test_an_unknown_model_is_told_apart(night: Night) -> None:
             assert refusal.kind == "unknown_model"
         else:
             assert ended is not None
-            _, failed = told_apart(await rows_of(provider, ended))
+            _, failed = told_apart(await rows_of(night, provider, ended))
             assert causes(failed) == {"unknown_model"}
 
     night.run(work)
@@ -84,7 +84,7 @@ def test_a_deleted_input_keeps_a_late_create_from_running(night: Night) -> None:
         pytest.skip("the input travels with the create")
     intent = night.intent(night.asks(1))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         file_id = await provider.upload(intent)
         await provider.remove_file(file_id)
         answer = await provider.create(intent, file_id)
@@ -111,7 +111,7 @@ def test_a_definite_no_to_a_create(night: Night, status: int, code: str | None, 
     night.emulator.arm([fault | ({"code": code} if code else {})])
     intent = night.intent(night.asks(1))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         answer = await provider.create(intent, await provider.upload(intent))
         assert (answer.sent, answer.status, answer.batch) == (True, status, None)
         assert answer.refusal is not None
@@ -124,7 +124,7 @@ def test_trouble_at_the_provider_leaves_a_create_open(night: Night) -> None:
     night.emulator.arm([{"on": "create", "do": "status", "status": 503}])
     intent = night.intent(night.asks(1))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         answer = await provider.create(intent, await provider.upload(intent))
         assert (answer.sent, answer.status, answer.batch, answer.refusal) == (True, 503, None, None)
 
@@ -147,7 +147,7 @@ def test_trouble_in_other_calls_has_a_name(night: Night, fault: dict[str, Any], 
 
     fresh = night.intent(night.asks(1))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         ended = await end_of(provider, await submit(provider, intent))
         ref = ended.parts[0][1]
         night.emulator.arm([{"on": on, **fault} for on in ("upload", "list", "retrieve", "content", "delete")])
@@ -174,7 +174,7 @@ def test_trouble_in_other_calls_has_a_name(night: Night, fault: dict[str, Any], 
 def test_a_key_that_does_not_work_is_never_shown(night: Night, key: str, family: type[OvernightError]) -> None:
     intent = night.intent(night.asks(1))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         told = []
         if family is Unauthorized:
             with pytest.raises(Unauthorized) as caught:
@@ -193,18 +193,18 @@ def test_a_key_that_does_not_work_is_never_shown(night: Night, key: str, family:
 def test_a_download_cut_short_is_unavailable(night: Night) -> None:
     intent = night.intent(night.asks(30))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         ended = await end_of(provider, await submit(provider, intent))
         night.emulator.arm([{"on": "content", "do": "cut", "at": 0.5, "times": 1}])
         with pytest.raises(Unavailable):
-            await rows_of(provider, ended)
-        assert sum(len(part) for part in (await rows_of(provider, ended)).values()) == 30
+            await rows_of(night, provider, ended)
+        assert sum(len(part) for part in (await rows_of(night, provider, ended)).values()) == 30
 
     night.run(work)
 
 
 def test_results_past_their_time_are_gone(night: Night) -> None:
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         with pytest.raises(Gone):
             await provider.fetch("file-of-nobody", lambda _: None)
 
@@ -216,10 +216,12 @@ def test_odd_rows_are_read_for_what_they_are(night: Night, misdeed: str) -> None
     night.emulator.arm([{"on": "row", "do": misdeed, "odds": 0.5}])
     intent = night.intent(night.asks(20))
 
-    async def work(provider: BatchProvider) -> None:
+    async def work(provider: BatchConnection) -> None:
         rows = [
             line
-            for part in (await rows_of(provider, await end_of(provider, await submit(provider, intent)))).values()
+            for part in (
+                await rows_of(night, provider, await end_of(provider, await submit(provider, intent)))
+            ).values()
             for line in part
         ]
         results = [line.result for line in rows if line.result is not None]

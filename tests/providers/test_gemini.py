@@ -12,16 +12,17 @@ from emulator_process import EmulatorProcess
 from overnight.core.ask import Model
 from overnight.core.errors import Gone, StudyError, Unauthorized, Unavailable
 from overnight.providers import Batch, Endpoint, Intent
-from overnight.providers.gemini import Gemini, provider
+from overnight.providers.gemini import provider
 from overnight.providers.gemini.batches import batch_of, inlined_lines, read_page
+from overnight.providers.gemini.connection import GeminiConnection
 from overnight.providers.reading.listing import newest_first
 from providers.asking import KEY
 from providers.nights import Night, end_of, rows_of, submit
 from providers.scripted_server import replying, serving
 
 
-def gemini(url: str) -> Gemini:
-    return Gemini(Endpoint(base_url=url, key=KEY))
+def gemini(url: str) -> GeminiConnection:
+    return GeminiConnection(Endpoint(base_url=url, key=KEY))
 
 
 def intent(folder: Path, token: str = "abc") -> Intent:
@@ -46,7 +47,7 @@ def test_an_upload_whose_answer_was_lost_is_found_by_its_id(emulator: EmulatorPr
     sent = one.intent(one.asks(3))
     emulator.arm([{"on": "upload", "do": "drop_answer", "times": 1}])
 
-    async def work(gem: Gemini) -> None:
+    async def work(gem: GeminiConnection) -> None:
         with pytest.raises(Unavailable):
             await gem.upload(sent)
         first = await gem.upload(sent)
@@ -186,7 +187,7 @@ def test_a_listing_that_is_not_newest_first_must_be_read_to_its_end() -> None:
 def test_answers_in_the_batch_itself_are_read_when_it_is_adopted(emulator: EmulatorProcess, tmp_path: Path) -> None:
     one = night(emulator, tmp_path)
 
-    async def work(gem: Gemini) -> None:
+    async def work(gem: GeminiConnection) -> None:
         requests = [
             {"request": {"contents": [{"parts": [{"text": f"{n}?"}]}]}, "metadata": {"key": f"k{n}"}} for n in range(3)
         ]
@@ -197,7 +198,7 @@ def test_answers_in_the_batch_itself_are_read_when_it_is_adopted(emulator: Emula
         batch = batch_of(msgspec.json.decode(made.body))
         for name in (batch.id, f"batches/{batch.id}"):
             assert (await gem.retrieve(name)) is not None
-        rows = (await rows_of(gem, await end_of(gem, batch)))["output"]
+        rows = (await rows_of(one, gem, await end_of(gem, batch)))["output"]
         assert {line.custom_id for line in rows} == {"k0", "k1", "k2"}
         assert all(line.result and line.result.outcome == "answered" for line in rows)
 
@@ -208,7 +209,7 @@ def test_an_input_cannot_be_read_back_and_a_foreign_file_is_gone(emulator: Emula
     one = night(emulator, tmp_path)
     sent = one.intent(one.asks(1))
 
-    async def work(gem: Gemini) -> None:
+    async def work(gem: GeminiConnection) -> None:
         file_id = await gem.upload(sent)
         with pytest.raises(Exception, match="Only generated files"):
             await gem.fetch(file_id, lambda _: None)
@@ -225,15 +226,15 @@ def test_a_live_call_gives_the_same_row(emulator: EmulatorProcess, tmp_path: Pat
     asks = one.asks(2)
     sent = one.intent(asks)
 
-    async def work(gem: Gemini) -> None:
-        rows = (await rows_of(gem, await end_of(gem, await submit(gem, sent))))["output"]
+    async def work(gem: GeminiConnection) -> None:
+        rows = (await rows_of(one, gem, await end_of(gem, await submit(gem, sent))))["output"]
         by_id = {line.custom_id: line.result for line in rows}
         for n, asked in enumerate(asks):
-            reply = await gem.call(asked.arm.model, gem.encode(asked))
+            reply = await gem.call(asked.arm.model, provider.format.encode(asked))
             custom_id = f"o{sent.token}-{n}"
-            assert gem.decode(gem.live_line(custom_id, reply)).result == by_id[custom_id]
+            assert provider.format.decode(provider.format.live_line(custom_id, reply)).result == by_id[custom_id]
         emulator.arm([{"on": "live", "do": "status", "status": 429, "retry_after": 7}])
-        busy = await gem.call(one.model, gem.encode(asks[0]))
+        busy = await gem.call(one.model, provider.format.encode(asks[0]))
         assert (busy.status, busy.retry_after) == (429, 7.0)
 
     one.run(work)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import pytest
 
 from overnight.core.ask import Model, Options
 from overnight.core.errors import StudyError
-from overnight.providers import Endpoint, vendor
+from overnight.providers import batch_format, vendor
 from overnight.providers.google_api.body import encode, form_of, line, read_line
 from providers.asking import ask
 
@@ -116,7 +116,7 @@ def test_the_same_bytes_whatever_the_order_of_settings() -> None:
 
 def test_batch_and_live_send_the_same_body() -> None:
     for name, id_field in (("gemini", "key"), ("vertex", "custom_id")):
-        provider = vendor(name).connect(Endpoint(base_url="http://unused", key="unused"))
+        provider = batch_format(vendor(name))
         asked = ask(model(provider=name, thinking="low", json_schema=SCHEMA), ("system", "Be brief."), "Why?")
         live = provider.encode(asked)
         (sent,) = (msgspec.json.decode(provider.line(asked.arm.model, "o1-0", live)),)

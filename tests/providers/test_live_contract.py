@@ -12,7 +12,18 @@ from emulator_process import EmulatorProcess
 from overnight.core.ask import Model
 from overnight.core.result import Result
 from overnight.engine.replies import fared
-from overnight.providers import Endpoint, LiveProvider, Reply, calls_of, emulated_endpoint, takes_calls, vendor, vendors
+from overnight.providers import (
+    Endpoint,
+    LiveConnection,
+    Reply,
+    calls_of,
+    connected,
+    emulated_endpoint,
+    live_format,
+    takes_calls,
+    vendor,
+    vendors,
+)
 from providers.asking import KEY, ask
 
 DEAD = "sk-dead-0000000000"
@@ -55,18 +66,18 @@ def call(
 ) -> tuple[Reply, Result | None]:
     model = Model(provider=name, name=model_name or MODELS[name])
 
-    async def work(provider: LiveProvider) -> tuple[Reply, Result | None]:
-        reply = await provider.call(model, provider.encode(ask(model, text)))
-        decoded = provider.decode(provider.live_line("o1-2", reply))
+    async def work(provider: LiveConnection) -> tuple[Reply, Result | None]:
+        reply = await provider.call(model, vendor(name).format.encode(ask(model, text)))
+        decoded = live_format(vendor(name)).decode(live_format(vendor(name)).live_line("o1-2", reply))
         assert decoded.custom_id == "o1-2"
         return reply, decoded.result
 
     return run(emulated_endpoint(vendor(name), emulator.url, key, model), name, work)
 
 
-def run(endpoint: Endpoint, name: str, work: Callable[[LiveProvider], Coroutine[Any, Any, Any]]) -> Any:
+def run(endpoint: Endpoint, name: str, work: Callable[[LiveConnection], Coroutine[Any, Any, Any]]) -> Any:
     async def all_of_it() -> Any:
-        provider = calls_of(vendor(name).connect(endpoint))
+        provider = calls_of(connected(vendor(name), endpoint))
         try:
             return await work(provider)
         finally:
@@ -76,8 +87,7 @@ def run(endpoint: Endpoint, name: str, work: Callable[[LiveProvider], Coroutine[
 
 
 def test_every_vendor_that_takes_calls_is_here() -> None:
-    nowhere = Endpoint(base_url="http://unused.invalid/v1", key="unused")
-    assert set(MODELS) == {name for name, one in vendors().items() if takes_calls(one.connect(nowhere))}
+    assert set(MODELS) == {name for name, one in vendors().items() if takes_calls(one)}
 
 
 def test_a_call_is_answered_and_kept_as_a_line(name: str, emulator: EmulatorProcess) -> None:
@@ -135,8 +145,8 @@ def test_nobody_there_means_nothing_was_sent(name: str, emulator: EmulatorProces
     model = Model(provider=name, name=MODELS[name])
     endpoint = emulated_endpoint(vendor(name), "http://127.0.0.1:9", KEY, model)
 
-    async def work(provider: LiveProvider) -> Reply:
-        return await provider.call(model, provider.encode(ask(model, "Hello?")))
+    async def work(provider: LiveConnection) -> Reply:
+        return await provider.call(model, vendor(name).format.encode(ask(model, "Hello?")))
 
     reply = run(endpoint, name, work)
     assert (reply.sent, fared(reply, None)) == (False, "unreachable")
@@ -146,8 +156,8 @@ def test_nobody_there_means_nothing_was_sent(name: str, emulator: EmulatorProces
 def test_connections_are_kept(name: str, emulator: EmulatorProcess) -> None:
     model = Model(provider=name, name=MODELS[name])
 
-    async def work(provider: LiveProvider) -> int:
-        body = provider.encode(ask(model, "Again."))
+    async def work(provider: LiveConnection) -> int:
+        body = vendor(name).format.encode(ask(model, "Again."))
         for _ in range(3):
             await provider.call(model, body)
         wires = [wire for wire in _wires(provider) if wire._session is not None]
@@ -165,10 +175,10 @@ def _wires(provider: Any) -> list[Any]:
 )
 @pytest.mark.parametrize("status", [200, 302, 400, 404, 418, 502])
 def test_whatever_comes_is_kept_and_read(name: str, status: int, body: bytes) -> None:
-    provider = calls_of(vendor(name).connect(Endpoint(base_url="http://unused.invalid/v1", key="unused")))
-    line = provider.live_line("o1-2", Reply(sent=True, status=status, body=body))
+    pure = live_format(vendor(name))
+    line = pure.live_line("o1-2", Reply(sent=True, status=status, body=body))
     assert b"\n" not in line
-    decoded = provider.decode(line)
+    decoded = pure.decode(line)
     assert decoded.custom_id == "o1-2"
     assert decoded.result is not None
     assert decoded.result.outcome == "failed"

@@ -12,7 +12,8 @@ from aiohttp import web
 from overnight.core.ask import Model
 from overnight.core.errors import Gone, OvernightError, StudyError, Unauthorized, Unavailable
 from overnight.providers import CreateAnswer, Endpoint, Fence, Intent, Limits, Sightings
-from overnight.providers.openai import OpenAI, OpenAIVendor
+from overnight.providers.openai import OpenAIVendor
+from overnight.providers.openai_api.connection import FileBatchConnection
 from providers.asking import KEY, ask, model, openai_at
 from providers.scripted_server import Answer, closed_port, hang_up, redirecting, replying, serving
 
@@ -65,18 +66,18 @@ def test_nothing_prints_the_key() -> None:
 
 
 def test_limits() -> None:
-    assert openai_at().limits(model()) == Limits(
+    assert VENDOR.format.limits(model()) == Limits(
         requests=50_000, bytes=209_715_200, creates_per_hour=2_000, window_seconds=86_400, retention_days=30
     )
 
 
 def test_the_pure_verbs_are_the_parts() -> None:
-    provider = openai_at()
+    pure = VENDOR.format
     asked = ask(model(), "hi")
-    line = provider.line(asked.arm.model, "oabc-1", provider.encode(asked))
-    assert provider.read_line(line).custom_id == "oabc-1"
-    assert provider.decode(b"").custom_id is None
-    assert provider.problems(model(thinking=5))
+    line = pure.line(asked.arm.model, "oabc-1", pure.encode(asked))
+    assert pure.read_line(line).custom_id == "oabc-1"
+    assert pure.decode(b"").custom_id is None
+    assert pure.problems(model(thinking=5))
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def intent(tmp_path: Path) -> Intent:
     return Intent(token="tok", run="essays", model=model(), rows=1, bytes=8, file=file, description="pilot")
 
 
-def with_server(answer: Answer, work: Callable[[OpenAI, Any], Coroutine[Any, Any, Any]]) -> Any:
+def with_server(answer: Answer, work: Callable[[FileBatchConnection, Any], Coroutine[Any, Any, Any]]) -> Any:
     async def outer() -> Any:
         async with serving(answer) as server:
             provider = openai_at(f"{server.url}/v1")
@@ -112,7 +113,7 @@ def test_organisation_and_project_are_sent() -> None:
 
 
 def test_create_sends_the_tag(intent: Intent) -> None:
-    async def work(provider: OpenAI, server: Any) -> None:
+    async def work(provider: FileBatchConnection, server: Any) -> None:
         answer = await provider.create(intent, "file-1")
         assert answer.batch is not None
         assert (answer.sent, answer.status, answer.batch.id) == (True, 200, "b")
@@ -128,7 +129,7 @@ def test_create_sends_the_tag(intent: Intent) -> None:
 
 @pytest.mark.parametrize("status", [408, 409, 500, 502, 503, 504])
 def test_a_create_answered_with_trouble_is_left_open(intent: Intent, status: int) -> None:
-    async def work(provider: OpenAI, _: Any) -> None:
+    async def work(provider: FileBatchConnection, _: Any) -> None:
         answer = await provider.create(intent, "file-1")
         assert (answer.sent, answer.status, answer.batch, answer.refusal) == (True, status, None, None)
         assert f"HTTP {status}" in (answer.problem or "")
@@ -138,7 +139,7 @@ def test_a_create_answered_with_trouble_is_left_open(intent: Intent, status: int
 
 @pytest.mark.parametrize("body", [{}, [], "batch", {"id": 7}])
 def test_a_create_answered_with_nonsense_is_left_open(intent: Intent, body: Any) -> None:
-    async def work(provider: OpenAI, _: Any) -> None:
+    async def work(provider: FileBatchConnection, _: Any) -> None:
         answer = await provider.create(intent, "file-1")
         assert (answer.sent, answer.status, answer.batch, answer.refusal) == (True, 200, None, None)
         assert answer.problem
@@ -147,7 +148,7 @@ def test_a_create_answered_with_nonsense_is_left_open(intent: Intent, body: Any)
 
 
 def test_a_redirected_create_is_left_open_and_goes_nowhere_else(intent: Intent) -> None:
-    async def work(provider: OpenAI, server: Any) -> None:
+    async def work(provider: FileBatchConnection, server: Any) -> None:
         answer = await provider.create(intent, "file-1")
         assert (answer.sent, answer.status, answer.batch, answer.refusal) == (True, 307, None, None)
         assert len(server.seen) == 1
@@ -156,7 +157,7 @@ def test_a_redirected_create_is_left_open_and_goes_nowhere_else(intent: Intent) 
 
 
 def test_a_lost_create_and_one_that_never_left(intent: Intent) -> None:
-    async def lost(provider: OpenAI, _: Any) -> CreateAnswer:
+    async def lost(provider: FileBatchConnection, _: Any) -> CreateAnswer:
         return await provider.create(intent, "file-1")
 
     answer = with_server(hang_up, lost)
@@ -172,7 +173,7 @@ def test_a_lost_create_and_one_that_never_left(intent: Intent) -> None:
 
 
 def test_half_an_upload_is_no_upload(intent: Intent) -> None:
-    async def work(provider: OpenAI, _: Any) -> None:
+    async def work(provider: FileBatchConnection, _: Any) -> None:
         with pytest.raises(Unavailable, match="5 of 8 bytes"):
             await provider.upload(intent)
 
@@ -181,7 +182,7 @@ def test_half_an_upload_is_no_upload(intent: Intent) -> None:
 
 @pytest.mark.parametrize("body", [{"id": "file-1", "bytes": 8}, {"id": "file-1"}, {"id": "file-1", "bytes": "8"}])
 def test_an_upload_gives_its_id(intent: Intent, body: Any) -> None:
-    async def work(provider: OpenAI, server: Any) -> None:
+    async def work(provider: FileBatchConnection, server: Any) -> None:
         assert await provider.upload(intent) == "file-1"
         assert b'filename="tok.jsonl"' in server.bodies[0]
 
@@ -189,7 +190,7 @@ def test_an_upload_gives_its_id(intent: Intent, body: Any) -> None:
 
 
 def test_an_upload_answered_with_nonsense_is_unavailable(intent: Intent) -> None:
-    async def work(provider: OpenAI, _: Any) -> None:
+    async def work(provider: FileBatchConnection, _: Any) -> None:
         with pytest.raises(Unavailable):
             await provider.upload(intent)
 
@@ -236,7 +237,7 @@ def paged(*pages: Any) -> Answer:
 def test_a_listing_says_whether_it_reached_the_fence(
     pages: list[Any], limit: int, ids: list[str], complete: bool
 ) -> None:
-    async def work(provider: OpenAI, server: Any) -> None:
+    async def work(provider: FileBatchConnection, server: Any) -> None:
         seen = await provider.recent(Fence(1000.0), limit)
         assert [batch.id for batch in seen.batches] == ids
         assert (seen.complete, seen.date) == (complete, 1200.0)
@@ -251,7 +252,7 @@ def test_a_listing_says_whether_it_reached_the_fence(
     ("page", "family"), [(500, Unavailable), (401, Unauthorized), ({}, Unavailable), ([], Unavailable)]
 )
 def test_no_first_page_is_no_listing(page: Any, family: type[OvernightError]) -> None:
-    async def work(provider: OpenAI, _: Any) -> None:
+    async def work(provider: FileBatchConnection, _: Any) -> None:
         with pytest.raises(family):
             await provider.recent(Fence(None), 5)
 
@@ -259,7 +260,7 @@ def test_no_first_page_is_no_listing(page: Any, family: type[OvernightError]) ->
 
 
 def test_a_clock_that_was_set_back_makes_only_the_end_a_proof() -> None:
-    async def work(provider: OpenAI, server: Any) -> None:
+    async def work(provider: FileBatchConnection, server: Any) -> None:
         seen = await provider.recent(Fence(1000.0, 5000.0), 5)
         assert ([batch.id for batch in seen.batches], seen.complete) == (["b2000", "b999", "b998"], True)
 
@@ -267,7 +268,7 @@ def test_a_clock_that_was_set_back_makes_only_the_end_a_proof() -> None:
 
 
 def test_the_newest_are_a_page() -> None:
-    async def work(provider: OpenAI, server: Any) -> None:
+    async def work(provider: FileBatchConnection, server: Any) -> None:
         seen = await provider.newest()
         assert ([batch.id for batch in seen.batches], seen.complete, seen.date) == (["b20"], False, 1200.0)
         assert await provider.newest() == Sightings((), complete=True, date=1200.0)
@@ -277,7 +278,7 @@ def test_the_newest_are_a_page() -> None:
 
 
 def test_what_does_not_exist() -> None:
-    async def work(provider: OpenAI, server: Any) -> None:
+    async def work(provider: FileBatchConnection, server: Any) -> None:
         assert await provider.retrieve("../batch x") is None
         assert await provider.cancel("batch_x") is None
         assert not await provider.knows_file("file-x")
@@ -295,7 +296,7 @@ def test_a_batch_that_ended_meanwhile_cannot_be_cancelled_but_is_told() -> None:
             return web.json_response({"error": {"message": "Cannot cancel."}}, status=409)
         return web.json_response({"id": "b", "status": "completed"})
 
-    async def work(provider: OpenAI, _: Any) -> None:
+    async def work(provider: FileBatchConnection, _: Any) -> None:
         batch = await provider.cancel("b")
         assert batch is not None
         assert batch.phase == "completed"
@@ -304,7 +305,7 @@ def test_a_batch_that_ended_meanwhile_cannot_be_cancelled_but_is_told() -> None:
 
 
 def test_a_fetch_streams_and_gives_the_length() -> None:
-    async def work(provider: OpenAI, _: Any) -> None:
+    async def work(provider: FileBatchConnection, _: Any) -> None:
         got = bytearray()
         assert await provider.fetch("file-1", got.extend) == 2
         assert got == b"{}"
@@ -313,7 +314,7 @@ def test_a_fetch_streams_and_gives_the_length() -> None:
 
 
 def test_the_key_check_names_the_place() -> None:
-    async def work(provider: OpenAI, _: Any) -> None:
+    async def work(provider: FileBatchConnection, _: Any) -> None:
         told = await provider.check_key()
         assert provider.endpoint.base_url in told
         assert KEY not in told
@@ -322,7 +323,7 @@ def test_the_key_check_names_the_place() -> None:
 
 
 def test_a_base_url_that_redirects_is_told() -> None:
-    async def work(provider: OpenAI, _: Any) -> None:
+    async def work(provider: FileBatchConnection, _: Any) -> None:
         with pytest.raises(Unavailable, match="make it the base URL"):
             await provider.check_key()
 

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from overnight.core.errors import Unavailable
 from overnight.providers import Batch, Counts, Fence, Intent, Refusal
+from overnight.providers.openai import provider
 from overnight.providers.openai_api.batches import (
+    Shape,
     create_refusal,
     metadata_of,
     named,
@@ -18,9 +20,10 @@ from overnight.providers.openai_api.batches import (
     read_page,
 )
 from overnight.providers.reading.listing import reaches
-from overnight.providers.reading.responses import Reply
-from providers.asking import KEY, model, openai_at
+from overnight.providers.reading.responses import Response
+from providers.asking import KEY, model
 
+OPENAI = Shape(name="openai", title="OpenAI's")
 RAW: dict[str, Any] = {
     "id": "batch_1",
     "object": "batch",
@@ -40,7 +43,7 @@ RAW: dict[str, Any] = {
 
 
 def batch(**change: Any) -> Batch:
-    return read_batch(json.dumps(RAW | change).encode())
+    return read_batch(OPENAI, json.dumps(RAW | change).encode())
 
 
 def failing(code: str | None, text: str = "No.", param: str | None = None, line: int | None = None) -> Refusal | None:
@@ -104,20 +107,22 @@ def test_a_batch_without_our_tag(metadata: Any) -> None:
 
 
 def test_fields_may_be_missing() -> None:
-    assert read_batch(b'{"id":"b","status":"in_progress"}') == Batch(id="b", phase="running", status="in_progress")
+    assert read_batch(OPENAI, b'{"id":"b","status":"in_progress"}') == Batch(
+        id="b", phase="running", status="in_progress"
+    )
     assert batch(request_counts=None).counts == Counts()
 
 
 def test_a_batch_in_another_shape_is_running_for_all_we_know() -> None:
-    assert read_batch(b'{"id":"b","status":7}') == Batch(id="b", phase="running", status="", known_status=False)
+    assert read_batch(OPENAI, b'{"id":"b","status":7}') == Batch(id="b", phase="running", status="", known_status=False)
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"id":7}', b'{"object":"list"}', b'{"id":"\xff"}'])
 def test_what_has_no_id_is_no_batch(body: bytes) -> None:
     with pytest.raises(Unavailable):
-        read_batch(body)
+        read_batch(OPENAI, body)
     with pytest.raises(Unavailable):
-        named(body)
+        named(OPENAI, body)
 
 
 LIMIT = (
@@ -188,9 +193,9 @@ def test_only_a_failed_batch_is_refused() -> None:
     assert all(batch(status=word, errors=errors).refusal is None for word in ("in_progress", "expired", "odd"))
 
 
-def reply(status: int, code: str | None = None, text: str = "No.", **more: Any) -> Reply:
+def reply(status: int, code: str | None = None, text: str = "No.", **more: Any) -> Response:
     body = json.dumps({"error": {"message": text, "type": "invalid_request_error", "param": None, "code": code}})
-    return Reply(status=status, body=body.encode(), **more)
+    return Response(status=status, body=body.encode(), **more)
 
 
 @pytest.mark.parametrize(
@@ -222,13 +227,13 @@ def test_no_refusal_is_read_out_of_an_answer_that_leaves_it_open(status: int) ->
 
 
 def test_a_refusal_in_no_known_shape_still_says_something() -> None:
-    assert create_refusal(Reply(status=400, body=b"{}")) == Refusal(kind="invalid", message="HTTP 400")
+    assert create_refusal(Response(status=400, body=b"{}")) == Refusal(kind="invalid", message="HTTP 400")
 
 
 @pytest.mark.parametrize("body", [b"<html>Bad request</html>", b"no healthy upstream", b""])
 def test_what_is_not_in_the_providers_words_is_no_refusal(body: bytes) -> None:
-    assert create_refusal(Reply(status=400, body=body)) is None
-    assert create_refusal(Reply(status=413, body=body)) is not None
+    assert create_refusal(Response(status=400, body=body)) is None
+    assert create_refusal(Response(status=413, body=body)) is not None
 
 
 def test_a_refusal_holds_no_key() -> None:
@@ -259,7 +264,7 @@ def test_a_batch_is_ours_by_tag_or_by_file(
     tag: str | None, input_ref: str | None, file_id: str | None, ours: str
 ) -> None:
     seen = Batch(id="b", phase="running", status="validating", tag=tag, input_ref=input_ref)
-    assert openai_at().ours(seen, intent(), file_id) == ours
+    assert provider.format.ours(seen, intent(), file_id) == ours
 
 
 def listed(*pairs: tuple[str, float | None]) -> tuple[Batch, ...]:
@@ -283,18 +288,18 @@ def test_a_listing_reaches_the_fence(batches: Any, reached: bool) -> None:
 
 def test_a_page() -> None:
     page = read_page(
-        json.dumps({"object": "list", "data": [RAW, {"id": "odd", "status": 7}], "has_more": True}).encode()
+        OPENAI, json.dumps({"object": "list", "data": [RAW, {"id": "odd", "status": 7}], "has_more": True}).encode()
     )
     assert [one.id for one in page.batches] == ["batch_1", "odd"]
     assert page.has_more
-    assert not read_page(b'{"data":[]}').has_more
+    assert not read_page(OPENAI, b'{"data":[]}').has_more
 
 
 def test_a_page_that_does_not_say_whether_it_is_the_last_is_not() -> None:
-    assert read_page(b'{"data":[{"id":"b"}]}').has_more
+    assert read_page(OPENAI, b'{"data":[{"id":"b"}]}').has_more
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{}", b'{"data":7}', b'{"data":[{"no":"id"}]}'])
 def test_a_page_in_another_shape_is_no_listing(body: bytes) -> None:
     with pytest.raises(Unavailable):
-        read_page(body)
+        read_page(OPENAI, body)

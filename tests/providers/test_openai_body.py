@@ -200,7 +200,7 @@ def test_a_line_gives_any_body_back(custom_id: str, body: dict[str, Any]) -> Non
 def test_a_written_line_is_a_ready_line(of: Any) -> None:
     form = form_of(of)
     body = encode(form, ask(of, ("system", "s"), "u"))
-    ready = read_line(line(form, "oabc-1", body))
+    ready = read_line(line(form, "oabc-1", body), "openai")
     assert (ready.custom_id, ready.model.name, ready.body) == ("oabc-1", of.name, body)
     assert line(form_of(ready.model), ready.custom_id, ready.body) == line(form, "oabc-1", body)
 
@@ -231,7 +231,7 @@ GOOD = {
 )
 def test_a_ready_line_is_refused_by_field(change: dict[str, Any], complaint: str) -> None:
     with pytest.raises(StudyError, match=complaint):
-        read_line(json.dumps(GOOD | change).encode())
+        read_line(json.dumps(GOOD | change).encode(), "openai")
 
 
 @pytest.mark.parametrize(
@@ -239,17 +239,17 @@ def test_a_ready_line_is_refused_by_field(change: dict[str, Any], complaint: str
 )
 def test_what_is_no_line_is_refused_in_words(given_bytes: bytes) -> None:
     with pytest.raises(StudyError):
-        read_line(given_bytes)
+        read_line(given_bytes, "openai")
 
 
 def test_bytes_that_are_no_text_are_refused_though_they_are_only_passed_on() -> None:
     with pytest.raises(StudyError, match="utf-8"):
-        read_line(json.dumps(GOOD).encode().replace(b"[]", b'"\xff"'))
+        read_line(json.dumps(GOOD).encode().replace(b"[]", b'"\xff"'), "openai")
 
 
 def test_a_line_without_a_body_is_refused() -> None:
     with pytest.raises(StudyError, match="body: missing"):
-        read_line(b'{"custom_id":"r1","method":"POST","url":"/v1/responses"}')
+        read_line(b'{"custom_id":"r1","method":"POST","url":"/v1/responses"}', "openai")
 
 
 def test_messages_are_our_own_struct() -> None:

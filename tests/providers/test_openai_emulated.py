@@ -8,7 +8,7 @@ import pytest
 
 from emulator_process import EmulatorProcess
 from overnight.core.ask import Model
-from overnight.providers import BatchProvider
+from overnight.providers import BatchConnection
 from providers.nights import TRUTH, Night, causes, end_of, rows_of, submit
 
 
@@ -32,10 +32,10 @@ def test_openai_takes_what_is_compiled(emulator: EmulatorProcess, tmp_path: Path
     night = Night("openai", emulator, tmp_path)
     model = msgspec.convert({"provider": "openai", **options}, Model)
 
-    async def work(provider: BatchProvider) -> None:
-        assert provider.problems(model) == []
+    async def work(provider: BatchConnection) -> None:
+        assert night.format.problems(model) == []
         ended = await end_of(provider, await submit(provider, night.intent(night.asks(3, model))))
-        rows = await rows_of(provider, ended)
+        rows = await rows_of(night, provider, ended)
         assert list(rows) == ["output"], rows
         for line in rows["output"]:
             assert line.result is not None
@@ -59,10 +59,10 @@ def test_openai_keeps_an_answer_to_its_schema(emulator: EmulatorProcess, tmp_pat
         {"provider": "openai", "name": "gpt-4.1", "options": {"json_schema": schema, "api": api}}, Model
     )
 
-    async def work(provider: BatchProvider) -> None:
-        assert provider.problems(model) == []
+    async def work(provider: BatchConnection) -> None:
+        assert night.format.problems(model) == []
         ended = await end_of(provider, await submit(provider, night.intent(night.asks(2, model))))
-        for line in (await rows_of(provider, ended))["output"]:
+        for line in (await rows_of(night, provider, ended))["output"]:
             assert line.result is not None
             assert msgspec.json.decode(line.result.answer or "")["better"] in ("first", "second")
 
@@ -84,10 +84,10 @@ def test_what_openai_calls_a_problem_the_emulator_refuses(
     night = Night("openai", emulator, tmp_path)
     model = msgspec.convert({"provider": "openai", **broken}, Model)
 
-    async def work(provider: BatchProvider) -> None:
-        assert provider.problems(model)
+    async def work(provider: BatchConnection) -> None:
+        assert night.format.problems(model)
         ended = await end_of(provider, await submit(provider, night.intent(night.asks(1, model))))
-        assert causes((await rows_of(provider, ended))["error"]) == {"invalid_request"}
+        assert causes((await rows_of(night, provider, ended))["error"]) == {"invalid_request"}
 
     night.run(work)
 
@@ -97,7 +97,7 @@ def test_the_queue_limit_is_learned_from_the_refusal(tmp_path: Path) -> None:
     with EmulatorProcess(truth) as strict:
         night = Night("openai", strict, tmp_path)
 
-        async def work(provider: BatchProvider) -> None:
+        async def work(provider: BatchConnection) -> None:
             ended = await end_of(provider, await submit(provider, night.intent(night.asks(50))))
             assert ended.refusal is not None
             assert (ended.phase, ended.refusal.kind, ended.refusal.token_limit) == ("failed", "token_limit", 40)

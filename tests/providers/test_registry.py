@@ -22,7 +22,7 @@ def point(name: str, value: str) -> EntryPoint:
 @pytest.fixture
 def plugin(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = ModuleType("somebodys_vendor")
-    module.lab = SimpleNamespace(name="lab", models=("gpt-4*",), connect=None)  # type: ignore[attr-defined]
+    module.lab = SimpleNamespace(name="lab", models=("gpt-4*",), connect=None, format=None)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
     return module
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -29,9 +29,10 @@ from overnight.providers.openai_api import live as openai_live
 from overnight.providers.openai_api import rows as openai_rows
 from overnight.providers.reading import complaints as complaint
 from overnight.providers.reading.figures import LONGEST_WAIT, MOST
-from overnight.providers.reading.responses import Reply, epoch_of, retry_after_of
+from overnight.providers.reading.responses import Response, epoch_of, retry_after_of
 from overnight.providers.vertex import jobs as vertex_jobs
 
+OPENAI = openai_batches.Shape(name="openai", title="OpenAI's")
 BASE = "https://api.anthropic.com"
 ROWS: dict[str, Callable[[bytes], Line]] = {
     "openai": openai_rows.decode,
@@ -47,15 +48,15 @@ LIVE_LINES: dict[str, Callable[[LiveReply], bytes]] = {
 }
 
 
-def _refused(read: Callable[[Reply], Any]) -> Callable[[bytes], Any]:
-    return lambda body: [read(Reply(status=status, body=body)) for status in (400, 404, 413, 429, 529)]
+def _refused(read: Callable[[Response], Any]) -> Callable[[bytes], Any]:
+    return lambda body: [read(Response(status=status, body=body)) for status in (400, 404, 413, 429, 529)]
 
 
 DECODERS: dict[str, Callable[[bytes], Any]] = {
     **{f"{vendor} row": read for vendor, read in ROWS.items()},
-    "openai batch": openai_batches.read_batch,
-    "openai listing": openai_batches.read_page,
-    "openai file": openai_batches.named,
+    "openai batch": partial(openai_batches.read_batch, OPENAI),
+    "openai listing": partial(openai_batches.read_page, OPENAI),
+    "openai file": partial(openai_batches.named, OPENAI),
     "openai refusal": _refused(openai_batches.create_refusal),
     "anthropic batch": lambda body: anthropic_batches.read_batch(body, BASE),
     "anthropic listing": lambda body: anthropic_batches.read_page(body, BASE),

@@ -14,10 +14,11 @@ from emulator_process import EmulatorProcess
 from overnight.core.ask import Buckets, Model
 from overnight.core.errors import Gone, StudyError, Unauthorized, Unavailable
 from overnight.providers import Batch, Endpoint, Fence, Intent, check_sending, vendor
-from overnight.providers.vertex import Vertex, provider
+from overnight.providers.vertex import provider
+from overnight.providers.vertex.buckets import place_of
+from overnight.providers.vertex.connection import VertexConnection
+from overnight.providers.vertex.connection.tokens import Tokens
 from overnight.providers.vertex.jobs import job_body, job_of, read_page, since
-from overnight.providers.vertex.storage import place_of
-from overnight.providers.vertex.tokens import Tokens
 from providers.asking import KEY
 from providers.nights import TRUTH, Night, end_of, rows_of, submit
 from providers.scripted_server import serving
@@ -45,10 +46,10 @@ def night(emulator: EmulatorProcess, folder: Path) -> Night:
     return Night("vertex", emulator, folder)
 
 
-def at_buckets(one: Night, **buckets: str) -> Vertex:
+def at_buckets(one: Night, **buckets: str) -> VertexConnection:
     endpoint = one.provider().endpoint
     chosen = Buckets(**{"input": "gs://rehearsal/in", "output": "gs://rehearsal/out", **buckets})
-    return Vertex(msgspec.structs.replace(endpoint, buckets=chosen))
+    return VertexConnection(msgspec.structs.replace(endpoint, buckets=chosen))
 
 
 def job(state: str = "JOB_STATE_RUNNING", **more: Any) -> dict[str, Any]:
@@ -64,7 +65,7 @@ def test_every_shard_of_a_jobs_own_folder_is_read(sharded: EmulatorProcess, tmp_
     one = night(sharded, tmp_path)
     first, second = one.intent(one.asks(10)), one.intent(one.asks(9))
 
-    async def work(vertex: Vertex) -> None:
+    async def work(vertex: VertexConnection) -> None:
         batches = [await submit(vertex, each) for each in (first, second)]
         for batch, each in zip(batches, (first, second), strict=True):
             ended = await end_of(vertex, batch)
@@ -73,7 +74,7 @@ def test_every_shard_of_a_jobs_own_folder_is_read(sharded: EmulatorProcess, tmp_
             place = place_of(folder)
             assert place is not None
             assert len(await vertex._storage.below(place)) == 3
-            rows = (await rows_of(vertex, ended))["output"]
+            rows = (await rows_of(one, vertex, ended))["output"]
             assert {line.custom_id for line in rows} == {f"o{each.token}-{n}" for n in range(each.rows)}
 
     one.run(work)  # type: ignore[arg-type]
@@ -86,7 +87,7 @@ def test_two_jobs_with_one_output_prefix_do_not_read_each_others_files(
     one = night(sharded, tmp_path)
     mine, theirs = one.intent(one.asks(3)), one.intent(one.asks(3))
 
-    async def work(vertex: Vertex) -> None:
+    async def work(vertex: VertexConnection) -> None:
         batches = []
         for each in (mine, theirs):
             body = msgspec.json.decode(
@@ -98,7 +99,7 @@ def test_two_jobs_with_one_output_prefix_do_not_read_each_others_files(
             )
             batches.append(job_of(msgspec.json.decode(made.body)))
         for batch, each in zip(batches, (mine, theirs), strict=True):
-            rows = (await rows_of(vertex, await end_of(vertex, batch)))["output"]
+            rows = (await rows_of(one, vertex, await end_of(vertex, batch)))["output"]
             assert {line.custom_id for line in rows} == {f"o{each.token}-{n}" for n in range(3)}
 
     one.run(work)  # type: ignore[arg-type]
@@ -108,7 +109,7 @@ def test_a_listing_of_files_that_breaks_off_is_noticed(sharded: EmulatorProcess,
     one = night(sharded, tmp_path)
     sent = one.intent(one.asks(10))
 
-    async def work(vertex: Vertex) -> None:
+    async def work(vertex: VertexConnection) -> None:
         ended = await end_of(vertex, await submit(vertex, sent))
         sharded.arm([{"on": "list", "do": "status", "status": 503, "where": "prefix="}])
         with pytest.raises(Unavailable):
@@ -127,7 +128,7 @@ def test_an_upload_is_made_once(sharded: EmulatorProcess, tmp_path: Path) -> Non
     sent = one.intent(one.asks(2))
     sharded.arm([{"on": "upload", "do": "drop_answer", "times": 1}])
 
-    async def work(vertex: Vertex) -> None:
+    async def work(vertex: VertexConnection) -> None:
         with pytest.raises(Unavailable):
             await vertex.upload(sent)
         uri = await vertex.upload(sent)
@@ -168,10 +169,10 @@ def test_a_live_call_gives_the_same_row(sharded: EmulatorProcess, tmp_path: Path
     asks = one.asks(1)
     sent = one.intent(asks)
 
-    async def work(vertex: Vertex) -> None:
-        (row,) = (await rows_of(vertex, await end_of(vertex, await submit(vertex, sent))))["output"]
-        reply = await vertex.call(one.model, vertex.encode(asks[0]))
-        assert vertex.decode(vertex.live_line(f"o{sent.token}-0", reply)) == row
+    async def work(vertex: VertexConnection) -> None:
+        (row,) = (await rows_of(one, vertex, await end_of(vertex, await submit(vertex, sent))))["output"]
+        reply = await vertex.call(one.model, provider.format.encode(asks[0]))
+        assert provider.format.decode(provider.format.live_line(f"o{sent.token}-0", reply)) == row
 
     one.run(work)  # type: ignore[arg-type]
 
@@ -223,7 +224,7 @@ def test_labels_and_folder_carry_the_token(tmp_path: Path) -> None:
 
 def test_what_is_no_address_is_gone_or_unknown() -> None:
     async def work() -> None:
-        vertex = Vertex(Endpoint(base_url="http://127.0.0.1:1", key=KEY))
+        vertex = VertexConnection(Endpoint(base_url="http://127.0.0.1:1", key=KEY))
         with pytest.raises(Gone):
             await vertex.fetch("file-1", lambda _: None)
         assert not await vertex.knows_file("file-1")
@@ -233,13 +234,13 @@ def test_what_is_no_address_is_gone_or_unknown() -> None:
 
 
 def test_ids_of_another_project_are_used_as_they_are() -> None:
-    vertex = Vertex(Endpoint(base_url="http://x", key=KEY, project="p", location="l"))
+    vertex = VertexConnection(Endpoint(base_url="http://x", key=KEY, project="p", location="l"))
     assert vertex._job_path("17") == "/v1/projects/p/locations/l/batchPredictionJobs/17"
     assert (
         vertex._job_path("projects/q/locations/m/batchPredictionJobs/18")
         == "/v1/projects/q/locations/m/batchPredictionJobs/18"
     )
-    assert vertex.ours(Batch(id="1", phase="running", status=""), _intent(), None) == "no"
+    assert provider.format.ours(Batch(id="1", phase="running", status=""), _intent(), None) == "no"
 
 
 def _intent() -> Intent:
@@ -287,7 +288,7 @@ def test_looking_needs_no_buckets_and_sending_does() -> None:
 
 
 def test_a_missing_extra_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overnight.providers.vertex.tokens.find_spec", lambda _: None)
+    monkeypatch.setattr("overnight.providers.vertex.connection.tokens.find_spec", lambda _: None)
     with pytest.raises(StudyError, match=r"pip install 'overnight\[vertex\]'"):
         provider.endpoint({"GOOGLE_CLOUD_PROJECT": "lab"}, None)
 
@@ -344,7 +345,7 @@ def test_credentials_that_do_not_work_are_told_in_words(tmp_path: Path) -> None:
         nowhere = str(tmp_path / "nowhere.json")
         with pytest.raises(Unauthorized, match="no access token"):
             await Tokens("", nowhere).headers()
-        vertex = Vertex(Endpoint(base_url="http://127.0.0.1:1", key="", credentials=nowhere))
+        vertex = VertexConnection(Endpoint(base_url="http://127.0.0.1:1", key="", credentials=nowhere))
         reply = await vertex.call(Model(provider="vertex", name="m"), b"{}")
         assert (reply.sent, "no access token" in (reply.problem or "")) == (False, True)
         await vertex.close()

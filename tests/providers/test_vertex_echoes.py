@@ -16,7 +16,8 @@ from emulator_process import EmulatorProcess
 from overnight.core.errors import ProviderError
 from overnight.providers import Fence
 from overnight.providers.reading.secrets import taken_echoes
-from overnight.providers.vertex import Vertex
+from overnight.providers.vertex import provider
+from overnight.providers.vertex.connection import VertexConnection
 from providers.nights import TRUTH, Night, end_of, submit
 from providers.scripted_server import serving
 from providers.test_vertex import service_account
@@ -51,11 +52,11 @@ class Told:
             assert form not in told
 
 
-async def _given(one: Night, _: Path) -> Vertex:
-    return Vertex(msgspec.structs.replace(one.provider().endpoint, key=TOKEN))
+async def _given(one: Night, _: Path) -> VertexConnection:
+    return VertexConnection(msgspec.structs.replace(one.provider().endpoint, key=TOKEN))
 
 
-async def _made(one: Night, folder: Path) -> Vertex:
+async def _made(one: Night, folder: Path) -> VertexConnection:
     """With a token that the credentials make, which no part of the connection was told of beforehand."""
 
     async def answer(_: web.Request) -> web.StreamResponse:
@@ -63,7 +64,7 @@ async def _made(one: Night, folder: Path) -> Vertex:
 
     async with serving(answer) as server:
         file = service_account(folder, f"{server.url}/token")
-        vertex = Vertex(msgspec.structs.replace(one.provider().endpoint, key="", credentials=file))
+        vertex = VertexConnection(msgspec.structs.replace(one.provider().endpoint, key="", credentials=file))
         await vertex._tokens.headers()
     return vertex
 
@@ -71,7 +72,7 @@ async def _made(one: Night, folder: Path) -> Vertex:
 @pytest.mark.skipif(importlib.util.find_spec("google.auth") is None, reason="an extra")
 @pytest.mark.parametrize("connected", [_given, _made])
 def test_no_path_hands_the_token_on(
-    emulator: EmulatorProcess, tmp_path: Path, connected: Callable[[Night, Path], Awaitable[Vertex]]
+    emulator: EmulatorProcess, tmp_path: Path, connected: Callable[[Night, Path], Awaitable[VertexConnection]]
 ) -> None:
     emulator.arm([])
     one = Night("vertex", emulator, tmp_path)
@@ -81,7 +82,7 @@ def test_no_path_hands_the_token_on(
 
     async def work() -> None:
         vertex = await connected(one, tmp_path)
-        body = vertex.encode(asks[0])
+        body = provider.format.encode(asks[0])
         try:
             ended = await end_of(vertex, await submit(vertex, sent))
             folder = ended.parts[0][1]
@@ -105,7 +106,7 @@ def test_no_path_hands_the_token_on(
             emulator.arm([{"on": "content", "do": "echo_key"}, {"on": "live", "do": "echo_key"}])
             await told.of(vertex.fetch(folder, told.parts.append))
             reply = await told.of(vertex.call(one.model, body))
-            told.parts.append(vertex.live_line("o1-0", reply))
+            told.parts.append(provider.format.live_line("o1-0", reply))
             assert sum(taken_echoes().values()) == 2
         finally:
             await vertex.close()

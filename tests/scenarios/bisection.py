@@ -18,6 +18,7 @@ from overnight.core.task import Thread
 from overnight.engine.intake import take_stage
 from overnight.engine.session import opened
 from overnight.engine.work import Work
+from overnight.providers import vendor
 from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
 
@@ -89,7 +90,7 @@ def search(rounds: int = 10, deadline: float | None = None, *, say: Callable[[st
     connect = connector(place, None)
     stage = Stage(name="search", task=task, arms=(arm,), seed=5, round_deadline=deadline)
     with opened(RunFolder(Path("runs/night")), RunFolder(place.root), WallClock(place.time_scale)) as session:
-        encode = connect(arm.model).encode
+        encode = vendor(arm.model.provider).format.encode
         session.ledger.write("intake", lambda tx: take_stage(tx, session.folder, stage, encode)).result()
         tasks = {"search": task}
         stages = stages_on_record(session.ledger.view(), tasks)

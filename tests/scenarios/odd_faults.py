@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import overnight.api
-from overnight.providers.openai import OpenAI
+from overnight.providers.openai_api.connection import FileBatchConnection
 
 
 class Odd(Exception):
@@ -16,12 +16,12 @@ class Odd(Exception):
 
 def run_with_fault(study: str, verb: str, at: int, *, say: Callable[[str], None], **options: Any) -> Any:
     """From its `at`th call on, the verb raises."""
-    whole, calls = getattr(OpenAI, verb), itertools.count(1)
+    whole, calls = getattr(FileBatchConnection, verb), itertools.count(1)
 
-    async def odd(self: OpenAI, *arguments: Any, **named: Any) -> Any:
+    async def odd(self: FileBatchConnection, *arguments: Any, **named: Any) -> Any:
         if next(calls) >= at:
             raise Odd("of all things")
         return await whole(self, *arguments, **named)
 
-    setattr(OpenAI, verb, odd)
+    setattr(FileBatchConnection, verb, odd)
     return overnight.api.run(study, say=say, **options)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from overnight.core.ask import Model, Options
 from overnight.core.errors import StudyError, UnknownName
-from overnight.providers import Endpoint, vendor
+from overnight.providers import vendor
 from overnight.study import resolve
 from overnight.study.models import THINKING_WORDS
 from study.writing import a_study, complaint
@@ -145,7 +145,7 @@ def test_an_unknown_provider_is_said_with_its_place():
 
 def test_a_provider_s_rule_is_said_at_its_field():
     model = Model(provider="openai", name="o3", options=Options(temperature=0.5, thinking="high"))
-    problems = vendor("openai").connect(Endpoint(base_url="http://unused", key="unused")).problems(model)
+    problems = vendor("openai").format.problems(model)
     field, _, rest = problems[0].partition(": ")
     assert field == "temperature"
     study = a_study(models=[{"model": "openai/o3", "temperature": 0.5, "thinking": "high"}])

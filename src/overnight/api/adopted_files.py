@@ -10,7 +10,7 @@ from overnight.core.errors import StudyError
 from overnight.core.files import plain_file
 from overnight.core.result import Line
 from overnight.core.wording import number_of
-from overnight.providers import BatchProvider, Endpoint, batches_of, takes_batches, vendor, vendors
+from overnight.providers import batch_format, takes_batches, vendor, vendors
 
 _GZIP = b"\x1f\x8b"
 _LOOKED_AT = 1 << 12
@@ -18,11 +18,6 @@ _LOOKED_AT = 1 << 12
 _ENOUGH_LINES = 100
 BY_POSITION = "--by-position (join_by_position=True in Python)"
 _RISK = "Google documents that such answers keep the order of the requests, but nothing in them proves it"
-
-
-def offline(provider: str) -> BatchProvider:
-    """A provider that only reads: it has no address and no key."""
-    return batches_of(vendor(provider).connect(Endpoint(base_url="http://unused.invalid/v1", key="unused")))
 
 
 def no_keys_text(where: str) -> str:
@@ -42,7 +37,7 @@ def read_output(path: Path, provider: str, *, by_position: bool = False) -> list
     """
     plain_file(path, "--output-file")
     _refuse_other_formats(path)
-    reader, unread = offline(provider), 0
+    reader, unread = batch_format(vendor(provider)), 0
     # Where each id was first seen, and what its row said.
     seen: dict[str, tuple[int, int]] = {}
     for number, line in positioned(path) if by_position else numbered(path):
@@ -50,7 +45,7 @@ def read_output(path: Path, provider: str, *, by_position: bool = False) -> list
         if found.custom_id is None:
             if not seen:
                 _refuse_other_vendors(path, provider)
-            raise StudyError(_unreadable(path, number, line, reader, found))
+            raise StudyError(_unreadable(path, number, line, provider, found))
         unread += found.result is None or found.result.cause == "unreadable"
         said = hash(found.result and (found.result.outcome, found.result.cause, found.result.answer))
         before, other = seen.setdefault(found.custom_id, (number, said))
@@ -116,8 +111,8 @@ def _refuse_other_formats(path: Path) -> None:
         raise StudyError(f"--output-file {path}: this is a web page, not a batch's output; download it again")
 
 
-def _unreadable(path: Path, number: int, line: bytes, reader: BatchProvider, found: Line) -> str:
-    if reader.name == "gemini" and is_keyless(line):
+def _unreadable(path: Path, number: int, line: bytes, provider: str, found: Line) -> str:
+    if vendor(provider).name == "gemini" and is_keyless(line):
         return no_keys_text(f"--output-file {path}:{number}")
     problem = found.problem or "not a batch result"
     return f"--output-file {path}:{number}: {problem}; download the file again, or take the line out"
@@ -126,10 +121,10 @@ def _unreadable(path: Path, number: int, line: bytes, reader: BatchProvider, fou
 def _refuse_other_vendors(path: Path, provider: str) -> None:
     """This provider's reader makes nothing of any row; if another's does, the wrong one was named."""
     for name, seller in vendors().items():
-        other = seller.connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
-        if name == provider or not takes_batches(other):
+        if name == provider or not takes_batches(seller):
             continue
-        read = (other.decode(line).result for _, (_, line) in zip(range(_ENOUGH_LINES), numbered(path), strict=False))
+        decode = seller.format.decode
+        read = (decode(line).result for _, (_, line) in zip(range(_ENOUGH_LINES), numbered(path), strict=False))
         if any(one is not None and one.cause != "unreadable" for one in read):
             raise StudyError(
                 f"--output-file {path}: no line is a {provider} batch result; they look like {name}'s: "

@@ -22,7 +22,7 @@ from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
 from overnight.ledger.questions import register_pending, settle_pending
 from overnight.ledger.transaction import Transaction
-from overnight.providers import Batch, BatchProvider, Fence, ReadyLine, batches_of
+from overnight.providers import Batch, BatchConnection, Fence, Provider, ReadyLine, batch_format, batches_of, vendor
 from overnight.store.local import DurableFile
 from overnight.tasks._ready import ARM, BODY, Ready, body_of
 
@@ -73,39 +73,41 @@ class Adoption:
         self._session = session
         self._connect = connect
         self._provider = provider
+        self._format = batch_format(vendor(provider))
         self._wanted = wanted
         self._say = say
 
     async def take(self, ask_again: bool, *, by_position: bool) -> bool:
         """Whether what is missing can and may be asked again: only where the questions are known."""
-        provider = batches_of(self._connect(Model(provider=self._provider, name="unknown")))
+        provider = self._connect(Model(provider=self._provider, name="unknown"))
+        batches = batches_of(provider)
         try:
-            batch = await self._batch(provider)
+            batch = await self._batch(batches)
             if by_position:
-                rows, copy = await self._in_order(provider, batch)
+                rows, copy = await self._in_order(batches, batch)
                 self._put_on_record(provider, batch, rows, ask_again=False, copy=copy)
                 return False
-            found = await self._rows(provider, batch)
+            found = await self._rows(batches, batch)
         finally:
-            await provider.close()
+            await batches.close()
         known = ask_again and found.known
         self._put_on_record(provider, batch, found, ask_again=known)
         return known
 
-    async def _batch(self, provider: BatchProvider) -> Batch:
-        batch_id = self._wanted.batch_id or await self._sent_as(provider, self._wanted.token or "")
-        batch = await provider.retrieve(batch_id)
+    async def _batch(self, batches: BatchConnection) -> Batch:
+        batch_id = self._wanted.batch_id or await self._sent_as(batches, self._wanted.token or "")
+        batch = await batches.retrieve(batch_id)
         if batch is None:
             message = f"{self._provider} has no batch '{batch_id}' in this account"
             raise UnknownName(message)
         return batch
 
-    async def _sent_as(self, provider: BatchProvider, token: str) -> str:
+    async def _sent_as(self, batches: BatchConnection, token: str) -> str:
         """The batch that bears our token, from the provider's whole listing."""
-        if not provider.tags:
+        if not self._format.tags:
             message = f"--token: {self._provider} keeps no token with a batch; adopt it by its id instead"
             raise StudyError(message)
-        seen = await provider.recent(Fence(None, 0.0), _PAGES)
+        seen = await batches.recent(Fence(None, 0.0), _PAGES)
         found = sorted({batch.id for batch in seen.batches if batch.tag == token})
         if len(found) > 1:
             message = f"--token {token}: {self._provider} lists several: adopt one of {', '.join(found)} by its id"
@@ -116,37 +118,37 @@ class Adoption:
             raise UnknownName(message)
         return found[0]
 
-    async def _rows(self, provider: BatchProvider, batch: Batch) -> "Rows":
+    async def _rows(self, batches: BatchConnection, batch: Batch) -> "Rows":
         """With their questions where the provider still has them."""
         scratch = self._session.folder.file("outbox/adopted-input.jsonl")
-        if batch.input_ref and await self._gives_back(provider, batch.input_ref, scratch):
-            lines = self._questions(scratch, provider)
+        if batch.input_ref and await self._gives_back(batches, batch.input_ref, scratch):
+            lines = self._questions(scratch)
             if lines:
                 items = [Item(line.custom_id, {BODY: line.body.decode()}) for line in lines]
                 return Rows(lines[0].model, items, known=True)
         self._say("the questions cannot be had from the provider; only what was answered can be adopted")
-        ids = await self._answered(provider, batch, scratch)
+        ids = await self._answered(batches, batch, scratch)
         for pause in _LOOK_AGAIN if len(ids) < told_of(batch) else ():
             # A file that is short of the batch's own counts proves nothing until it goes on being so.
             await self._session.clock.sleep(pause)
-            ids = await self._answered(provider, batch, scratch)
+            ids = await self._answered(batches, batch, scratch)
             if len(ids) >= told_of(batch):
                 break
         if not ids:
             raise NothingToAdopt(batch)
         return Rows(Model(provider=self._provider, name="unknown"), [Item(i, {BODY: ""}) for i in ids], known=False)
 
-    async def _answered(self, provider: BatchProvider, batch: Batch, scratch: Path) -> list[str]:
+    async def _answered(self, batches: BatchConnection, batch: Batch, scratch: Path) -> list[str]:
         ids: dict[str, None] = {}
         for _, ref in batch.parts:
-            if await self._fetched(provider, ref, scratch):
-                ids.update(dict.fromkeys(self._custom_ids(provider, batch, scratch)))
+            if await self._fetched(batches, ref, scratch):
+                ids.update(dict.fromkeys(self._custom_ids(batch, scratch)))
         return list(ids)
 
-    def _custom_ids(self, provider: BatchProvider, batch: Batch, path: Path) -> Iterator[str]:
+    def _custom_ids(self, batch: Batch, path: Path) -> Iterator[str]:
         try:
             for _, line in numbered(path):
-                custom_id = provider.decode(line).custom_id
+                custom_id = self._format.decode(line).custom_id
                 if custom_id is not None:
                     yield custom_id
                 elif self._provider == "gemini" and is_keyless(line):
@@ -154,13 +156,13 @@ class Adoption:
         finally:
             path.unlink()
 
-    async def _in_order(self, provider: BatchProvider, batch: Batch) -> "tuple[Rows, DurableFile]":
+    async def _in_order(self, batches: BatchConnection, batch: Batch) -> "tuple[Rows, DurableFile]":
         """Answers without keys, each named by its place; there must be as many of them as there were requests."""
         if batch.phase == "running" or not batch.parts:
             raise NothingToAdopt(batch)
         scratch = self._session.folder.file("outbox/adopted-output.jsonl")
         for _, ref in batch.parts:
-            if not await self._fetched(provider, ref, scratch):
+            if not await self._fetched(batches, ref, scratch):
                 raise Gone(f"{self._provider} no longer keeps the answers of {batch.id}")
         try:
             copy, count = copied(self._session, (line for _, line in positioned(scratch)))
@@ -173,26 +175,26 @@ class Adoption:
         items = [Item(position_name(place), {BODY: ""}) for place in range(1, count + 1)]
         return Rows(Model(provider=self._provider, name="unknown"), items, known=False), copy
 
-    def _questions(self, scratch: Path, provider: BatchProvider) -> list[ReadyLine]:
+    def _questions(self, scratch: Path) -> list[ReadyLine]:
         """None where a line does not say all that would be asked, as where only the batch names the model."""
         try:
-            return [line for _, line in read_lines(scratch, provider)]
+            return [line for _, line in read_lines(scratch, self._format)]
         except StudyError:
             return []
         finally:
             scratch.unlink()
 
-    async def _gives_back(self, provider: BatchProvider, ref: str, path: Path) -> bool:
+    async def _gives_back(self, batches: BatchConnection, ref: str, path: Path) -> bool:
         """Some providers, such as Gemini, give back only what they made themselves, and not what was uploaded."""
         try:
-            return await self._fetched(provider, ref, path)
+            return await self._fetched(batches, ref, path)
         except Rejected:
             return False
 
-    async def _fetched(self, provider: BatchProvider, ref: str, path: Path) -> bool:
+    async def _fetched(self, batches: BatchConnection, ref: str, path: Path) -> bool:
         file = DurableFile(path)
         try:
-            announced = await provider.fetch(ref, file.write)
+            announced = await batches.fetch(ref, file.write)
         except Gone:
             file.drop()
             return False
@@ -207,7 +209,7 @@ class Adoption:
 
     def _put_on_record(
         self,
-        provider: BatchProvider,
+        provider: Provider,
         batch: Batch,
         rows: "Rows",
         *,

@@ -9,7 +9,7 @@ import msgspec
 from overnight.api.places import run_folder, run_with_batch, short_id
 from overnight.api.status import unfinished
 from overnight.api.tabling import write_tables
-from overnight.api.work import Run, Say, Tell, connector, reader_of, saved_work, silent, work_on
+from overnight.api.work import Run, Say, Tell, connector, saved_work, silent, work_on
 from overnight.core.arguments import checked
 from overnight.core.attempt import Accepted, Attempt
 from overnight.core.clock import WallClock, seconds_of
@@ -22,7 +22,7 @@ from overnight.engine.session import Connect, opened
 from overnight.engine.work import Work
 from overnight.ledger.ledger import look_at
 from overnight.ledger.transaction import View
-from overnight.providers import batches_of
+from overnight.providers import batch_format, batches_of, vendor
 from overnight.settings import Settings, settings
 from overnight.store.run_folder import RunFolder
 
@@ -75,12 +75,12 @@ def _cancel_at_provider(folder: RunFolder, place: Settings, say: Say, only: str 
 
     async def call_off(connect: Connect) -> None:
         for attempt in running:
-            provider = batches_of(connect(known[attempt.arm].model))
+            batches = batches_of(connect(known[attempt.arm].model))
             try:
-                await provider.cancel(attempt.batch_id or "")
+                await batches.cancel(attempt.batch_id or "")
                 say(f"asked the provider to cancel {attempt.batch_id}")
             finally:
-                await provider.close()
+                await batches.close()
 
     with emulator(place) as emulated:
         asyncio.run(call_off(connector(place, emulated)))
@@ -150,7 +150,7 @@ def _ceilings(view: View, attempt: Attempt, work: Work) -> Callable[[int], int |
     model = known[attempt.arm].model
     pricing = Pricing(known, kept_prices(view), work.budget.output_tokens if work.budget else None)
     most = pricing.ceilings(attempt.arm, "batch", view.spending.density(attempt.shard))
-    overhead = line_overhead(batches_of(reader_of(model)), model)
+    overhead = line_overhead(batch_format(vendor(model.provider)), model)
     return lambda length: most(length + overhead)
 
 

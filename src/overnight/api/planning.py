@@ -12,7 +12,6 @@ import msgspec
 
 from overnight.api.places import named_folder
 from overnight.api.pricing import prices_of, processing_of
-from overnight.api.work import reader_of
 from overnight.core.arguments import checked
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.errors import StudyError
@@ -28,7 +27,7 @@ from overnight.engine.pricing import Pricing
 from overnight.engine.sampling import Address, address, stratified
 from overnight.ledger.ledger import look_at
 from overnight.prices import Price, Processing
-from overnight.providers import batches_of, takes_batches
+from overnight.providers import batch_format, takes_batches, vendor
 from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
 from overnight.study import Resolved, Study, resolve
@@ -156,8 +155,8 @@ def check_rounds(resolved: Resolved, limit: int | None, write: str | Path | None
 def clamped(stage: Stage) -> Iterator[str]:
     """A word on settings that are over what a provider takes."""
     wanted = stage.pace.max_requests
-    readers = [(arm.model, reader_of(arm.model)) for arm in stage.arms]
-    limits = {model.provider: reader.limits(model).requests for model, reader in readers if takes_batches(reader)}
+    sellers = [(arm.model, vendor(arm.model.provider)) for arm in stage.arms]
+    limits = {one.provider: batch_format(of).limits(one).requests for one, of in sellers if takes_batches(of)}
     for provider, most in limits.items():
         if wanted is not None and wanted > most:
             yield f"batch.max_requests: {wanted:,} is more than {provider} takes; {most:,} are sent in one batch"
@@ -188,10 +187,10 @@ def _first(stage: Stage, items: Items, show: int, mode: Mode) -> Iterator[Shown]
     longest = max(len(asks) for asks in taken.values())
     in_turn = [asks[number] for number in range(longest) for asks in taken.values() if number < len(asks)]
     for ask in in_turn[:show]:
-        provider = reader_of(ask.arm.model)
-        body = provider.encode(ask)
-        batched = takes_batches(provider) and processing_of(ask.arm, mode) == "batch"
-        line = batches_of(provider).line(ask.arm.model, "o-the-attempts-token-0", body) if batched else body
+        seller = vendor(ask.arm.model.provider)
+        body = seller.format.encode(ask)
+        batched = takes_batches(seller) and processing_of(ask.arm, mode) == "batch"
+        line = batch_format(seller).line(ask.arm.model, "o-the-attempts-token-0", body) if batched else body
         yield Shown(arm=ask.arm.name, item=ask.item, request=msgspec.json.decode(line))
 
 
@@ -207,10 +206,10 @@ class _Lane:
         output_tokens: int | None,
     ) -> None:
         self.arm = arm
-        self.provider = reader_of(arm.model)
+        self.vendor = vendor(arm.model.provider)
         self.keys = KeyMaker(arm)
         self.processing = processing
-        self._overhead = line_overhead(batches_of(self.provider), arm.model) if processing == "batch" else 0
+        self._overhead = line_overhead(batch_format(self.vendor), arm.model) if processing == "batch" else 0
         self._stage = stage
         pricing = Pricing({0: arm}, {} if price is None else {(0, processing): price}, output_tokens)
         self._ceiling = pricing.ceilings(0, processing, DEFAULT_TOKENS_PER_BYTE)
@@ -236,7 +235,7 @@ class _Lane:
     def _packer_for(self, total: int | None) -> Packer:
         if self.processing == "live":
             return Packer(_NO_LIMIT)
-        limits = batches_of(self.provider).limits(self.arm.model)
+        limits = batch_format(self.vendor).limits(self.arm.model)
         requests = min(limits.requests, self._stage.pace.max_requests or limits.requests)
         segments = even(total, self._stage.pace.segments) if self._stage.pace.segments and total else None
         return Packer(Room(requests=requests, bytes=limits.bytes), segments)
@@ -245,7 +244,7 @@ class _Lane:
         """A request as a file has it; live, the bare body."""
         if self.processing == "live":
             return body
-        return batches_of(self.provider).line(self.arm.model, custom_id, body)
+        return batch_format(self.vendor).line(self.arm.model, custom_id, body)
 
     def add(self, body: bytes) -> bool:
         """Count one request in; True when it begins a new batch."""
@@ -300,7 +299,7 @@ class _Counting:
                     model_queue.plan.shared += 1
                     continue
                 seen.add(key)
-                body = model_queue.provider.encode(ask)
+                body = model_queue.vendor.format.encode(ask)
                 begins = model_queue.add(body)
                 if writer is not None:
                     writer.add(model_queue, ask, body, begins=begins)

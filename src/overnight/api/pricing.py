@@ -5,7 +5,6 @@ from pathlib import Path
 
 import msgspec
 
-from overnight.api.work import reader_of
 from overnight.consent.files import is_inside
 from overnight.core.ask import Arm
 from overnight.core.errors import StudyError
@@ -14,6 +13,7 @@ from overnight.core.stage import Stage
 from overnight.engine.decisions import Mode, first_processing
 from overnight.ledger.transaction import Transaction, View
 from overnight.prices import Price, PriceBook, Processing
+from overnight.providers import vendor
 from overnight.store.local import DurableFile
 from overnight.store.run_folder import RunFolder
 from overnight.study import Resolved
@@ -32,7 +32,7 @@ def prices_of(resolved: Resolved) -> PricesByArm:
 
 def processing_of(arm: Arm, mode: Mode) -> Processing:
     """How an arm is asked, as far as the mode and its provider say."""
-    return first_processing(mode, reader_of(arm.model))
+    return first_processing(mode, vendor(arm.model.provider))
 
 
 def check_prices(resolved: Resolved) -> None:

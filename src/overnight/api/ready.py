@@ -8,7 +8,7 @@ import msgspec
 from overnight.core.ask import Arm, Ask, Item, Model
 from overnight.core.errors import StudyError
 from overnight.core.stage import Stage
-from overnight.providers import BatchProvider, Endpoint, ReadyLine, batches_of, vendor
+from overnight.providers import BatchFormat, ReadyLine, batch_format, vendor
 from overnight.tasks._ready import ARM, BODY, Ready, body_of
 
 STAGE = "ready"
@@ -16,7 +16,7 @@ STAGE = "ready"
 
 def ready_stages(file: Path, provider: str) -> tuple[Stage, Callable[[Ask], bytes]]:
     """The stage, and how its questions are written: as they stand in the file."""
-    reader = batches_of(vendor(provider).connect(Endpoint(base_url="http://unused.invalid/v1", key="unused")))
+    reader = batch_format(vendor(provider))
     found: dict[str, Arm] = {}
     for _, line in read_lines(file, reader):
         arm = arm_of(line.model, STAGE)
@@ -47,7 +47,7 @@ def arm_of(model: Model, stage: str) -> Arm:
     return Arm(stage=stage, name=name, template=stage, model=model)
 
 
-def read_lines(file: Path, reader: BatchProvider) -> Iterator[tuple[int, ReadyLine]]:
+def read_lines(file: Path, reader: BatchFormat) -> Iterator[tuple[int, ReadyLine]]:
     """Each line with its number; StudyError names the file and the line."""
     try:
         with file.open("rb") as handle:

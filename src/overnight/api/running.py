@@ -235,10 +235,11 @@ def _prepare(
     copy_of: Path | None,
     say: Say,
     session: Session,
-    connect: Connect,
+    _: Connect,
 ) -> Work:
     """Put the study on record: what is new is added, what has changed is refused. Tells how it is to be worked on."""
-    encoders = {arm.model.provider: connect(arm.model).encode for stage in resolved.stages for arm in stage.arms}
+    providers = {arm.model.provider for stage in resolved.stages for arm in stage.arms}
+    encoders = {name: vendor(name).format.encode for name in providers}
 
     def encode(ask: Ask) -> bytes:
         return encoders[ask.arm.model.provider](ask)

@@ -6,7 +6,7 @@ from overnight.api.on_record import stages_on_record
 from overnight.core.ask import Arm
 from overnight.core.task import Rounds, Task
 from overnight.ledger.transaction import View
-from overnight.providers import Endpoint, vendor
+from overnight.providers import vendor
 from overnight.store.run_folder import RunFolder
 from overnight.tables.attempts import write_attempts
 from overnight.tables.costs import write_costs
@@ -17,9 +17,8 @@ from overnight.tables.verdicts import write_verdicts
 
 def decoders(its_arms: Sequence[Arm]) -> dict[str, Decode]:
     """Each provider's reader; none of them needs a key."""
-    nowhere = Endpoint(base_url="http://unused.invalid/v1", key="unused")
     names = {arm.model.provider for arm in its_arms}
-    return {name: vendor(name).connect(nowhere).decode for name in sorted(names)}
+    return {name: vendor(name).format.decode for name in sorted(names)}
 
 
 def write_tables(view: View, folder: RunFolder, tasks: Mapping[str, Task | Rounds] | None = None) -> int:

@@ -23,7 +23,7 @@ from overnight.engine.session import Connect, Session, Worked, opened
 from overnight.engine.work import Work
 from overnight.ledger.ledger import look_at
 from overnight.prices import dollars
-from overnight.providers import Endpoint, Provider, taken_echoes, vendor
+from overnight.providers import Provider, connected, taken_echoes, unconnected, vendor
 from overnight.settings import Settings
 from overnight.store.run_folder import RunFolder
 
@@ -110,14 +110,14 @@ def connector(settings: Settings, emulated: str | None) -> Connect:
 
     def connect(model: Model) -> Provider:
         seller = vendor(model.provider)
-        return seller.connect(endpoint_of(seller, model, settings, emulated))
+        return connected(seller, endpoint_of(seller, model, settings, emulated))
 
     return connect
 
 
-def reader_of(model: Model) -> Provider:
+def nobody(model: Model) -> Provider:
     """A provider that only encodes and decodes: it has no address and no key."""
-    return vendor(model.provider).connect(Endpoint(base_url="http://unused.invalid/v1", key="unused"))
+    return unconnected(vendor(model.provider))
 
 
 def work_on(
@@ -142,7 +142,7 @@ def work_on(
     begun = folder.exists()
     try:
         with nullcontext() if offline else emulator(settings, keep=lambda: begun) as emulated:
-            connect = reader_of if offline else connector(settings, emulated)
+            connect = nobody if offline else connector(settings, emulated)
             with opened(folder, RunFolder(settings.root), WallClock(settings.time_scale)) as session:
                 if prepare is not None:
                     work = prepare(session, connect) or work

@@ -122,9 +122,9 @@ class BatchAttempt:
         context, attempt = self._context, self._attempt
         if not input_path(context.folder, attempt.token).exists():
             model = context.arms[attempt.arm].model
-            provider = self._account.batches
+            batch_format = self._account.batch_format
             folder, shard = context.folder, attempt.shard
-            await asyncio.to_thread(write_input, folder, context.ledger, shard, attempt.token, provider, model)
+            await asyncio.to_thread(write_input, folder, context.ledger, shard, attempt.token, batch_format, model)
 
     async def _create(self) -> None:
         await self._context.waiting.until(self._attempt.retry_at)
@@ -138,7 +138,7 @@ class BatchAttempt:
             seen = await self._account.patiently(self._account.batches.newest)
             if await self._claimed(listed_as_ours(self._account, self._intent(), self._attempt, seen.batches)):
                 return
-            await self._record(fence_of(seen, tags=self._account.batches.tags))
+            await self._record(fence_of(seen, tags=self._account.batch_format.tags))
             self._account.created()
             file_id = self._attempt.file_id or ""
             create = self._account.batches.create(self._intent(), file_id)
@@ -177,7 +177,7 @@ class BatchAttempt:
 
     async def _none_in_doubt(self) -> None:
         """Without tags, lost creates could be taken for one another: one at a time may be in doubt."""
-        while not self._account.batches.tags:
+        while not self._account.batch_format.tags:
             doubt = self._context.in_doubt(self._account, besides=self._attempt)
             if doubt is None:
                 return

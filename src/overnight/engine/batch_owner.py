@@ -66,7 +66,7 @@ async def carries(account: ProviderAccount, batch: Batch, token: str) -> bool | 
 
 
 async def _opening(account: ProviderAccount, ref: str, token: str) -> Opening:
-    opening = Opening(token, account.provider.decode)
+    opening = Opening(token, account.provider.format.decode)
     with suppress(_Told):
         await account.batches.fetch(ref, opening.write)
         opening.end()

@@ -114,7 +114,7 @@ class RunContext:
         after = await self.ledger.commit(name, lambda tx: tx.attempts.record(attempt, event, at))
         self.keep(after)
         if isinstance(event, Creating):
-            what: Sent = "batch" if self.account_of(attempt.arm).batches.tags else "untagged"
+            what: Sent = "batch" if self.account_of(attempt.arm).batch_format.tags else "untagged"
             await asyncio.to_thread(mark_sent, self.folder, attempt.token, what)
         return after
 

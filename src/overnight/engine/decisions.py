@@ -14,8 +14,8 @@ from overnight.providers.contract import (
     Batch,
     CreateAnswer,
     Fence,
+    Formatted,
     Limits,
-    Provider,
     Refusal,
     Sightings,
     takes_batches,
@@ -66,10 +66,10 @@ def create_outcome(answer: CreateAnswer) -> CreateOutcome:
     return "unknown"
 
 
-def first_processing(mode: Mode, provider: Provider) -> Processing:
+def first_processing(mode: Mode, vendor: Formatted) -> Processing:
     """How rows are asked before any deadline: `auto` uses batches wherever there are any."""
     if mode == "auto":
-        return "batch" if takes_batches(provider) else "live"
+        return "batch" if takes_batches(vendor) else "live"
     return mode
 
 

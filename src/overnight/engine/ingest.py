@@ -88,7 +88,7 @@ class Ingest:
     async def bring_in(self) -> Attempt:
         """One look at the results when its time has come; closed when all is there, or clear why it is not."""
         ledger, shard = self._context.ledger, self._attempt.shard
-        overhead = line_overhead(self._account.batches, self._context.arms[self._attempt.arm].model)
+        overhead = line_overhead(self._account.batch_format, self._context.arms[self._attempt.arm].model)
         self._settlement = await Settlement.of(self._context, self._attempt, overhead)
         if self._attempt.adopted:
             self._foreign = await ledger.read(lambda view: view.shards.foreign_lines(shard))
@@ -136,7 +136,7 @@ class Ingest:
             seen_completed=attempt.seen_completed,
             parts=bool(ended.parts),
         )
-        days = self._account.batches.limits(context.arms[attempt.arm].model).retention_days
+        days = self._account.batch_format.limits(context.arms[attempt.arm].model).retention_days
         retention = USUAL_RETENTION if days is None else days * DAY
         return conclude(standing, attempt.fetches, context.now(), attempt.ended_at or 0.0, retention)
 
@@ -222,7 +222,7 @@ class Ingest:
                 text = line.strip()
                 if not text:
                     continue
-                decoded = self._account.provider.decode(text)
+                decoded = self._account.provider.format.decode(text)
                 known = decoded.custom_id is not None and decoded.result is not None
                 readable, unreadable = readable + int(known), unreadable + int(not known)
                 news = news or (known and self._row_of(decoded) in missing)
@@ -266,7 +266,7 @@ class Ingest:
 
     def _chunks(self, number: int, path: Path, start: int) -> Iterator[tuple[int, list[Settling]]]:
         """(offset after the chunk, what its lines settle) of a raw file, from `start` on; for a worker thread."""
-        decode = self._account.provider.decode
+        decode = self._account.provider.format.decode
         with path.open("rb", buffering=_BUFFER_BYTES) as handle:
             handle.seek(start)
             offset = start

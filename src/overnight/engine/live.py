@@ -254,7 +254,7 @@ class LiveSlice:
             message = f"{path}: cannot read: {error.strerror}; {way_out(self._path)}"
             raise FileDamaged(message) from error
         file, found = self._attempt.files[0], []
-        decode = self._context.account_of(self._attempt.arm).provider.decode
+        decode = self._context.account_of(self._attempt.arm).provider.format.decode
         with path.open("rb") as tail:
             tail.seek(end)
             for raw in tail:

@@ -57,7 +57,9 @@ class Call:
 class ModelQueue:
     def __init__(self, account: ProviderAccount, waiting: Waiting, pacing: Pacing, stir: Callable[[], None]) -> None:
         self._account = account
-        self._provider = account.calls
+        self._provider = account.provider
+        self._format = account.live_format
+        self._connection = account.calls
         self._waiting = waiting
         self._stir = stir
         self._feeders: list[Feeder] = []
@@ -168,7 +170,7 @@ class ModelQueue:
 
     async def _call(self, call: Call, ticket: Ticket) -> None:
         try:
-            reply = await self._provider.call(call.feeder.model, call.feeder.body(call.line))
+            reply = await self._connection.call(call.feeder.model, call.feeder.body(call.line))
             self._take(call, ticket, reply)
         except Exception as fault:  # noqa: BLE001 - the task's edge
             # It may have been answered, and billed: on record as lost, so that the slice can be closed.
@@ -183,8 +185,8 @@ class ModelQueue:
         raw: bytes | None = None
         result = failed("lost", reply.problem)
         if reply.sent and reply.status is not None and reply.problem is None:
-            raw = self._provider.live_line(call.feeder.custom_id(call.line), reply)
-            result = self._provider.decode(raw).result or failed("unreadable")
+            raw = self._format.live_line(call.feeder.custom_id(call.line), reply)
+            result = self._format.decode(raw).result or failed("unreadable")
         outcome = fared(reply, result)
         if outcome in ("landed", "dead"):
             pace.landed(ticket, used_tokens(result), reply.rates, now)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from overnight.core.errors import ProviderError
 from overnight.engine.waiting import Waiting
-from overnight.providers.contract import Provider, swaps_models
+from overnight.providers.contract import Connection, swaps_models
 
 # Slices that have just been begun are waited for, so that the model in memory can go first.
 _GATHER = 0.05
@@ -15,8 +15,8 @@ _GATHER = 0.05
 class ModelSwapping:
     """Whose turn it is at one account. Where models need not take turns, it is everybody's."""
 
-    def __init__(self, provider: Provider, waiting: Waiting) -> None:
-        self._provider = provider
+    def __init__(self, connection: Connection, waiting: Waiting) -> None:
+        self._connection = connection
         self._waiting = waiting
         self._callers: dict[str, int] = {}
         self._users = 0
@@ -28,7 +28,7 @@ class ModelSwapping:
     @asynccontextmanager
     async def of(self, model: str) -> AsyncIterator[None]:
         """Comes in when it is this model's turn, or when the user has had enough."""
-        if not swaps_models(self._provider):
+        if not swaps_models(self._connection):
             yield
             return
         self._callers[model] = self._callers.get(model, 0) + 1
@@ -61,16 +61,16 @@ class ModelSwapping:
 
     async def _choose(self) -> str:
         """The model in memory if it is waited for, else the first that is; all others leave the memory."""
-        assert swaps_models(self._provider)
+        assert swaps_models(self._connection)
         wanted = [model for model, count in self._callers.items() if count]
         try:
-            loaded = await self._provider.loaded()
+            loaded = await self._connection.loaded()
         except ProviderError:
             loaded = []  # whoever calls it will hear what is wrong
         chosen = next((model for model in wanted if _full(model) in map(_full, loaded)), wanted[0])
         for other in loaded:
             if _full(other) != _full(chosen):
-                await self._provider.unload(other)
+                await self._connection.unload(other)
         return chosen
 
 

@@ -33,7 +33,7 @@ async def our_batches_of(context: RunContext, account: ProviderAccount) -> OurBa
     """Taken once for each account of a pass: only this process makes batches of this run."""
     async with account.stocktaking:
         if account.our_batches is None:
-            account.our_batches = await _take(context, account) if account.batches.tags else OurBatches()
+            account.our_batches = await _take(context, account) if account.batch_format.tags else OurBatches()
         return account.our_batches
 
 

@@ -11,7 +11,7 @@ from overnight.core.opening import strange
 from overnight.core.shard import LONGEST_CUSTOM_ID, custom_id
 from overnight.ledger.ledger import Ledger
 from overnight.ledger.raw import RawFiles, ReadAhead, file_hash
-from overnight.providers.contract import BatchProvider
+from overnight.providers.contract import BatchFormat
 from overnight.store.local import DurableFile
 from overnight.store.run_folder import RunFolder
 
@@ -45,9 +45,9 @@ def _remove(path: Path) -> None:
         raise FileDamaged(message) from error
 
 
-def line_overhead(provider: BatchProvider, model: Model) -> int:
+def line_overhead(format_: BatchFormat, model: Model) -> int:
     """The most that an envelope and its newline add to a body."""
-    return len(provider.line(model, "o" * LONGEST_CUSTOM_ID, b"")) + 1
+    return len(format_.line(model, "o" * LONGEST_CUSTOM_ID, b"")) + 1
 
 
 class Frame(NamedTuple):
@@ -58,24 +58,24 @@ class Frame(NamedTuple):
     after: bytes
 
 
-def frame_of(provider: BatchProvider, model: Model, token: str) -> Frame:
+def frame_of(format_: BatchFormat, model: Model, token: str) -> Frame:
     """Taken from a line that the provider has made: asking it for each would cost more than the rest of the line."""
     number, body = b"987654321", b'{"stands":"for a body"}'
-    before, _, rest = provider.line(model, custom_id(token, int(number)), body).partition(number)
+    before, _, rest = format_.line(model, custom_id(token, int(number)), body).partition(number)
     between, _, after = rest.partition(body)
     frame = Frame(before, between, after + b"\n")
     assert b"".join((frame.before, b"0", frame.between, b"{}", frame.after)) == (
-        provider.line(model, custom_id(token, 0), b"{}") + b"\n"
-    ), f"{provider.name}: lines of a model differ in more than the id and the body, or have the body first"
+        format_.line(model, custom_id(token, 0), b"{}") + b"\n"
+    ), f"{model.provider}: lines of a model differ in more than the id and the body, or have the body first"
     return frame
 
 
 def write_input(
-    folder: RunFolder, ledger: Ledger, shard: int, token: str, provider: BatchProvider, model: Model
+    folder: RunFolder, ledger: Ledger, shard: int, token: str, format_: BatchFormat, model: Model
 ) -> DurableFile:
     """The file for one attempt. Runs in a worker thread; a part that a killed process left is written over."""
     view = ledger.view()
-    before, between, after = frame_of(provider, model, token)
+    before, between, after = frame_of(format_, model, token)
     pieces: list[bytes] = []
     with RawFiles(folder, view.files.paths()) as kept, DurableFile(input_path(folder, token)) as file:
         body = ReadAhead(kept).read

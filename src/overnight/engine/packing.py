@@ -71,7 +71,7 @@ class Packing:
 
     def _batches(self, view: View, number: int) -> ArmPacking:
         arm, account, stage = self._context.arms[number], self._context.account_of(number), self.stage(number)
-        limits = account.batches.limits(arm.model)
+        limits = account.batch_format.limits(arm.model)
         bytes_cap, tokens_cap = (view.facts.get(f"cap_{unit}:{number}") for unit in ("bytes", "tokens"))
         density = account.tokens_per_byte(arm.model.name)
         return ArmPacking(
@@ -81,7 +81,7 @@ class Packing:
                 bytes=min(limits.bytes, int(bytes_cap or limits.bytes)),
                 tokens=int(tokens_cap) if tokens_cap else None,
             ),
-            overhead=line_overhead(account.batches, arm.model),
+            overhead=line_overhead(account.batch_format, arm.model),
             tokens_per_byte=density,
             segments=stage.segments,
             ceiling=self._context.pricing.ceilings(number, "batch", density),

@@ -16,12 +16,16 @@ from overnight.engine.pace import Cooldown
 from overnight.engine.waiting import Waiting
 from overnight.providers.contract import (
     Batch,
-    BatchProvider,
+    BatchConnection,
+    BatchFormat,
     Fence,
-    LiveProvider,
+    LiveConnection,
+    LiveFormat,
     Provider,
+    batch_format,
     batches_of,
     calls_of,
+    live_format,
 )
 
 T = TypeVar("T")
@@ -38,7 +42,7 @@ _STRAGGLERS = 20
 class Poller:
     """Answers `look` for many batches with as few calls as will do."""
 
-    def __init__(self, provider: BatchProvider, waiting: Waiting, interval: float, delay: float) -> None:
+    def __init__(self, provider: BatchConnection, waiting: Waiting, interval: float, delay: float) -> None:
         self._provider = provider
         self._waiting = waiting
         self._interval = interval
@@ -143,16 +147,24 @@ class ProviderAccount:
         self.our_batches: OurBatches | None = None
         # A live call that is turned away holds up all others of the account.
         self.cooldown = Cooldown()
-        self.turns = ModelSwapping(provider, waiting)
+        self.turns = ModelSwapping(provider.connection, waiting)
         self._waiting = waiting
         self._creates: deque[float] = deque()
 
     @property
-    def batches(self) -> BatchProvider:
+    def batches(self) -> BatchConnection:
         return batches_of(self.provider)
 
     @property
-    def calls(self) -> LiveProvider:
+    def batch_format(self) -> BatchFormat:
+        return batch_format(self.provider)
+
+    @property
+    def live_format(self) -> LiveFormat:
+        return live_format(self.provider)
+
+    @property
+    def calls(self) -> LiveConnection:
         return calls_of(self.provider)
 
     @property
@@ -182,7 +194,7 @@ class ProviderAccount:
             tokens=sum(attempt.estimate for attempt, name in holding if name == model.name),
         )
         learned = self.learned.get(model.name, Learned())
-        return may_go(estimate, self.batches.limits(model), load, learned)
+        return may_go(estimate, self.batch_format.limits(model), load, learned)
 
     async def patiently(self, call: Callable[[], Awaitable[T]], tries: int = 6) -> T:
         """Repeat a harmless call while the provider is only in passing trouble, and until the user has had enough."""

@@ -239,7 +239,7 @@ class Scheduler:
         context, model = self._context, self._context.arms[shard.arm].model
         n, token = await context.ledger.read(lambda view: view.attempts.next_token(context.run_id, shard.id))
         file = await asyncio.to_thread(
-            write_input, context.folder, context.ledger, shard.id, token, account.batches, model
+            write_input, context.folder, context.ledger, shard.id, token, account.batch_format, model
         )
         estimate, at = self._estimate(account, shard), context.now()
 

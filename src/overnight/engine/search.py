@@ -26,7 +26,7 @@ def listed_as_ours(
     account: ProviderAccount, intent: Intent, attempt: Attempt, batches: Iterable[Batch]
 ) -> tuple[str, ...]:
     """The batches that are surely this attempt's."""
-    told = (batch.id for batch in batches if account.batches.ours(batch, intent, attempt.file_id) == "yes")
+    told = (batch.id for batch in batches if account.batch_format.ours(batch, intent, attempt.file_id) == "yes")
     return tuple(dict.fromkeys(told))
 
 
@@ -78,11 +78,12 @@ async def look(context: RunContext, account: ProviderAccount, attempt: Attempt, 
     provider, fence = account.batches, how_far(attempt.fence)
     seen = await account.patiently(lambda: provider.recent(fence, LISTING_PAGES))
     found = listed_as_ours(account, intent, attempt, seen.batches)
-    if provider.tags:
+    if account.batch_format.tags:
         return Looked(seen.complete, found, endless=seen.endless)
     known = await context.ledger.read(lambda view: view.attempts.batches())
     young = (batch for batch in may_follow(attempt.fence, seen.batches) if batch.id not in known)
-    possible = tuple(batch.id for batch in young if provider.ours(batch, intent, attempt.file_id) == "maybe")
+    ours = account.batch_format.ours
+    possible = tuple(batch.id for batch in young if ours(batch, intent, attempt.file_id) == "maybe")
     return Looked(seen.complete, found, possible, seen.endless)
 
 

@@ -29,7 +29,7 @@ from overnight.ledger.checks import diagnosed
 from overnight.ledger.ledger import Ledger, open_ledger
 from overnight.ledger.traces import check_age, no_ledger, refuse_blank
 from overnight.ledger.transaction import Transaction, View
-from overnight.providers.contract import BatchProvider, Provider
+from overnight.providers.contract import BatchConnection, Provider
 from overnight.store.run_folder import RunFolder
 
 # Progress is told at most this often, in real seconds.
@@ -119,7 +119,7 @@ class Session:
             if self.history.trouble is not None:
                 say(self.history.trouble)
             for provider in providers.values():
-                await provider.close()
+                await provider.connection.close()
 
     async def restore(self, work: Work, connect: Connect, say: Callable[[str], None]) -> int:
         """Download again what is damaged on disk, where the provider still keeps it; how many files are back."""
@@ -131,7 +131,7 @@ class Session:
         finally:
             waiting.stop()
             for provider in providers.values():
-                await provider.close()
+                await provider.connection.close()
 
     async def _context(
         self,
@@ -172,10 +172,10 @@ class Session:
 
     def _flow(self, context: RunContext, stages: Sequence[Stage]) -> Flow:
         providers = {account.provider.name: account.provider for account in context.accounts.values()}
-        decoders = {name: provider.decode for name, provider in providers.items()}
+        decoders = {name: provider.format.decode for name, provider in providers.items()}
 
         def encode(ask: Ask) -> bytes:
-            return providers[ask.arm.model.provider].encode(ask)
+            return providers[ask.arm.model.provider].format.encode(ask)
 
         return Flow(self.folder, stages, context.arms, decoders, encode)
 
@@ -187,7 +187,7 @@ class Session:
             number,
             waiting,
             # Where there are no batches, nobody asks for one.
-            Poller(cast("BatchProvider", provider), waiting, work.poll_interval, work.per_job_delay),
+            Poller(cast("BatchConnection", provider.connection), waiting, work.poll_interval, work.per_job_delay),
             learned=self.history.limits(provider),
             tokens_per_byte=lambda model: self.history.tokens_per_byte(provider, model),
         )

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import polars as pl
 
-from overnight.api.work import reader_of
 from overnight.core.shard import custom_id
 from overnight.ledger.ledger import look_at
 from overnight.ledger.raw import RawFiles, check_file
 from overnight.pairwise._rows import RESULTS
 from overnight.pairwise.registry import Job, Segment, replace_file
-from overnight.providers import batches_of
+from overnight.providers import batch_format, vendor
 from overnight.store.run_folder import RunFolder
 
 COMBINED = "combined_results.csv"
@@ -32,9 +31,9 @@ def export_inputs(run: RunFolder, segments: Sequence[Segment]) -> None:
         with RawFiles(run, names) as files:
             for job, attempt in ((segment.job, segment.attempt) for segment in missing):
                 model = known[attempt.arm].model
-                provider = batches_of(reader_of(model))
+                batches = batch_format(vendor(model.provider))
                 lines = (
-                    provider.line(model, custom_id(attempt.token, body.line), files.read(*body[2:]))
+                    batches.line(model, custom_id(attempt.token, body.line), files.read(*body[2:]))
                     for body in view.shards.bodies(attempt.shard)
                 )
                 replace_file(job.batch_input_path, b"".join(line + b"\n" for line in lines))

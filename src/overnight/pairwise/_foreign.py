@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from overnight.api import Run, adopt
-from overnight.api.adopted_files import numbered, offline, position_name
+from overnight.api.adopted_files import numbered, position_name
 from overnight.api.adoption import NothingToAdopt
 from overnight.core.attempt import Attempt
 from overnight.core.clock import time_text
@@ -21,6 +21,7 @@ from overnight.pairwise._judge import Judge
 from overnight.pairwise._judging import Say
 from overnight.pairwise._rows import BatchFailure, judged_rows, raw_lines
 from overnight.pairwise.registry import Job
+from overnight.providers import batch_format, vendor
 from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
 from overnight.tasks._answer_form import AnswerForm
@@ -287,7 +288,7 @@ def _attempts(run: Path) -> list[Attempt]:
 
 def _contradicted(run: Path, job: Job) -> list[str]:
     """Custom ids that came more than once, with different answers: which one is right, nobody can say."""
-    decode = offline(job.provider).decode
+    decode = batch_format(vendor(job.provider)).decode
     said: dict[str, set[int]] = {}
     for path in sorted((run / "raw").glob("*.jsonl")):
         for _, line in numbered(path):

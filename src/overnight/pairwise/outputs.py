@@ -8,14 +8,13 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from overnight.api.work import reader_of
 from overnight.core.arguments import checked
-from overnight.core.ask import Model
 from overnight.core.errors import StudyError
 from overnight.core.files import text_file
 from overnight.core.result import Result
 from overnight.pairwise._foreign_pairs import foreign_pairs, pair_names, pairs_of_row
 from overnight.pairwise._rows import RAW, SEATS, Envelope, envelope_of
+from overnight.providers import vendor
 from overnight.tasks._answer_form import TAGS, AnswerForm
 
 
@@ -44,7 +43,7 @@ def parse_gemini_batch_output(
 
 
 def _parsed(provider: str, path: Path, tags: tuple[str, str], pairs: Any) -> pl.DataFrame:
-    decode = reader_of(Model(provider=provider, name="unknown")).decode
+    decode = vendor(provider).format.decode
     keyed = None if pairs is None else foreign_pairs(pairs, "pairs")
     names = {} if keyed is None else pair_names(keyed)
     form = AnswerForm(tags=tags)

@@ -14,14 +14,18 @@ from overnight.core.errors import StudyError, UnknownName, nearest
 from overnight.core.wording import quoted
 from overnight.providers.contract import (
     Batch,
-    BatchProvider,
+    BatchConnection,
+    BatchFormat,
+    Connection,
     Counts,
     CreateAnswer,
     Endpoint,
     Fence,
+    Format,
     Intent,
     Limits,
-    LiveProvider,
+    LiveConnection,
+    LiveFormat,
     Ours,
     Phase,
     Provider,
@@ -32,24 +36,32 @@ from overnight.providers.contract import (
     Reply,
     Sightings,
     Vendor,
+    batch_format,
     batches_of,
     calls_of,
+    connected,
+    live_format,
     takes_batches,
     takes_calls,
+    unconnected,
 )
 from overnight.providers.reading.secrets import taken_echoes
 
 __all__ = [
     "ALIASES",
     "Batch",
-    "BatchProvider",
+    "BatchConnection",
+    "BatchFormat",
+    "Connection",
     "Counts",
     "CreateAnswer",
     "Endpoint",
     "Fence",
+    "Format",
     "Intent",
     "Limits",
-    "LiveProvider",
+    "LiveConnection",
+    "LiveFormat",
     "Ours",
     "Phase",
     "Provider",
@@ -60,12 +72,15 @@ __all__ = [
     "Reply",
     "Sightings",
     "Vendor",
+    "batch_format",
     "batches_of",
     "bucket_scheme",
     "calls_of",
     "check_sending",
+    "connected",
     "emulated_endpoint",
     "guide",
+    "live_format",
     "notices",
     "own_host",
     "owners",
@@ -73,6 +88,7 @@ __all__ = [
     "taken_echoes",
     "takes_batches",
     "takes_calls",
+    "unconnected",
     "vendor",
     "vendors",
 ]
@@ -211,7 +227,7 @@ def _loaded(point: EntryPoint) -> Vendor:
         one = point.load()
     except (ImportError, AttributeError) as error:
         raise StudyError(f"provider '{point.name}' cannot be loaded from {point.value}: {error}") from error
-    if getattr(one, "name", None) != point.name or not hasattr(one, "connect"):
+    if getattr(one, "name", None) != point.name or not hasattr(one, "connect") or not hasattr(one, "format"):
         raise StudyError(f"provider '{point.name}': {point.value} is not a vendor of that name")
     return cast(Vendor, one)
 

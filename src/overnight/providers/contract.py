@@ -1,12 +1,13 @@
-"""What the engine asks of a provider. Small verbs, no policy: when and how often is the engine's business.
+"""What a vendor is made of: a pure format, and connections. Small verbs, no policy: when and how often is the engine's.
 
-A provider is built for one endpoint (address, key, organisation), so nothing in it knows whether the
+A connection is built for one endpoint (address, key, organisation), so nothing in it knows whether the
 other end is real. Verbs that fail raise a ProviderError; a failed row is a Result, never an exception.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeGuard
+from typing import Literal, Protocol, TypeGuard, cast
 
 import msgspec
 
@@ -34,7 +35,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     requests: int
     bytes: int
-    line_bytes: int | None = None
     creates_per_hour: int | None = None
     batches_at_once: int | None = None
     window_seconds: int = 86400
@@ -146,15 +146,13 @@ class CreateAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class Rates(msgspec.Struct, frozen=True, kw_only=True):
     """What a reply's headers tell about the account's live limits; None where they say nothing.
 
-    Limits are per minute; resets are seconds from now until the whole limit is there again.
+    Limits are per minute.
     """
 
     requests_limit: int | None = None
     requests_remaining: int | None = None
-    requests_reset: float | None = None
     tokens_limit: int | None = None
     tokens_remaining: int | None = None
-    tokens_reset: float | None = None
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,13 +174,9 @@ class ReadyLine(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-class Provider(Protocol):
-    """What every vendor's file implements, whichever way its questions travel."""
+class Format(Protocol):
+    """The pure half of a vendor: no network, no clock, the same bytes for the same question."""
 
-    name: str
-    endpoint: Endpoint
-
-    # pure
     def problems(self, model: Model) -> list[str]:
         """Rules of the model family that this combination breaks, in words; empty when it may be sent."""
         ...
@@ -195,22 +189,14 @@ class Provider(Protocol):
         """Total: whatever bytes come, a Line, never an exception."""
         ...
 
-    # network
-    async def check_key(self) -> str:
-        """One cheap call that proves the key; returns what to tell the user."""
-        ...
 
-    async def close(self) -> None: ...
-
-
-class BatchProvider(Provider, Protocol):
-    """What a vendor's file implements for batches."""
+class BatchFormat(Format, Protocol):
+    """The format of a vendor that takes batches."""
 
     # Whether a batch carries our token, so that a listing alone tells whose it is. Where it does not, `ours` says
     # "maybe" at best, and the custom ids of the batch's rows decide when it has ended.
     tags: bool
 
-    # pure
     def limits(self, model: Model) -> Limits: ...
     def line(self, model: Model, custom_id: str, body: bytes) -> bytes:
         """One line of a batch file, without its newline.
@@ -225,7 +211,30 @@ class BatchProvider(Provider, Protocol):
 
     def ours(self, batch: Batch, intent: Intent, file_id: str | None) -> Ours: ...
 
-    # network
+
+class LiveFormat(Format, Protocol):
+    """The format of a vendor that takes live calls. The body is `encode`'s, as in a batch."""
+
+    def live_line(self, custom_id: str, reply: Reply) -> bytes:
+        """The reply as a line of this vendor's batch output, without its newline: `decode` reads both alike."""
+        ...
+
+
+class Connection(Protocol):
+    """The other half: a vendor at one endpoint. All network code is here, and nothing is retried."""
+
+    endpoint: Endpoint
+
+    async def check_key(self) -> str:
+        """One cheap call that proves the key; returns what to tell the user."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class BatchConnection(Connection, Protocol):
+    """How batches travel."""
+
     async def upload(self, intent: Intent) -> str:
         """A reference to the input at the provider; empty where it travels with the create."""
         ...
@@ -249,21 +258,15 @@ class BatchProvider(Provider, Protocol):
     async def knows_file(self, file_id: str) -> bool: ...
 
 
-class LiveProvider(Provider, Protocol):
-    """What a vendor's file implements for live calls. The body is `encode`'s, as in a batch."""
+class LiveConnection(Connection, Protocol):
+    """How single questions travel."""
 
-    # pure
-    def live_line(self, custom_id: str, reply: Reply) -> bytes:
-        """The reply as a line of this vendor's batch output, without its newline: `decode` reads both alike."""
-        ...
-
-    # network
     async def call(self, model: Model, body: bytes) -> Reply:
         """Once, without a retry. Never raises for what happens on the wire."""
         ...
 
 
-class OneModelAtATime(LiveProvider, Protocol):
+class OneModelAtATime(LiveConnection, Protocol):
     """A server that swaps models in and out of its memory: rows of one are asked before the next is loaded."""
 
     async def loaded(self) -> list[str]:
@@ -273,34 +276,8 @@ class OneModelAtATime(LiveProvider, Protocol):
     async def unload(self, model_name: str) -> None: ...
 
 
-def swaps_models(provider: Provider) -> TypeGuard[OneModelAtATime]:
-    return hasattr(provider, "unload")
-
-
-def takes_batches(provider: Provider) -> TypeGuard[BatchProvider]:
-    return hasattr(provider, "create")
-
-
-def takes_calls(provider: Provider) -> TypeGuard[LiveProvider]:
-    return hasattr(provider, "call")
-
-
-def batches_of(provider: Provider) -> BatchProvider:
-    """The provider where a batch is wanted of it."""
-    if not takes_batches(provider):
-        raise StudyError(f"{provider.name} takes no batches; write `mode: live`, or `mode: auto`")
-    return provider
-
-
-def calls_of(provider: Provider) -> LiveProvider:
-    """The provider where a live call is wanted of it."""
-    if not takes_calls(provider):
-        raise StudyError(f"{provider.name} takes no live calls; write `mode: batch`")
-    return provider
-
-
 class Vendor(Protocol):
-    """What the entry point `overnight.providers` names: a vendor, before it is given an endpoint."""
+    """What the entry point `overnight.providers` names."""
 
     name: str
     key_variable: str
@@ -309,8 +286,99 @@ class Vendor(Protocol):
     models: tuple[str, ...]
     emulator_path: str
 
+    @property
+    def format(self) -> Format: ...
+
     def endpoint(self, environ: Mapping[str, str], model: Model | None) -> Endpoint:
         """From the usual variables; Unauthorized names the variable that is missing."""
         ...
 
-    def connect(self, endpoint: Endpoint) -> Provider: ...
+    def connect(self, endpoint: Endpoint) -> Connection: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A vendor at one endpoint: both halves together."""
+
+    name: str
+    format: Format
+    connection: Connection
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return self.connection.endpoint
+
+
+class Offline:
+    """In place of a connection, where nothing is to be sent or fetched."""
+
+    endpoint = Endpoint(base_url="offline", key="")
+
+    async def check_key(self) -> str:
+        return "offline"
+
+    async def close(self) -> None: ...
+
+
+class Formatted(Protocol):
+    """A vendor, or one at an endpoint."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def format(self) -> Format: ...
+
+
+def connected(vendor: Vendor, endpoint: Endpoint) -> Provider:
+    return Provider(vendor.name, vendor.format, vendor.connect(endpoint))
+
+
+def unconnected(vendor: Vendor) -> Provider:
+    """The vendor where its format alone is needed."""
+    return Provider(vendor.name, vendor.format, Offline())
+
+
+def takes_batches(one: Formatted) -> bool:
+    return _is_for_batches(one.format)
+
+
+def takes_calls(one: Formatted) -> bool:
+    return _is_for_calls(one.format)
+
+
+def swaps_models(connection: Connection) -> TypeGuard[OneModelAtATime]:
+    return hasattr(connection, "unload")
+
+
+def batch_format(one: Formatted) -> BatchFormat:
+    """The format where a batch is wanted of the vendor."""
+    if not _is_for_batches(one.format):
+        raise StudyError(f"{one.name} takes no batches; write `mode: live`, or `mode: auto`")
+    return one.format
+
+
+def live_format(one: Formatted) -> LiveFormat:
+    """The format where a live call is wanted of the vendor."""
+    if not _is_for_calls(one.format):
+        raise StudyError(f"{one.name} takes no live calls; write `mode: batch`")
+    return one.format
+
+
+def batches_of(provider: Provider) -> BatchConnection:
+    """The connection where a batch is wanted of it."""
+    batch_format(provider)
+    return cast(BatchConnection, provider.connection)
+
+
+def calls_of(provider: Provider) -> LiveConnection:
+    """The connection where a live call is wanted of it."""
+    live_format(provider)
+    return cast(LiveConnection, provider.connection)
+
+
+def _is_for_batches(format_: Format) -> TypeGuard[BatchFormat]:
+    return hasattr(format_, "line")
+
+
+def _is_for_calls(format_: Format) -> TypeGuard[LiveFormat]:
+    return hasattr(format_, "live_line")

@@ -7,7 +7,7 @@ from overnight.core.ask import Buckets
 from overnight.core.errors import StudyError
 from overnight.core.template import Template
 from overnight.engine.decisions import Mode, first_processing
-from overnight.providers import Endpoint, batches_of, calls_of, vendor
+from overnight.providers import batch_format, live_format, vendor
 from overnight.study.arms import Branch, build_arms
 from overnight.study.comparing import Comparison, builtin_templates, check_places, read_comparison, with_answer_forms
 from overnight.study.handing_on import HANDED_ON
@@ -62,11 +62,10 @@ def _generated(settings: StageSettings, origin: Origin, buckets: Buckets | None)
 
 def check_processing(draft: Draft, mode: Mode) -> None:
     """Each model's provider must take what the study's mode sends."""
-    unused = Endpoint(base_url="http://unused.invalid/v1", key="unused")
     for branch in draft.branches:
-        provider = vendor(branch.arm.model.provider).connect(unused)
+        seller = vendor(branch.arm.model.provider)
         try:
-            (batches_of if first_processing(mode, provider) == "batch" else calls_of)(provider)
+            (batch_format if first_processing(mode, seller) == "batch" else live_format)(seller)
         except StudyError as error:
             raise draft.origin.error(("models", branch.entry), str(error)) from None
 

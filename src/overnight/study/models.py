@@ -9,7 +9,7 @@ import msgspec
 from overnight.core.ask import Buckets, Model, Options, Thinking
 from overnight.core.errors import UnknownName, nearest
 from overnight.core.wording import quoted
-from overnight.providers import Endpoint, bucket_scheme, notices, resolve_model, vendor
+from overnight.providers import bucket_scheme, notices, resolve_model, vendor
 from overnight.study.origin import Origin, Route
 from overnight.study.schema import read_schema
 
@@ -173,8 +173,7 @@ def takes(model: Model) -> bool:
 
 
 def _problems(model: Model) -> list[str]:
-    unused = Endpoint(base_url="http://unused", key="unused")
-    return vendor(model.provider).connect(unused).problems(model)
+    return vendor(model.provider).format.problems(model)
 
 
 def _check_rules(model: Model, origin: Origin, route: Route) -> None:

@@ -12,7 +12,7 @@ from overnight.providers.reading.complaints import complaint_of
 from overnight.providers.reading.figures import count_of, moment_of
 from overnight.providers.reading.listing import Page
 from overnight.providers.reading.patient_json import UNREADABLE
-from overnight.providers.reading.responses import UNSETTLED, Reply
+from overnight.providers.reading.responses import Response
 
 # The same for every model. How many requests may be queued depends on the account, and its refusal is a plain 429.
 LIMITS = Limits(requests=100_000, bytes=256_000_000, retention_days=29)
@@ -125,10 +125,9 @@ def _results(found: _Batch, base_url: str) -> str:
     return found.id if same else f"{found.id} {found.results_url}"
 
 
-def create_refusal(reply: Reply, secret: str = "") -> Refusal | None:
+def create_refusal(reply: Response, secret: str = "") -> Refusal | None:
     """Why a create was refused; None when the answer leaves open whether it was."""
-    definite = 400 <= reply.status < 500 and reply.status not in UNSETTLED
-    if reply.on_the_way or (not definite and reply.status != 529):
+    if not reply.definitely_refused:
         return None
     said = complaint_of(reply.body, secret)
     kind = _STATUS_KINDS.get(reply.status, "invalid")

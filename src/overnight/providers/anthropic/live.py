@@ -1,16 +1,14 @@
 """Live replies of Anthropic: as lines of a batch's results, and what their headers tell of limits."""
 
 from collections.abc import Mapping
-from datetime import datetime
 
 import msgspec
 
 from overnight.providers.anthropic.rows import TYPES, is_error
 from overnight.providers.contract import Rates, Reply
 from overnight.providers.reading.complaints import scrub
-from overnight.providers.reading.figures import count_of, seconds_of
+from overnight.providers.reading.figures import count_of
 from overnight.providers.reading.patient_json import one_line_json
-from overnight.providers.reading.responses import epoch_of
 
 _PREFIX = "anthropic-ratelimit-"
 _json = msgspec.json.Encoder()
@@ -36,25 +34,12 @@ def _words(reply: Reply) -> dict[str, str]:
 
 
 def rates_of(headers: Mapping[str, str]) -> Rates:
-    """`anthropic-ratelimit-{requests,tokens}-{limit,remaining,reset}`; a reset is a moment."""
+    """`anthropic-ratelimit-{requests,tokens}-{limit,remaining}`."""
     if f"{_PREFIX}requests-limit" not in headers and f"{_PREFIX}tokens-limit" not in headers:
         return Rates()
-    now = epoch_of(headers.get("date"))
     return Rates(
         requests_limit=count_of(headers.get(f"{_PREFIX}requests-limit")),
         requests_remaining=count_of(headers.get(f"{_PREFIX}requests-remaining")),
-        requests_reset=_until(headers.get(f"{_PREFIX}requests-reset"), now),
         tokens_limit=count_of(headers.get(f"{_PREFIX}tokens-limit")),
         tokens_remaining=count_of(headers.get(f"{_PREFIX}tokens-remaining")),
-        tokens_reset=_until(headers.get(f"{_PREFIX}tokens-reset"), now),
     )
-
-
-def _until(moment: str | None, now: float | None) -> float | None:
-    """Seconds from the reply's own time, so that no clock of ours is involved."""
-    if not moment or now is None:
-        return None
-    try:
-        return seconds_of(datetime.fromisoformat(moment).timestamp() - now)
-    except (ValueError, OverflowError, OSError):
-        return None

@@ -1,4 +1,4 @@
-"""Live replies of Google's models: sent once, and kept as lines of a batch's output."""
+"""Live replies of Google's models: what they tell, and how they are kept as lines of a batch's output."""
 
 import msgspec
 
@@ -6,14 +6,12 @@ from overnight.providers.contract import Reply
 from overnight.providers.google_api.body import IdField
 from overnight.providers.reading.complaints import complaint_of, scrub
 from overnight.providers.reading.patient_json import one_line_json
-from overnight.providers.wire.calls import LiveWire
 
 _json = msgspec.json.Encoder()
 
 
-async def call(wire: LiveWire, path: str, body: bytes) -> Reply:
+def told_to_wait(reply: Reply) -> Reply:
     """How long to wait is told in the body; the account's limits are told nowhere."""
-    reply = await wire.call(path, body)
     if reply.status in (None, 200) or reply.retry_after is not None:
         return reply
     return msgspec.structs.replace(reply, retry_after=complaint_of(reply.body).retry_after)

@@ -12,7 +12,7 @@ from overnight.providers.reading.complaints import Complaint, complaint_in, comp
 from overnight.providers.reading.figures import count_of as believable_count
 from overnight.providers.reading.figures import moment_of as in_calendar
 from overnight.providers.reading.patient_json import UNREADABLE
-from overnight.providers.reading.responses import UNSETTLED, Reply
+from overnight.providers.reading.responses import Response
 
 # Both APIs' words for the states of a batch, without what stands in front of them.
 PHASES: dict[str, Phase] = {
@@ -77,10 +77,9 @@ def status_of(state: Any) -> tuple[str, Phase, bool]:
     return (word.lower() if phase else word), phase or "running", phase is not None
 
 
-def create_refusal(reply: Reply, secret: str = "") -> Refusal | None:
+def create_refusal(reply: Response, secret: str = "") -> Refusal | None:
     """Why a create was refused; None when the answer leaves open whether it was."""
-    definite = 400 <= reply.status < 500 and reply.status not in UNSETTLED
-    if reply.on_the_way or (not definite and reply.status != 529):
+    if not reply.definitely_refused:
         return None
     said = complaint_of(reply.body, secret)
     wait = reply.retry_after if reply.retry_after is not None else said.retry_after

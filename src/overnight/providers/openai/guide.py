@@ -2,7 +2,7 @@
 
 from overnight.providers.contract import Vendor
 from overnight.providers.openai.families import FAMILIES, SHUTDOWNS, Family, thinking_choices
-from overnight.providers.openai_api.batches import LIMITS
+from overnight.providers.openai.format import LIMITS
 
 _INTRODUCTION = """\
 ## {name}

@@ -1,17 +1,18 @@
-"""OpenAI's batch objects, listings and refusals, read into the contract's nouns."""
+"""Batch objects, listings and refusals of OpenAI and its look-alikes, read into the contract's nouns."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from overnight.core.errors import Unavailable
-from overnight.providers.contract import Batch, Counts, Intent, Limits, Phase, Refusal, RefusalKind
+from overnight.providers.contract import Batch, Counts, Intent, Phase, Refusal, RefusalKind
 from overnight.providers.reading.complaints import Complaint, complaint_of, scrub
 from overnight.providers.reading.figures import count_of, moment_of
 from overnight.providers.reading.listing import Page
 from overnight.providers.reading.patient_json import UNREADABLE
-from overnight.providers.reading.responses import UNSETTLED, Reply
+from overnight.providers.reading.responses import Response
 
 PHASES: dict[str, Phase] = {
     "validating": "running",
@@ -23,8 +24,6 @@ PHASES: dict[str, Phase] = {
     "expired": "expired",
     "cancelled": "cancelled",
 }
-# The same for every model; what differs from model to model is told only by the provider's refusals.
-LIMITS = Limits(requests=50_000, bytes=209_715_200, creates_per_hour=2_000, retention_days=30)
 TAG = "overnight"
 _LONGEST_METADATA = 512
 
@@ -90,35 +89,79 @@ class _Named(msgspec.Struct):
     id: str
 
 
-def read_batch(body: bytes) -> Batch:
+class _File(msgspec.Struct):
+    bytes: int | None = None
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose batch objects they are, and in what they differ from OpenAI's."""
+
+    name: str
+    title: str
+    # The words for states that are not OpenAI's.
+    phases: Mapping[str, Phase] = {}
+    # The field that the answer to a create has the batch in, where it is not the answer itself.
+    created_in: str | None = None
+    # Whether a listing is one bare list of all there are.
+    bare_listing: bool = False
+
+    def phase(self, status: str) -> Phase | None:
+        return self.phases.get(status) or PHASES.get(status)
+
+
+def read_batch(shape: Shape, body: bytes) -> Batch:
     """A batch object. One with an id but otherwise in no known shape is taken to be running."""
     try:
-        return _batch(msgspec.json.decode(body, type=_Batch))
+        return _batch(shape, msgspec.json.decode(body, type=_Batch))
     except UNREADABLE:
-        return Batch(id=named(body), phase="running", status="", known_status=False)
+        return Batch(id=named(shape, body), phase="running", status="", known_status=False)
 
 
-def named(body: bytes) -> str:
+def read_created(shape: Shape, body: bytes) -> Batch:
+    """The batch in the answer to a create."""
+    if shape.created_in is None:
+        return read_batch(shape, body)
+    try:
+        inner = msgspec.json.decode(body, type=dict[str, msgspec.Raw]).get(shape.created_in)
+    except UNREADABLE:
+        inner = None
+    return read_batch(shape, body if inner is None else bytes(inner))
+
+
+def named(shape: Shape, body: bytes) -> str:
     """The id of any object."""
     try:
         return msgspec.json.decode(body, type=_Named).id
     except UNREADABLE:
-        raise Unavailable("openai: the answer is not in OpenAI's format (is the base URL right?)") from None
+        message = f"{shape.name}: the answer is not in {shape.title} format (is the base URL right?)"
+        raise Unavailable(message) from None
 
 
-def read_page(body: bytes, date: float | None = None) -> Page:
+def received_bytes(body: bytes) -> int | None:
+    """How much of an upload arrived, where the file object says it."""
     try:
-        page = msgspec.json.decode(body, type=_Page)
+        return msgspec.json.decode(body, type=_File).bytes
     except UNREADABLE:
-        raise Unavailable("openai: the listing is not in OpenAI's format (is the base URL right?)") from None
+        return None
+
+
+def read_page(shape: Shape, body: bytes, date: float | None = None) -> Page:
+    try:
+        if shape.bare_listing:
+            page = _Page(msgspec.json.decode(body, type=list[msgspec.Raw]), has_more=False)
+        else:
+            page = msgspec.json.decode(body, type=_Page)
+    except UNREADABLE:
+        message = f"{shape.name}: the listing is not in {shape.title} format (is the base URL right?)"
+        raise Unavailable(message) from None
     # A listing proves absence, so its end must be said, or shown by a page with nothing on it.
     more = page.has_more if page.has_more is not None else bool(page.data)
-    batches = tuple(read_batch(bytes(one)) for one in page.data)
+    batches = tuple(read_batch(shape, bytes(one)) for one in page.data)
     return Page(batches, more, batches[-1].id if batches else None, date)
 
 
-def _batch(found: _Batch) -> Batch:
-    phase = PHASES.get(found.status)
+def _batch(shape: Shape, found: _Batch) -> Batch:
+    phase = shape.phase(found.status)
     tag = (found.metadata or {}).get(TAG)
     counts = found.request_counts or _Counts()
     # The provider writes null, or sometimes an empty string, for a file that does not exist.
@@ -146,10 +189,9 @@ def _validation_refusal(faults: _Faults | None) -> Refusal:
     return _refusal(said, kind_of(said) or "invalid", line=count_of(first.line))
 
 
-def create_refusal(reply: Reply, secret: str = "") -> Refusal | None:
+def create_refusal(reply: Response, secret: str = "") -> Refusal | None:
     """Why a create was refused; None when the answer leaves open whether it was."""
-    definite = 400 <= reply.status < 500 and reply.status not in UNSETTLED
-    if reply.on_the_way or (not definite and reply.status != 529):
+    if not reply.definitely_refused:
         return None
     said = complaint_of(reply.body, secret)
     kind = kind_of(said) or _STATUS_KINDS.get(reply.status, "invalid")

@@ -4,6 +4,7 @@ What does not change from one question to the next is written once per model; a 
 encoding of its words and a few joins of bytes.
 """
 
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
@@ -83,17 +84,17 @@ class _Body(msgspec.Struct):
     stream: Any = None
 
 
-def read_line(given: bytes) -> ReadyLine:
-    """A line of a ready-made batch file; the StudyError names the field at fault."""
+def read_line(given: bytes, provider: str, urls: Collection[str] = tuple(_APIS)) -> ReadyLine:
+    """A line of a ready-made batch file; the StudyError names the field at fault. Without `urls`, lines name none."""
     if given.startswith(b"\xef\xbb\xbf"):
         raise StudyError("the file starts with a byte-order mark; save it as plain UTF-8")
     found = _parsed(given, _Line, "the line")
     if not found.custom_id:
         raise StudyError("custom_id: missing; every line needs its own")
-    if found.method != "POST":
+    if urls and found.method != "POST":
         raise StudyError(f"method: {_shown(found.method)}; wanted POST")
-    if found.url not in _APIS:
-        raise StudyError(f"url: {_shown(found.url)}; wanted one of {', '.join(_APIS)}")
+    if urls and found.url not in urls:
+        raise StudyError(f"url: {_shown(found.url)}; wanted one of {', '.join(urls)}")
     body = bytes(found.body)
     if not body:
         raise StudyError("body: missing; wanted the request as an object")
@@ -102,13 +103,14 @@ def read_line(given: bytes) -> ReadyLine:
         raise StudyError("body.model: missing; wanted the model's name")
     if asked.stream not in (None, False):
         raise StudyError("body.stream: a batch cannot stream; leave it out")
-    return ReadyLine(custom_id=found.custom_id, model=_ready_model(asked.model, _APIS[found.url]), body=body)
+    model = _ready_model(provider, asked.model, _APIS.get(found.url or "", "chat"))
+    return ReadyLine(custom_id=found.custom_id, model=model, body=body)
 
 
 @lru_cache(maxsize=_MODELS_KEPT)
-def _ready_model(name: str, api: Api) -> Model:
+def _ready_model(provider: str, name: str, api: Api) -> Model:
     """One object for all lines of a model, so that its form is made once."""
-    return Model(provider="openai", name=name, options=Options(api=api))
+    return Model(provider=provider, name=name, options=Options(api=api))
 
 
 def _parsed(given: bytes, into: type[T], where: str) -> T:

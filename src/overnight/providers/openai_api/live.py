@@ -1,18 +1,13 @@
 """Live replies of OpenAI and its look-alikes: as lines of a batch output, and what their headers tell of limits."""
 
-import re
 from collections.abc import Mapping
-from functools import lru_cache
 
 import msgspec
 
 from overnight.providers.contract import Rates, Reply
 from overnight.providers.reading.complaints import complaint_of
-from overnight.providers.reading.figures import count_of, seconds_of
+from overnight.providers.reading.figures import count_of
 from overnight.providers.reading.patient_json import UNREADABLE, one_line_json
-
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 _json = msgspec.json.Encoder()
 
@@ -57,25 +52,12 @@ def _words(reply: Reply) -> object:
 
 
 def rates_of(headers: Mapping[str, str]) -> Rates:
-    """`x-ratelimit-{limit,remaining,reset}-{requests,tokens}`."""
+    """`x-ratelimit-{limit,remaining}-{requests,tokens}`."""
     if "x-ratelimit-limit-requests" not in headers and "x-ratelimit-limit-tokens" not in headers:
         return Rates()
     return Rates(
         requests_limit=count_of(headers.get("x-ratelimit-limit-requests")),
         requests_remaining=count_of(headers.get("x-ratelimit-remaining-requests")),
-        requests_reset=seconds(headers.get("x-ratelimit-reset-requests")),
         tokens_limit=count_of(headers.get("x-ratelimit-limit-tokens")),
         tokens_remaining=count_of(headers.get("x-ratelimit-remaining-tokens")),
-        tokens_reset=seconds(headers.get("x-ratelimit-reset-tokens")),
     )
-
-
-@lru_cache(maxsize=1024)
-def seconds(text: str | None) -> float | None:
-    """`6m0s`, `120ms`, or plain seconds."""
-    if not text:
-        return None
-    parts = _PART.findall(text)
-    if parts and not _PART.sub("", text).strip():
-        return seconds_of(sum(float(number) * _UNITS[unit] for number, unit in parts))
-    return seconds_of(text)

@@ -1,24 +1,57 @@
-"""Servers that speak OpenAI's chat completions live: one way of talking to them, what differs as data."""
+"""A whole vendor from one entry of data: a server that speaks OpenAI's chat completions, live and in batches."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import msgspec
 
-from overnight.core.ask import Ask, Model, Thinking
+from overnight.core.ask import Model
 from overnight.core.errors import StudyError
-from overnight.core.result import Line, Result
-from overnight.providers.contract import Endpoint, Reply
+from overnight.providers.contract import Endpoint, Limits, Phase
 from overnight.providers.endpoints import address_parts, found_key
-from overnight.providers.openai_api import body as _openai_body
-from overnight.providers.openai_api import live as _openai_live
-from overnight.providers.openai_api import rows as _openai_rows
-from overnight.providers.wire.calls import LiveWire, ReadRates
-from overnight.providers.wire.http import Wire
-from overnight.providers.writing import ByModel
+from overnight.providers.openai_api.batches import Shape
+from overnight.providers.openai_api.body import PATHS
+from overnight.providers.openai_api.connection import (
+    CREATE_FIELDS,
+    UPLOAD_FIELDS,
+    Batches,
+    CallConnection,
+    Calls,
+    FileBatchConnection,
+)
+from overnight.providers.openai_api.live import rates_of
+from overnight.providers.openai_api.lookalike_format import (
+    Family,
+    Lines,
+    LookalikeBatchFormat,
+    LookalikeFormat,
+    ReadThinking,
+    Rules,
+)
+from overnight.providers.wire.calls import ReadRates
 
-_THINK, _THOUGHT = "<think>", "</think>"
-_json = msgspec.json.Encoder()
+__all__ = ["Family", "Lookalike", "LookalikeBatches", "LookalikeVendor"]
+
+
+class LookalikeBatches(msgspec.Struct, frozen=True, kw_only=True):
+    """How a look-alike takes batches. What is not given is as OpenAI has it; paths are below the base URL."""
+
+    limits: Limits
+    files_path: str = "/files"
+    # Where a file is uploaded, if not where files are.
+    upload_path: str | None = None
+    batches_path: str = "/batches"
+    upload_fields: Mapping[str, str] = UPLOAD_FIELDS
+    create_fields: Mapping[str, str] = CREATE_FIELDS
+    # What creates, and lines unless they are bare, name as the endpoint of chat completions.
+    url: str = PATHS["chat"]
+    bare_lines: bool = False
+    # Whether a batch can carry our token as metadata; if not, its input alone tells whose it is.
+    metadata: bool = True
+    # Words for the states of a batch that are not OpenAI's.
+    phases: Mapping[str, Phase] = {}
+    # The field that holds the batch in the answer to a create; whether a listing is one bare list.
+    created_in: str | None = None
+    bare_listing: bool = False
 
 
 class Lookalike(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,72 +62,24 @@ class Lookalike(msgspec.Struct, frozen=True, kw_only=True):
     key_variable: str
     base_url_variable: str
     default_base_url: str = ""
+    # Bare model names that can only be this vendor's.
+    models: tuple[str, ...] = ()
     chat_path: str
     models_path: str
     # What an address must have: a path of its own, or none.
     address: str
     needs_key: bool = True
-    thinking: Callable[[Thinking], dict[str, Any] | None]
-    rates: ReadRates = _openai_live.rates_of
+    thinking: ReadThinking
+    families: tuple[Family, ...] = ()
+    rates: ReadRates = rates_of
+    # None: it takes live calls and nothing else.
+    batches: LookalikeBatches | None = None
     emulator_path: str
     remarks: str = ""
 
 
-class LookalikeProvider:
-    """One such server at one endpoint. It takes live calls and nothing else."""
-
-    def __init__(self, kind: Lookalike, endpoint: Endpoint) -> None:
-        self.name = kind.name
-        self.endpoint = endpoint
-        self._kind = kind
-        self._forms = ByModel(self._form)
-        proof = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
-        self._wire = Wire(kind.name, endpoint.base_url, proof, secret=endpoint.key)
-        self._live = LiveWire(endpoint.base_url, proof, secret=endpoint.key, rates=kind.rates)
-
-    def problems(self, model: Model) -> list[str]:
-        return list(_problems(self._kind, model))
-
-    def encode(self, ask: Ask) -> bytes:
-        return _openai_body.encode(self._forms.of(ask.arm.model), ask)
-
-    def decode(self, line: bytes) -> Line:
-        decoded = _openai_rows.decode(line)
-        if decoded.result is None or not (decoded.result.answer or "").startswith(_THINK):
-            return decoded
-        return Line(decoded.custom_id, _apart(decoded.result), decoded.problem)
-
-    def live_line(self, custom_id: str, reply: Reply) -> bytes:
-        return _openai_live.live_line(custom_id, reply)
-
-    async def call(self, model: Model, body: bytes) -> Reply:  # noqa: ARG002 - the body says it all
-        return await self._live.call(self._kind.chat_path, body)
-
-    async def check_key(self) -> str:
-        await self._wire.ask("list", "GET", self._kind.models_path)
-        return f"{self.name} answers at {self.endpoint.base_url}"
-
-    async def close(self) -> None:
-        await self._wire.close()
-        await self._live.close()
-
-    def _form(self, model: Model) -> _openai_body.Form:
-        settings = _settings(self._kind, model)
-        written = b"".join(b",%b:%b" % (_json.encode(key), _json.encode(settings[key])) for key in sorted(settings))
-        return _openai_body.Form(
-            model=model,
-            head=b'{"model":' + _json.encode(model.name),
-            tail=written + b"}",
-            line_middle=b"",
-            responses=False,
-            system_role="system",
-        )
-
-
 class LookalikeVendor:
-    """Such a server, before it is given an endpoint."""
-
-    models: tuple[str, ...] = ()
+    """The vendor that an entry makes."""
 
     def __init__(self, kind: Lookalike) -> None:
         self._kind = kind
@@ -102,7 +87,13 @@ class LookalikeVendor:
         self.key_variable = kind.key_variable
         self.base_url_variable = kind.base_url_variable
         self.default_base_url = kind.default_base_url
+        self.models = kind.models
         self.emulator_path = kind.emulator_path
+        self.format = _format(kind)
+        self._calls = Calls(
+            name=kind.name, path=lambda _: kind.chat_path, models_path=kind.models_path, rates=kind.rates
+        )
+        self._batches = _batches(kind)
 
     def endpoint(self, environ: Mapping[str, str], model: Model | None) -> Endpoint:
         kind = self._kind
@@ -114,8 +105,10 @@ class LookalikeVendor:
             key=found_key(environ, own or kind.key_variable, kind.title) if wanted else "",
         )
 
-    def connect(self, endpoint: Endpoint) -> LookalikeProvider:
-        return LookalikeProvider(self._kind, endpoint)
+    def connect(self, endpoint: Endpoint) -> CallConnection:
+        if self._batches is None:
+            return CallConnection(self._calls, endpoint)
+        return FileBatchConnection(self._calls, self._batches, endpoint)
 
     def guide(self) -> str:
         kind = self._kind
@@ -123,9 +116,56 @@ class LookalikeVendor:
         address = f"`{kind.base_url_variable}`, or `base_url` of a model" + (
             f"; default `{kind.default_base_url}`" if kind.default_base_url else ""
         )
-        rows = (("key", key), ("address", address), ("batches", "none: `mode: live`, or `auto`"))
+        rows = (("key", key), ("address", address), *_guide_rows(kind.batches))
         table = "".join(f"| {name} | {value} |\n" for name, value in rows)
         return f"## {kind.name}\n\n| | |\n|---|---|\n{table}\n{kind.remarks}"
+
+
+def _format(kind: Lookalike) -> LookalikeFormat:
+    rules = Rules(name=kind.name, thinking=kind.thinking, families=kind.families)
+    given = kind.batches
+    if given is None:
+        return LookalikeFormat(rules)
+    return LookalikeBatchFormat(rules, Lines(limits=given.limits, url=None if given.bare_lines else given.url))
+
+
+def _batches(kind: Lookalike) -> Batches | None:
+    given = kind.batches
+    if given is None:
+        return None
+    shape = Shape(
+        name=kind.name,
+        title=f"{kind.title}'s",
+        phases=given.phases,
+        created_in=given.created_in,
+        bare_listing=given.bare_listing,
+    )
+    return Batches(
+        shape=shape,
+        endpoint=lambda _: given.url,
+        files_path=given.files_path,
+        upload_path=given.upload_path,
+        batches_path=given.batches_path,
+        upload_fields=given.upload_fields,
+        create_fields=given.create_fields,
+        metadata=given.metadata,
+        retention_days=given.limits.retention_days,
+    )
+
+
+def _guide_rows(batches: LookalikeBatches | None) -> tuple[tuple[str, str], ...]:
+    if batches is None:
+        return (("batches", "none: `mode: live`, or `auto`"),)
+    limits = batches.limits
+    told = {
+        "requests in a batch": f"{limits.requests:,}",
+        "bytes in a batch": f"{limits.bytes:,}",
+        "batches created per hour": f"{limits.creates_per_hour:,}" if limits.creates_per_hour else "",
+        "batches at once": f"{limits.batches_at_once:,}" if limits.batches_at_once else "",
+        "window": f"{limits.window_seconds // 3600} hours",
+        "results kept": f"{limits.retention_days} days" if limits.retention_days else "",
+    }
+    return tuple((name, value) for name, value in told.items() if value)
 
 
 def _checked_url(kind: Lookalike, address: str) -> str:
@@ -139,38 +179,3 @@ def _checked_url(kind: Lookalike, address: str) -> str:
     given = address.strip().rstrip("/")
     # Older SDKs of a vendor may want the version in the address, where newer ones do not.
     return given if wants_path else given.removesuffix("/v1")
-
-
-def _settings(kind: Lookalike, model: Model) -> dict[str, Any]:
-    options = model.options
-    schema = options.json_schema
-    named = schema and {"name": str(schema.get("title") or "answer"), "schema": schema, "strict": True}
-    settings = {
-        "max_tokens": options.max_tokens,
-        "temperature": options.temperature,
-        "top_p": options.top_p,
-        "seed": options.seed,
-        "stop": list(options.stop) or None,
-        "response_format": named and {"type": "json_schema", "json_schema": named},
-        **((options.thinking is not None and kind.thinking(options.thinking)) or {}),
-    }
-    chosen = {field: value for field, value in settings.items() if value is not None}
-    return chosen | {field: value for field, value in options.extra.items() if field not in _openai_body.RESERVED}
-
-
-def _problems(kind: Lookalike, model: Model) -> Iterator[str]:
-    options = model.options
-    if options.api == "responses":
-        yield f"api: 'responses' with {kind.name}, which is asked by chat completions; leave it out"
-    if options.thinking is not None and kind.thinking(options.thinking) is None:
-        yield f"thinking: {options.thinking!r} has no counterpart at {kind.name}; write off, on, low, medium or high"
-    for field in sorted(_openai_body.RESERVED & options.extra.keys()):
-        yield f"extra: `{field}` is written by Overnight and cannot be set; leave it out"
-
-
-def _apart(result: Result) -> Result:
-    """Thoughts that a model writes in front of its answer; one that never came to an answer only thought."""
-    thoughts, closed, answer = (result.answer or "").removeprefix(_THINK).partition(_THOUGHT)
-    if not closed and result.outcome != "truncated":
-        return result
-    return msgspec.structs.replace(result, answer=answer.lstrip(), thoughts=result.thoughts or thoughts.strip() or None)

@@ -6,7 +6,7 @@ from itertools import pairwise
 import msgspec
 
 from overnight.core.errors import ProviderError
-from overnight.providers.contract import Batch, Fence, Sightings
+from overnight.providers.contract import Batch, Fence, Intent, Ours, Sightings
 
 # A server whose clock shows so much less than before has been set back.
 _SET_BACK_SECONDS = 60.0
@@ -19,6 +19,12 @@ class Page(msgspec.Struct, frozen=True):
     has_more: bool
     cursor: str | None = None
     date: float | None = None
+
+
+def ours_by_tag(batch: Batch, intent: Intent, file_id: str | None) -> Ours:
+    """Where a batch carries our token, or names its input."""
+    same_file = file_id is not None and batch.input_ref == file_id
+    return "yes" if batch.tag == intent.token or same_file else "no"
 
 
 Turn = Callable[[str | None], Awaitable[Page]]

@@ -15,7 +15,7 @@ UNSETTLED: frozenset[int] = frozenset({407, 408, 409, 425, 499})
 _ANYBODYS: frozenset[int] = frozenset({413, 429})
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
+class Response(msgspec.Struct, frozen=True, kw_only=True):
     """What came back: read whole, except for the rows of a download, which went to its sink."""
 
     status: int
@@ -38,6 +38,12 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
         return not self.ok and self.status not in _ANYBODYS and self.body.lstrip()[:1] not in (b"{", b"[")
 
     @property
+    def definitely_refused(self) -> bool:
+        """Whether this answer to a create says no, and not only that nobody knows."""
+        definite = 400 <= self.status < 500 and self.status not in UNSETTLED
+        return not self.on_the_way and (definite or self.status == 529)
+
+    @property
     def is_web_page(self) -> bool:
         return self.body.lstrip()[:1] == b"<"
 
@@ -47,7 +53,7 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
 
     sent: bool
     status: int | None = None
-    reply: Reply | None = None
+    reply: Response | None = None
     problem: str | None = None
 
 

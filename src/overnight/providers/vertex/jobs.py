@@ -18,12 +18,14 @@ from overnight.providers.google_api.refusals import (
     status_of,
 )
 from overnight.providers.reading.listing import Page
-from overnight.providers.vertex.storage import Place
+from overnight.providers.vertex.buckets import Place
 
 # Up to three days in the queue, then a day of work. Results lie in the user's own bucket.
 WINDOW_SECONDS = 4 * 86_400
 LIMITS = Limits(requests=200_000, bytes=1_000_000_000, window_seconds=WINDOW_SECONDS)
 TAG = "overnight"
+# The usual region.
+LOCATION = "us-central1"
 _AGENT_ROLE = "Storage Object Admin (roles/storage.objectAdmin)"
 _NOT_IN_A_LABEL = re.compile(r"[^a-z0-9_-]+")
 _LONGEST_LABEL = 63

@@ -28,7 +28,7 @@ from overnight.core.errors import (
     Unavailable,
 )
 from overnight.providers.reading.complaints import complaint_of, scrub
-from overnight.providers.reading.responses import UNSETTLED, Reply, Sending, epoch_of, retry_after_of
+from overnight.providers.reading.responses import UNSETTLED, Response, Sending, epoch_of, retry_after_of
 from overnight.providers.reading.secrets import Secrets
 from overnight.providers.wire.bodies import IDENTITY, MOST_BYTES, Envelope, Pace, TooMuch, pieces, whole
 
@@ -114,7 +114,7 @@ class Wire:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         most: int = MOST_BYTES,
-    ) -> Reply:
+    ) -> Response:
         """One call with an answer of up to `most` bytes. Raises for every failure but the statuses in `also`."""
         what = f"{method} {path}"
         typed = {"Content-Type": "application/json"} if body is not None else {}
@@ -124,11 +124,11 @@ class Wire:
         checkpoint(f"sent:{verb}")
         return self._checked(what, reply, also)
 
-    async def upload(self, path: str, fields: Mapping[str, str], file: Path, filename: str) -> Reply:
+    async def upload(self, path: str, fields: Mapping[str, str], file: Path, filename: str) -> Response:
         """A multipart form whose last part is a file, read from disk while it is sent."""
         what = f"POST {path}"
         with file.open("rb") as content:
-            form = aiohttp.FormData(fields)
+            form = aiohttp.FormData(dict(fields))
             form.add_field("file", content, filename=filename, content_type="application/octet-stream")
             stream = self._answer(what, "POST", self._url(path), data=form)
             return self._checked(what, await self._sent_file(what, content, stream))
@@ -141,7 +141,7 @@ class Wire:
         query: Mapping[str, str] | None = None,
         also: Collection[int] = (),
         headers: Mapping[str, str] | None = None,
-    ) -> Reply:
+    ) -> Response:
         """A file as the body of a request. An address that the provider gave for it is asked without the key."""
         own = path.startswith("/")
         url = self._url(path, query) if own else self._given_url(path)
@@ -150,7 +150,7 @@ class Wire:
             stream = self._answer(what, "POST", url, headers=headers, data=content, keyed=own)
             return self._checked(what, await self._sent_file(what, content, stream), also)
 
-    async def _sent_file(self, what: str, content: BinaryIO, stream: Any) -> Reply:
+    async def _sent_file(self, what: str, content: BinaryIO, stream: Any) -> Response:
         patience = self._patience(os.fstat(content.fileno()).st_size)
         checkpoint("send:upload")
         reply = await self._told(what, asyncio.wait_for(self._whole(what, stream), patience))
@@ -169,7 +169,7 @@ class Wire:
             return url
         raise Unavailable(f"{self._vendor}: the address given for the file is of no use")
 
-    async def download(self, path: str, sink: Callable[[bytes], None], *, also: Collection[int] = ()) -> Reply:
+    async def download(self, path: str, sink: Callable[[bytes], None], *, also: Collection[int] = ()) -> Response:
         """Stream a file into `sink`. The reply has the announced length, where it is one of plain bytes.
 
         An address that the provider gave for the file is asked without the key, unless it is at our own origin.
@@ -189,7 +189,7 @@ class Wire:
                     hiding(chunk)
                 hiding.end()
                 encoded = response.headers.get("Content-Encoding", "identity") != "identity"
-                reply = Reply(
+                reply = Response(
                     status=200,
                     date=epoch_of(response.headers.get("Date")),
                     length=None if encoded else response.content_length,
@@ -227,7 +227,7 @@ class Wire:
             checkpoint(f"sent:{verb}")
             return Sending(sent=True, status=status, reply=reply)
 
-    def explain(self, what: str, reply: Reply) -> str:
+    def explain(self, what: str, reply: Response) -> str:
         """A failed reply in one line that is safe to show."""
         said = complaint_of(reply.body, self._secret)
         word = status_words.get(reply.status, "")
@@ -312,15 +312,15 @@ class Wire:
         self._secrets.know(headers)
         return headers
 
-    async def _whole(self, what: str, stream: Any, most: int = MOST_BYTES) -> Reply:
+    async def _whole(self, what: str, stream: Any, most: int = MOST_BYTES) -> Response:
         async with stream as response:
             return await self._read(what, response, most)
 
-    async def _read(self, what: str, response: aiohttp.ClientResponse, most: int = MOST_BYTES) -> Reply:
+    async def _read(self, what: str, response: aiohttp.ClientResponse, most: int = MOST_BYTES) -> Response:
         return await self._told(what, self._whole_reply(response, most))
 
-    async def _whole_reply(self, response: aiohttp.ClientResponse, most: int = MOST_BYTES) -> Reply:
-        return Reply(
+    async def _whole_reply(self, response: aiohttp.ClientResponse, most: int = MOST_BYTES) -> Response:
+        return Response(
             status=response.status,
             body=self._secrets.hidden(await whole(response, most)),
             date=epoch_of(response.headers.get("Date")),
@@ -328,12 +328,12 @@ class Wire:
             headers=self._secrets.hidden_headers(response.headers),
         )
 
-    def _checked(self, what: str, reply: Reply, also: Collection[int] = ()) -> Reply:
+    def _checked(self, what: str, reply: Response, also: Collection[int] = ()) -> Response:
         if reply.ok or (reply.status in also and not reply.is_web_page):
             return reply
         raise self._error(what, reply)
 
-    def _error(self, what: str, reply: Reply) -> ProviderError:
+    def _error(self, what: str, reply: Response) -> ProviderError:
         words = self.explain(what, reply)
         if reply.on_the_way:
             return Unavailable(f"{words} (not in {self._vendor}'s words: something on the way has answered)")

@@ -5,43 +5,19 @@ from urllib.parse import quote
 
 import msgspec
 
-from overnight.core.errors import Gone, StudyError, Unauthorized, Unavailable
+from overnight.core.errors import Gone, Unauthorized, Unavailable
 from overnight.providers.contract import Intent
 from overnight.providers.google_api.refusals import count_of, decoded, listed
+from overnight.providers.vertex.buckets import Place
 from overnight.providers.wire.http import Wire
 
 _MOST_PAGES = 100
 _ROLE = "Storage Object User (roles/storage.objectUser)"
 
 
-class Place(msgspec.Struct, frozen=True):
-    """A bucket and a name in it."""
-
-    bucket: str
-    name: str
-
-    @property
-    def uri(self) -> str:
-        return f"gs://{self.bucket}/{self.name}"
-
-
 class Entry(msgspec.Struct, frozen=True):
     name: str
     size: int
-
-
-def place_of(uri: str) -> Place | None:
-    """`gs://bucket/name` in its parts; None for anything else."""
-    rest = uri.removeprefix("gs://")
-    bucket, _, name = rest.partition("/")
-    return Place(bucket, name.strip("/")) if rest != uri and bucket else None
-
-
-def checked_bucket(uri: str, field: str) -> Place:
-    place = place_of(uri.strip())
-    if place is None:
-        raise StudyError(f"{field}: found '{uri}', wanted gs://bucket or gs://bucket/folder")
-    return place
 
 
 class CloudStorage:

@@ -1,0 +1,178 @@
+"""OpenAI's API over HTTP: batches through files, and live calls. What differs from vendor to vendor is data."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from urllib.parse import quote
+
+import msgspec
+
+from overnight.core.ask import Model
+from overnight.core.errors import Gone, Unavailable
+from overnight.providers.contract import Batch, CreateAnswer, Endpoint, Fence, Intent, Reply, Sightings
+from overnight.providers.openai_api.batches import (
+    Shape,
+    create_refusal,
+    metadata_of,
+    named,
+    read_batch,
+    read_created,
+    read_page,
+    received_bytes,
+)
+from overnight.providers.openai_api.live import rates_of
+from overnight.providers.reading.listing import Page, back_to, first_page
+from overnight.providers.wire.calls import LiveWire, ReadRates
+from overnight.providers.wire.creating import create_once
+from overnight.providers.wire.http import Timeouts, Wire
+
+_PAGE = "100"
+# What OpenAI wants beside a file, and beside a batch's input and endpoint.
+UPLOAD_FIELDS: Mapping[str, str] = MappingProxyType({"purpose": "batch"})
+CREATE_FIELDS: Mapping[str, str] = MappingProxyType({"completion_window": "24h"})
+
+
+class Calls(msgspec.Struct, frozen=True, kw_only=True):
+    """How a server is called live, and how its key is tried."""
+
+    name: str
+    # The path for a model's questions, below the base URL.
+    path: Callable[[Model], str]
+    models_path: str = "/models"
+    models_query: Mapping[str, str] = {}
+    # What a key that works has proved.
+    proved: str = "answers"
+    rates: ReadRates = rates_of
+
+
+class Batches(msgspec.Struct, frozen=True, kw_only=True):
+    """How a server takes batches."""
+
+    shape: Shape
+    # What a create names as the endpoint of a model's questions.
+    endpoint: Callable[[Model], str]
+    files_path: str = "/files"
+    upload_path: str | None = None
+    batches_path: str = "/batches"
+    upload_fields: Mapping[str, str] = UPLOAD_FIELDS
+    # Fields of a create beside the input, the endpoint and our token.
+    create_fields: Mapping[str, str] = CREATE_FIELDS
+    # Whether a batch can carry metadata, and our token with it; its input tells whose it is as well.
+    metadata: bool = True
+    retention_days: int | None = None
+
+
+def key_headers(endpoint: Endpoint) -> dict[str, str]:
+    return {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+
+
+class CallConnection:
+    """A server at one endpoint that takes live calls."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        endpoint: Endpoint,
+        headers: Mapping[str, str] | None = None,
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self._calls = calls
+        sent = key_headers(endpoint) if headers is None else headers
+        self._wire = Wire(calls.name, endpoint.base_url, sent, secret=endpoint.key, timeouts=timeouts)
+        self._live = LiveWire(endpoint.base_url, sent, secret=endpoint.key, rates=calls.rates)
+
+    async def call(self, model: Model, body: bytes) -> Reply:
+        return await self._live.call(self._calls.path(model), body)
+
+    async def check_key(self) -> str:
+        await self._wire.ask("list", "GET", self._calls.models_path, query=self._calls.models_query)
+        return f"{self._calls.name} {self._calls.proved} at {self.endpoint.base_url}"
+
+    async def close(self) -> None:
+        await self._wire.close()
+        await self._live.close()
+
+
+class FileBatchConnection(CallConnection):
+    """One that also takes batches: a file is uploaded, a batch made of it, and what it wrote is downloaded."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        batches: Batches,
+        endpoint: Endpoint,
+        headers: Mapping[str, str] | None = None,
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        super().__init__(calls, endpoint, headers, timeouts)
+        self._name = calls.name
+        self._batches = batches
+        self._shape = batches.shape
+
+    async def upload(self, intent: Intent) -> str:
+        batches = self._batches
+        path = batches.upload_path or batches.files_path
+        reply = await self._wire.upload(path, batches.upload_fields, intent.file, f"{intent.token}.jsonl")
+        file_id = named(self._shape, reply.body)
+        received = received_bytes(reply.body)
+        if received not in (None, intent.bytes):
+            # Half a file is a valid file of fewer lines: it must not become a batch.
+            raise Unavailable(f"{self._name}: {received} of {intent.bytes} bytes of the upload arrived")
+        return file_id
+
+    async def newest(self) -> Sightings:
+        return await first_page(self._page)
+
+    async def create(self, intent: Intent, file_id: str) -> CreateAnswer:
+        asked = {
+            "input_file_id": file_id,
+            "endpoint": self._batches.endpoint(intent.model),
+            **self._batches.create_fields,
+            **({"metadata": metadata_of(intent)} if self._batches.metadata else {}),
+        }
+        return await create_once(
+            self._wire,
+            self._batches.batches_path,
+            msgspec.json.encode(asked),
+            read=lambda body: read_created(self._shape, body),
+            refusal=lambda reply: create_refusal(reply, self.endpoint.key),
+        )
+
+    async def recent(self, fence: Fence, pages: int) -> Sightings:
+        return await back_to(fence, pages, self._page)
+
+    async def _page(self, after: str | None) -> Page:
+        query = {"limit": _PAGE} if after is None else {"limit": _PAGE, "after": after}
+        reply = await self._wire.ask("list", "GET", self._batches.batches_path, query=query)
+        return read_page(self._shape, reply.body, reply.date)
+
+    async def retrieve(self, batch_id: str) -> Batch | None:
+        reply = await self._wire.ask("retrieve", "GET", self._batch(batch_id), also=(404,))
+        return read_batch(self._shape, reply.body) if reply.ok else None
+
+    async def fetch(self, ref: str, sink: Callable[[bytes], None]) -> int | None:
+        reply = await self._wire.download(f"{self._file(ref)}/content", sink, also=(404, 410))
+        if not reply.ok:
+            days = self._batches.retention_days
+            kept = f": results are deleted after {days} days" if days else ""
+            raise Gone(f"{self._name} no longer keeps {ref}{kept}")
+        return reply.length
+
+    async def cancel(self, batch_id: str) -> Batch | None:
+        reply = await self._wire.ask("cancel", "POST", f"{self._batch(batch_id)}/cancel", also=(400, 404, 409))
+        if reply.ok:
+            return read_batch(self._shape, reply.body)
+        # A batch that has ended meanwhile cannot be cancelled: what it has become is the answer.
+        return None if reply.status == 404 else await self.retrieve(batch_id)
+
+    async def remove_file(self, file_id: str) -> None:
+        await self._wire.ask("delete", "DELETE", self._file(file_id), also=(404,))
+
+    async def knows_file(self, file_id: str) -> bool:
+        return (await self._wire.ask("retrieve", "GET", self._file(file_id), also=(404,))).ok
+
+    def _batch(self, batch_id: str) -> str:
+        return f"{self._batches.batches_path}/{quote(batch_id, safe='')}"
+
+    def _file(self, file_id: str) -> str:
+        return f"{self._batches.files_path}/{quote(file_id, safe='')}"
