@@ -46,6 +46,21 @@ def test_it_is_right_where_the_judge_is_biased_and_narrower_than_humans_alone():
     assert np.mean(judge_only) > 0.45
 
 
+@pytest.mark.parametrize(("n", "share"), [(20, 0.02), (20, 0.1), (50, 0.05), (100, 0.02)])
+def test_rare_events_are_held_as_often_as_promised(n, share):
+    rng = np.random.default_rng(4)
+    found = [prediction_powered_mean(*study(rng, n, 1_000, 0.9, 0.9, share)) for _ in range(400)]
+    assert np.mean([one.lwr <= share <= one.upr for one in found]) >= 0.93
+    assert all(0 <= one.lwr <= one.upr <= 1 for one in found)
+
+
+def test_labels_that_are_all_alike_are_said():
+    found = prediction_powered_mean([0] * 20, [0] * 20, [0, 1] * 50)
+    assert found.upr > 0.05
+    assert "All but 0 of 20 human labels are alike" in found.problems[0]
+    assert prediction_powered_mean([0, 1] * 10, [0, 1] * 10, [0, 1] * 50).problems == []
+
+
 def test_rogan_gladen_by_hand():
     human, judge = [1] * 10 + [0] * 10, [1] * 9 + [0] + [0] * 8 + [1] * 2
     found = rogan_gladen(human, judge, [1] * 50 + [0] * 50)

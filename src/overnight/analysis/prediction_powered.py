@@ -14,6 +14,9 @@ from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats
 from overnight.rank.columns import readable
 
+# Fewer human labels than this that differ from the most frequent one say little about how often they do.
+_FEW = 5
+
 
 @dataclass(frozen=True)
 class PredictionPowered:
@@ -29,6 +32,7 @@ class PredictionPowered:
     human_only: float
     human_only_se: float
     judge_only: float
+    problems: list[str]
 
     @property
     def worth(self) -> float:
@@ -65,28 +69,66 @@ def prediction_powered_mean(
     if n < 2 or many < 2:
         raise WrongArgument(f"at least two labelled and two unlabelled items are needed; found {n} and {many}")
     weight = _best_trust(y, f, rest) if trust is None else trust
-    estimate = weight * rest.mean() + (y - weight * f).mean()
-    variance = weight**2 * rest.var(ddof=1) / many + (y - weight * f).var(ddof=1) / n
-    error, reach = float(np.sqrt(variance)), quantile(level)
+    raw, error = _estimate(y, f, rest, weight)
+    low, high = _interval(y, f, rest, level, trust)
+    estimate = min(max(raw, 0.0), 1.0) if _is_binary(y, f, rest) else raw
     return PredictionPowered(
-        estimate=float(estimate),
+        estimate=estimate,
         se=error,
-        lwr=float(estimate) - reach * error,
-        upr=float(estimate) + reach * error,
+        lwr=min(low, estimate),
+        upr=max(high, estimate),
         trust=float(weight),
         n_labelled=n,
         n_unlabelled=many,
         human_only=float(y.mean()),
         human_only_se=float(np.sqrt(y.var(ddof=1) / n)),
         judge_only=float(np.concatenate([f, rest]).mean()),
+        problems=[*_problems(y), *_moved(raw, estimate)],
     )
+
+
+def _estimate(y: Floats, f: Floats, rest: Floats, weight: float) -> tuple[float, float]:
+    off = y - weight * f
+    variance = weight**2 * rest.var(ddof=1) / len(rest) + off.var(ddof=1) / len(y)
+    return float(weight * rest.mean() + off.mean()), float(np.sqrt(variance))
+
+
+def _interval(y: Floats, f: Floats, rest: Floats, level: float, trust: float | None) -> tuple[float, float]:
+    """Student's; for yes and no with two imagined items on which human and judge differ, one each way.
+
+    Without these, a sample in which a rare event did not happen would have no error at all.
+    """
+    is_binary = _is_binary(y, f, rest)
+    if is_binary:
+        y, f = np.append(y, (1.0, 0.0)), np.append(f, (0.0, 1.0))
+    centre, error = _estimate(y, f, rest, _best_trust(y, f, rest) if trust is None else trust)
+    reach = quantile(level, len(y)) * error
+    low, high = centre - reach, centre + reach
+    return (max(0.0, low), min(1.0, high)) if is_binary else (low, high)
+
+
+def _is_binary(*labels: Floats) -> bool:
+    return bool(np.isin(np.concatenate(labels), (0.0, 1.0)).all())
+
+
+def _moved(raw: float, estimate: float) -> list[str]:
+    return (
+        [] if raw == estimate else [f"The corrected rate, {raw:.3g}, lies outside 0 to 1, and was moved to its edge."]
+    )
+
+
+def _problems(y: Floats) -> list[str]:
+    rarest = len(y) - int(max(np.unique(y, return_counts=True)[1]))
+    if rarest >= _FEW:
+        return []
+    return [f"All but {rarest} of {len(y)} human labels are alike: more labels would tell more than more judging."]
 
 
 @readable
 def rogan_gladen(human: Any, judge: Any, judge_unlabelled: Any, level: float = 0.95) -> RoganGladen:
     """A rate of yes from a judge whose errors were measured on labelled items; all columns are 0 or 1."""
     y, f, rest = _labels(human, judge, judge_unlabelled)
-    if not np.isin(np.concatenate([y, f, rest]), (0.0, 1.0)).all():
+    if not _is_binary(y, f, rest):
         raise WrongArgument("human and judge labels must be 0 or 1, true or false, or missing")
     if not len(rest):
         raise WrongArgument("there is no unlabelled item to estimate a rate from")
@@ -122,11 +164,15 @@ def _corrected(judged: RoganGladen, yes: int, no: int, reach: float) -> RoganGla
     spread += raw**2 * sensitivity * (1 - sensitivity) / yes + (1 - raw) ** 2 * specificity * (1 - specificity) / no
     error = float(np.sqrt(spread)) / power
     estimate = min(max(raw, 0.0), 1.0)
-    said = (
-        [] if raw == estimate else [f"The corrected rate, {raw:.3g}, lies outside 0 to 1, and was moved to its edge."]
-    )
     low, high = max(0.0, raw - reach * error), min(1.0, raw + reach * error)
-    return replace(judged, estimate=estimate, se=error, lwr=min(low, estimate), upr=max(high, estimate), problems=said)
+    return replace(
+        judged,
+        estimate=estimate,
+        se=error,
+        lwr=min(low, estimate),
+        upr=max(high, estimate),
+        problems=_moved(raw, estimate),
+    )
 
 
 def _labels(human: Any, judge: Any, judge_unlabelled: Any) -> tuple[Floats, Floats, Floats]:

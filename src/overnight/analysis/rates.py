@@ -1,4 +1,8 @@
-"""How often, with an interval that stays between zero and one: Wilson's, widened where rows are clustered."""
+"""How often, with an interval that stays between zero and one, and holds the truth as often as it says.
+
+Wilson's where both outcomes were seen often enough, Clopper and Pearson's where one was seen fewer than five times,
+and Wilson's for the number of independent rows where rows are clustered.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -6,12 +10,16 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.stats import beta
 
 from overnight.analysis.samples import cluster_codes, mean_error, numbers, quantile
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints
 from overnight.rank.columns import readable
 from overnight.rank.verdicts import as_frame, require_columns
+
+# Where an outcome was seen fewer times than this, Wilson's interval holds the truth too rarely.
+_FEW = 5
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,8 @@ class Rate:
     rate_upr: float
     n_clusters: int | None = None
     design_effect: float | None = None
+    # What the user should know of it; nothing where all is well.
+    problem: str | None = None
 
 
 @readable
@@ -41,7 +51,8 @@ def rate(outcomes: Any, cluster: Any = None, level: float = 0.95) -> Rate:
     """The share of ones (or trues) among outcomes; missing ones are counted, and left out.
 
     With `cluster` (one label per outcome) the error is clustered, and Wilson's interval is drawn for the number of
-    independent rows that such an error is worth, with Student's quantile for the number of clusters.
+    independent rows that such an error is worth. How well that error is known goes by the clusters that hold the rarer
+    outcome: with few of them, Student's quantile makes the interval wide. One cluster alone tells of no error at all.
     """
     values = numbers(outcomes, "outcomes")
     present = ~np.isnan(values)
@@ -66,24 +77,47 @@ def rate_table(
         rows.append(dict(zip(keys, key, strict=True)) | asdict(found))
     table = pl.DataFrame(rows, infer_schema_length=None)
     table = table if cluster else table.drop("n_clusters", "design_effect")
+    table = table if table["problem"].count() else table.drop("problem")
     return table.sort(keys) if keys else table
 
 
 def _rate(values: Floats, cluster: Ints | None, n_missing: int, level: float) -> Rate:
-    n = len(values)
+    n, yes = len(values), float(values.sum())
     if n == 0:
         return Rate(0, n_missing, np.nan, np.nan, 0.0, 1.0, None if cluster is None else 0)
-    share = float(values.mean())
-    if cluster is None:
-        low, high = _wilson(share, n, quantile(level))
-        return Rate(n, n_missing, share, float(np.sqrt(share * (1 - share) / n)), low, high)
-    n_clusters = len(np.unique(cluster))
-    error = mean_error(values, np.unique(cluster, return_inverse=True)[1])
+    if cluster is not None:
+        return _clustered(values, np.unique(cluster, return_inverse=True)[1], n_missing, level)
+    share = yes / n
+    few = min(yes, n - yes) < _FEW
+    low, high = _exact(yes, n, level) if few else _wilson(share, n, quantile(level))
+    return Rate(n, n_missing, share, float(np.sqrt(share * (1 - share) / n)), low, high)
+
+
+def _clustered(values: Floats, codes: Ints, n_missing: int, level: float) -> Rate:
+    n, share, n_clusters = len(values), float(values.mean()), int(codes.max()) + 1
+    if n_clusters == 1:
+        alone = "All rows are of one cluster: how far another cluster would differ cannot be known."
+        return Rate(n, n_missing, share, np.nan, 0.0, 1.0, 1, None, alone)
+    error = mean_error(values, codes)
     independent = share * (1 - share) / n
     # a share of nought or one has no error to go by: each cluster then counts as one row
     effect = error**2 / independent if independent else n / n_clusters
-    low, high = _wilson(share, n / max(effect, 1.0), quantile(level, n_clusters))
-    return Rate(n, n_missing, share, error, low, high, n_clusters, effect)
+    holding = min(len(np.unique(codes[values == outcome])) for outcome in (0, 1)) if independent else n_clusters - 1
+    known = min(holding, n_clusters - 1)
+    low, high = _wilson(share, n / max(effect * n_clusters / (n_clusters - 1), 1.0), quantile(level, known + 1))
+    problem = None
+    if independent and holding < _FEW:
+        problem = f"The rarer outcome is in {holding} of {n_clusters} clusters: the interval is wide for it."
+    return Rate(n, n_missing, share, error, low, high, n_clusters, effect, problem)
+
+
+def _exact(yes: float, n: int, level: float) -> tuple[float, float]:
+    """Clopper and Pearson's."""
+    quantile(level)
+    tail = (1 - level) / 2
+    low = 0.0 if yes == 0 else float(beta.ppf(tail, yes, n - yes + 1))
+    high = 1.0 if yes == n else float(beta.ppf(1 - tail, yes + 1, n - yes))
+    return low, high
 
 
 def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
