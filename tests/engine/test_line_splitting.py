@@ -14,7 +14,7 @@ from overnight.core.result import Line
 from overnight.engine.batch_owner import Opening
 from overnight.engine.ingest import Part
 from overnight.engine.line_splitting import LineSplitter
-from overnight.store.local import DurableFile
+from overnight.store.local import LocalStore
 
 
 @given(st.lists(st.sampled_from([b"", b"a", b"bc", b"\n", b"d\n", b"\n\n", b"e\nf"])))
@@ -39,7 +39,7 @@ def test_a_line_that_does_not_end_is_refused() -> None:
 
 def test_a_download_without_line_breaks_takes_no_longer_than_one_with_them(tmp_path: Path) -> None:
     """20 MB in small pieces took minutes when each piece was joined to all that had come before."""
-    part = Part("output", DurableFile(tmp_path / "x"), rows=1)
+    part = Part("output", LocalStore(tmp_path, files=("x",)).put("x"), rows=1)
     opening = Opening("o", lambda _: Line(None, None))
     began = time.perf_counter()
     for _ in range(20_000):
@@ -50,7 +50,7 @@ def test_a_download_without_line_breaks_takes_no_longer_than_one_with_them(tmp_p
 
 
 def test_a_download_has_an_end(tmp_path: Path) -> None:
-    part = Part("output", DurableFile(tmp_path / "x"), rows=0)
+    part = Part("output", LocalStore(tmp_path, files=("x",)).put("x"), rows=0)
     line = b"x" * ((1 << 20) - 1) + b"\n"
     for _ in range(64):
         part.write(line)

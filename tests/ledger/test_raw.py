@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from overnight.core.errors import FileDamaged, LedgerError
 from overnight.core.result import Line, Result
 from overnight.ledger.raw import BLOCK, RawFiles, ReadAhead, check_file, digest_of, file_problem
+from overnight.store.contract import Store
 from overnight.store.run_folder import RunFolder
 
 
@@ -25,7 +26,7 @@ def test_reading_ahead_gives_what_reading_gives(
         (folder / "raw").mkdir(parents=True)
         for name, step in (("1", 3), ("2", 5)):
             (folder / "raw" / name).write_bytes(bytes(n * step % 251 for n in range(3 * BLOCK + 7)))
-    with RawFiles(RunFolder(folder), {1: "raw/1", 2: "raw/2"}) as files:
+    with RawFiles(RunFolder(folder).files, {1: "raw/1", 2: "raw/2"}) as files:
         ahead = ReadAhead(files)
         for place in wanted:
             here = files.bytes_at(*place)
@@ -39,11 +40,11 @@ CONTENT = b"".join(b'{"n":%d,"text":"a line"}\n' % n for n in range(100, 130))
 PLACES = [(1, n * 25, 25, digest_of(CONTENT[n * 25 : n * 25 + 25])) for n in range(30)]
 
 
-def kept(path: Path) -> RunFolder:
+def kept(path: Path) -> Store:
     """A run with these lines in raw/x.jsonl."""
     (path / "raw").mkdir()
     (path / "raw" / "x.jsonl").write_bytes(CONTENT)
-    return RunFolder(path)
+    return RunFolder(path).files
 
 
 def edited(draw: st.DrawFn) -> bytes:
@@ -58,7 +59,7 @@ def test_a_line_is_read_back_as_it_was_or_not_at_all(tmp_path_factory: pytest.Te
     folder = tmp_path_factory.getbasetemp() / "edited"
     (folder / "raw").mkdir(parents=True, exist_ok=True)
     (folder / "raw" / "x.jsonl").write_bytes(now)
-    with RawFiles(RunFolder(folder), {1: "raw/x.jsonl"}) as files:
+    with RawFiles(RunFolder(folder).files, {1: "raw/x.jsonl"}) as files:
         ahead = ReadAhead(files)
         for place in PLACES:
             _, offset, length, _ = place
@@ -96,15 +97,15 @@ def test_what_is_no_file_is_named(tmp_path: Path, make: Callable[[Path], object]
     (tmp_path / "same").write_bytes(CONTENT)
     path = tmp_path / "raw" / "x.jsonl"
     make(path)
-    folder, size, hashed = RunFolder(tmp_path), len(CONTENT), sha256(CONTENT).hexdigest()
+    files, size, hashed = RunFolder(tmp_path).files, len(CONTENT), sha256(CONTENT).hexdigest()
     with (
-        RawFiles(folder, {1: "raw/x.jsonl"}) as files,
+        RawFiles(files, {1: "raw/x.jsonl"}) as raw,
         pytest.raises(FileDamaged, match=rf"raw/x\.jsonl{refused}.*copy of the run"),
     ):
-        files.read(*PLACES[0])
-    assert file_problem(path, size, hashed) == problem
+        raw.read(*PLACES[0])
+    assert file_problem(files, "raw/x.jsonl", size, hashed) == problem
     with pytest.raises(FileDamaged, match=rf"raw/x\.jsonl {problem}.*copy of the run"):
-        check_file(folder, "raw/x.jsonl", size, hashed)
+        check_file(files, "raw/x.jsonl", size, hashed)
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "../x.jsonl", "/etc/hostname"])
@@ -112,7 +113,7 @@ def test_a_line_outside_the_run_is_the_ledgers_fault(tmp_path: Path, name: str) 
     """Nothing about a file of the run is damaged, so nothing is downloaded or asked again for it."""
     (tmp_path / "x.jsonl").write_bytes(CONTENT)
     with (
-        RawFiles(RunFolder(tmp_path), {1: name}) as files,
+        RawFiles(RunFolder(tmp_path).files, {1: name}) as files,
         pytest.raises(LedgerError, match="names a file outside the run") as refused,
     ):
         files.read(*PLACES[0])

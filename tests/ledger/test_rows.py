@@ -77,7 +77,7 @@ class Rows(RuleBasedStateMachine):
     def take_items(self, more: int, twins: bool) -> None:
         """The study has grown, or is just run again."""
         self.items += more
-        intake = Intake(self.db, self.folder, ("s", "t", "1"), ARMS)
+        intake = Intake(self.db, self.folder.files, ("s", "t", "1"), ARMS)
         items = [Item(str(n), {"n": n}) for n in range(self.items)]
         asks = (
             Ask(

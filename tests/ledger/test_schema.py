@@ -34,7 +34,7 @@ def first(tmp_path: Path) -> tuple[sqlite3.Connection, RunFolder]:
 def test_the_first_versions_items_are_known_by_their_text(first: tuple[sqlite3.Connection, RunFolder]) -> None:
     db, folder = first
     migrate(db, "here")
-    intake = Intake(db, folder, ("s", "generate", "1"), ())
+    intake = Intake(db, folder.files, ("s", "generate", "1"), ())
     same, other = Item("one", {"text": "a word"}), Item("two", {"text": "more"})
     assert list(intake.items([same, other])) == [same, other]
     assert [row[0] for row in db.execute("SELECT item_id FROM item")] == ["one", "two"]
@@ -77,6 +77,6 @@ def test_what_older_ledgers_presume_is_borne_by_a_row(first: tuple[sqlite3.Conne
 def test_a_changed_item_is_still_noticed(first: tuple[sqlite3.Connection, RunFolder]) -> None:
     db, folder = first
     migrate(db, "here")
-    intake = Intake(db, folder, ("s", "generate", "1"), ())
+    intake = Intake(db, folder.files, ("s", "generate", "1"), ())
     with pytest.raises(StudyChanged, match="'one' is not what it was"):
         list(intake.items([Item("one", {"text": "a  word"})]))

@@ -33,7 +33,7 @@ class Ledger:
         self._attempt = 0
 
     def ask(self, *items: str, turn: int = 0, text: str | None = None) -> None:
-        intake = self.tx.intake(self.folder, ("s", "t", "1"), (ARM,))
+        intake = self.tx.intake(self.folder.files, ("s", "t", "1"), (ARM,))
         kept = list(intake.items([Item(name, {"n": name}) for name in items if turn == 0]))
         assert len(kept) == len(items) * (turn == 0)
         asks = (

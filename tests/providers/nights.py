@@ -12,7 +12,7 @@ from overnight.core.attempt import Creating
 from overnight.core.result import Line
 from overnight.engine.decisions import fence_of, may_follow
 from overnight.providers import Batch, BatchConnection, Intent, Sightings, batch_format, emulated_endpoint, vendor
-from providers.asking import KEY, ask
+from providers.asking import KEY, ask, stored
 
 SEED = 7
 DEAD, POOR = "sk-dead-0000000000", "sk-poor-0000000000"
@@ -79,7 +79,8 @@ class Night:
         ]
         content = b"".join(line + b"\n" for line in lines)
         file.write_bytes(content)
-        return Intent(token=token, run="essays", model=asks[0].arm.model, rows=len(asks), bytes=len(content), file=file)
+        model = asks[0].arm.model
+        return Intent(token=token, run="essays", model=model, rows=len(asks), bytes=len(content), file=stored(file))
 
 
 async def submit(provider: BatchConnection, intent: Intent) -> Batch:

@@ -19,7 +19,7 @@ from overnight.providers.anthropic.batches import create_refusal, read_batch, re
 from overnight.providers.anthropic.connection import AnthropicConnection
 from overnight.providers.reading.responses import Response
 from overnight.providers.wire.bodies import Envelope
-from providers.asking import ask
+from providers.asking import ask, stored
 from providers.nights import Night, end_of, rows_of, submit
 from providers.scripted_server import Answer, replying, serving
 
@@ -119,7 +119,7 @@ def test_the_end_of_a_listing_must_be_said() -> None:
 
 
 def test_a_batch_may_be_ours_by_its_size_alone(tmp_path: Path) -> None:
-    intent = Intent(token="t", run="r", model=MODEL, rows=4, bytes=1, file=tmp_path)
+    intent = Intent(token="t", run="r", model=MODEL, rows=4, bytes=1, file=stored(tmp_path))
     assert VENDOR.format.ours(batch(), intent, None) == "maybe"
     assert VENDOR.format.ours(batch(request_counts=COUNTS | {"errored": 2}), intent, None) == "no"
     assert VENDOR.format.ours(batch(request_counts=None), intent, None) == "maybe"
@@ -155,7 +155,7 @@ def test_refusals_by_kind(status: int, error: dict[str, Any], kind: str | None) 
 def intent(tmp_path: Path) -> Intent:
     file = tmp_path / "in.jsonl"
     file.write_bytes(b'{"custom_id":"a","params":{}}\n{"custom_id":"b","params":{}}\n')
-    return Intent(token="tok", run="essays", model=MODEL, rows=2, bytes=60, file=file)
+    return Intent(token="tok", run="essays", model=MODEL, rows=2, bytes=60, file=stored(file))
 
 
 def with_server(answer: Answer, work: Callable[[AnthropicConnection, Any], Coroutine[Any, Any, Any]]) -> Any:
@@ -204,7 +204,7 @@ def test_a_model_that_samples_is_asked_under_the_older_version(intent: Intent) -
 def test_an_envelope_is_a_list_of_its_lines(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "lines"
     file.write_bytes(content)
-    envelope = Envelope(b'{"requests":[', file, b"]}")
+    envelope = Envelope(b'{"requests":[', stored(file), b"]}")
 
     async def whole() -> bytes:
         return b"".join([chunk async for chunk in envelope.stream()])
@@ -217,7 +217,7 @@ def test_an_envelope_is_a_list_of_its_lines(tmp_path: Path, content: bytes) -> N
 def test_an_envelope_is_never_whole_in_memory(tmp_path: Path) -> None:
     file = tmp_path / "lines"
     file.write_bytes(b'{"x":"%b"}\n' % (b"y" * 990) * 2_000)
-    envelope = Envelope(b"[", file, b"]")
+    envelope = Envelope(b"[", stored(file), b"]")
 
     async def sizes() -> list[int]:
         return [len(chunk) async for chunk in envelope.stream()]

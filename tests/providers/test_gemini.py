@@ -16,7 +16,7 @@ from overnight.providers.gemini import provider
 from overnight.providers.gemini.batches import batch_of, inlined_lines, read_page
 from overnight.providers.gemini.connection import GeminiConnection
 from overnight.providers.reading.listing import newest_first
-from providers.asking import KEY
+from providers.asking import KEY, stored
 from providers.nights import Night, end_of, rows_of, submit
 from providers.scripted_server import replying, serving
 
@@ -29,7 +29,7 @@ def intent(folder: Path, token: str = "abc") -> Intent:
     file = folder / f"{token}.jsonl"
     file.write_bytes(b'{"key":"k","request":{"contents":[{"parts":[{"text":"?"}]}]}}\n')
     model = Model(provider="gemini", name="gemini-2.5-flash")
-    return Intent(token=token, run="r", model=model, rows=1, bytes=file.stat().st_size, file=file)
+    return Intent(token=token, run="r", model=model, rows=1, bytes=file.stat().st_size, file=stored(file))
 
 
 def operation(state: str = "BATCH_STATE_RUNNING", **more: Any) -> dict[str, Any]:

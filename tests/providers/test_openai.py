@@ -14,7 +14,7 @@ from overnight.core.errors import Gone, OvernightError, StudyError, Unauthorized
 from overnight.providers import CreateAnswer, Endpoint, Fence, Intent, Limits, Sightings
 from overnight.providers.openai import OpenAIVendor
 from overnight.providers.openai_api.connection import FileBatchConnection
-from providers.asking import KEY, ask, model, openai_at
+from providers.asking import KEY, ask, model, openai_at, stored
 from providers.scripted_server import Answer, closed_port, hang_up, redirecting, replying, serving
 
 VENDOR = OpenAIVendor()
@@ -84,7 +84,7 @@ def test_the_pure_verbs_are_the_parts() -> None:
 def intent(tmp_path: Path) -> Intent:
     file = tmp_path / "in.jsonl"
     file.write_bytes(b'{"x":1}\n')
-    return Intent(token="tok", run="essays", model=model(), rows=1, bytes=8, file=file, description="pilot")
+    return Intent(token="tok", run="essays", model=model(), rows=1, bytes=8, file=stored(file), description="pilot")
 
 
 def with_server(answer: Answer, work: Callable[[FileBatchConnection, Any], Coroutine[Any, Any, Any]]) -> Any:

@@ -21,7 +21,7 @@ from overnight.providers.openai_api.batches import (
 )
 from overnight.providers.reading.listing import reaches
 from overnight.providers.reading.responses import Response
-from providers.asking import KEY, model
+from providers.asking import KEY, model, stored
 
 OPENAI = Shape(name="openai", title="OpenAI's")
 RAW: dict[str, Any] = {
@@ -52,7 +52,7 @@ def failing(code: str | None, text: str = "No.", param: str | None = None, line:
 
 
 def intent(**change: Any) -> Intent:
-    given_fields: dict[str, Any] = {"token": "tok", "run": "essays", "rows": 1, "bytes": 1, "file": Path("x")}
+    given_fields: dict[str, Any] = {"token": "tok", "run": "essays", "rows": 1, "bytes": 1, "file": stored(Path("x"))}
     return Intent(model=model(), **(given_fields | change))
 
 

@@ -19,7 +19,7 @@ from overnight.providers.vertex.buckets import place_of
 from overnight.providers.vertex.connection import VertexConnection
 from overnight.providers.vertex.connection.tokens import Tokens
 from overnight.providers.vertex.jobs import job_body, job_of, read_page, since
-from providers.asking import KEY
+from providers.asking import KEY, stored
 from providers.nights import TRUTH, Night, end_of, rows_of, submit
 from providers.scripted_server import serving
 
@@ -215,7 +215,7 @@ def test_listings_reach_back_by_a_filter() -> None:
 
 def test_labels_and_folder_carry_the_token(tmp_path: Path) -> None:
     model = Model(provider="vertex", name="gemini-2.5-flash")
-    intent = Intent(token="tok", run="My Essays!", model=model, rows=1, bytes=1, file=tmp_path / "x")
+    intent = Intent(token="tok", run="My Essays!", model=model, rows=1, bytes=1, file=stored(tmp_path / "x"))
     body = msgspec.json.decode(job_body(intent, "gs://b/in/tok.jsonl", place_of("gs://b") or pytest.fail("no place")))
     assert body["labels"] == {"overnight": "tok", "run": "my-essays-"}
     assert body["outputConfig"]["gcsDestination"]["outputUriPrefix"] == "gs://b/tok"
@@ -244,7 +244,9 @@ def test_ids_of_another_project_are_used_as_they_are() -> None:
 
 
 def _intent() -> Intent:
-    return Intent(token="tok", run="r", model=Model(provider="vertex", name="m"), rows=1, bytes=1, file=Path("x"))
+    return Intent(
+        token="tok", run="r", model=Model(provider="vertex", name="m"), rows=1, bytes=1, file=stored(Path("x"))
+    )
 
 
 def test_an_endpoint_from_googles_variables(tmp_path: Path) -> None:

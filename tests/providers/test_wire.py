@@ -9,7 +9,7 @@ from aiohttp import web
 from overnight.core import checkpoint
 from overnight.core.errors import OutOfCredit, ProviderError, Rejected, Throttled, Unauthorized, Unavailable
 from overnight.providers.wire.http import Timeouts
-from providers.asking import KEY
+from providers.asking import KEY, stored
 from providers.scripted_server import closed_port, hang_up, replying, serving
 from providers.wiring import IMPATIENT, closing, collect, half, run, silent, wire
 
@@ -111,7 +111,7 @@ def test_checkpoints_stand_around_every_call(passed: Any, tmp_path: Path) -> Non
         async with serving(replying()) as server:
             line = wire(server.url)
             await line.ask("list", "GET", "/a")
-            await line.upload("/files", {}, file, "f")
+            await line.upload("/files", {}, stored(file), "f")
             await line.download("/a", lambda _: None)
             await line.send_once("create", "/a", b"{}")
             await line.close()

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from overnight.core.errors import Unauthorized, Unavailable
 from overnight.providers.wire.http import Timeouts, Wire
-from providers.asking import KEY
+from providers.asking import KEY, stored
 from providers.scripted_server import replying, serving
 from providers.wiring import closing, run, wire
 
@@ -31,7 +31,7 @@ def test_an_upload_is_a_form_with_the_file_last(tmp_path: Path) -> None:
 
         async with serving(take) as server:
             line = wire(server.url)
-            await closing(line, line.upload("/files", {"purpose": "batch"}, file, "tok.jsonl"))
+            await closing(line, line.upload("/files", {"purpose": "batch"}, stored(file), "tok.jsonl"))
             assert "Content-Length" in server.seen[0].headers
         assert [(name, filename, content) for name, filename, _, content in parts] == [
             ("purpose", None, b"batch"),
@@ -74,7 +74,7 @@ def test_an_upload_is_never_whole_in_memory(tmp_path: Path) -> None:
         async with server:
             line = wire(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
             tracemalloc.start()
-            await closing(line, line.upload("/files", {"purpose": "batch"}, file, "rows"))
+            await closing(line, line.upload("/files", {"purpose": "batch"}, stored(file), "rows"))
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
         assert received > size
@@ -101,7 +101,7 @@ def test_an_upload_that_stands_still_is_given_up(tmp_path: Path) -> None:
             address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
             line = wire(address, Timeouts(connect=1, read=0.2, upload_bytes_per_second=1e9))
             with pytest.raises(Unavailable, match="in time"):
-                await line.upload("/files", {}, file, "rows")
+                await line.upload("/files", {}, stored(file), "rows")
             given_up.set()
             await gone.wait()
             await line.close()
@@ -118,7 +118,7 @@ def test_a_file_goes_to_the_address_that_was_given_without_the_key(tmp_path: Pat
         async with serving(replying(body={"ok": 1}, X_Seen="yes")) as server:
             line = wire("http://127.0.0.1:1")
             headers = {"X-Goog-Upload-Offset": "0"}
-            reply = await closing(line, line.send_file(f"{server.url}/upload?id=7", file, headers=headers))
+            reply = await closing(line, line.send_file(f"{server.url}/upload?id=7", stored(file), headers=headers))
             assert (reply.status, reply.headers["x-seen"]) == (200, "yes")
             (request,) = server.seen
             assert (request.path_qs, request.headers["Content-Length"]) == ("/upload?id=7", "8")
@@ -133,7 +133,7 @@ def test_a_file_goes_to_the_address_that_was_given_without_the_key(tmp_path: Pat
 def test_an_upload_address_of_no_use_is_refused(tmp_path: Path, address: str) -> None:
     line = Wire("gemini", "https://example.invalid", {}, secret="")
     with pytest.raises(Unavailable, match="of no use"):
-        run(lambda: line.send_file(address, tmp_path / "rows"))
+        run(lambda: line.send_file(address, stored(tmp_path / "rows")))
 
 
 def test_key_headers_that_last_an_hour_are_asked_for_at_each_call() -> None:

@@ -91,7 +91,7 @@ def search(rounds: int = 10, deadline: float | None = None, *, say: Callable[[st
     stage = Stage(name="search", task=task, arms=(arm,), seed=5, round_deadline=deadline)
     with opened(RunFolder(Path("runs/night")), RunFolder(place.root), WallClock(place.time_scale)) as session:
         encode = vendor(arm.model.provider).format.encode
-        session.ledger.write("intake", lambda tx: take_stage(tx, session.folder, stage, encode)).result()
+        session.ledger.write("intake", lambda tx: take_stage(tx, session.folder.files, stage, encode)).result()
         tasks = {"search": task}
         stages = stages_on_record(session.ledger.view(), tasks)
         ended = run_engine(

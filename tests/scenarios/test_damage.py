@@ -248,7 +248,7 @@ def test_a_damaged_input_file_is_made_anew(stopped: Stopped, tmp_path: Path, dam
     whole = file.read_bytes()
     with look_at(run) as view:
         carried = view.attempts.everything()
-    sweep(run, carried)
+    sweep(run.files, carried)
     assert file.read_bytes() == whole
     assert f"outbox/{file.name} is not the file on record" not in one.findings()
     damage(file)
@@ -257,9 +257,9 @@ def test_a_damaged_input_file_is_made_anew(stopped: Stopped, tmp_path: Path, dam
     assert len(found) == (damage is not DAMAGES["missing"])
     if damage is DAMAGES["a folder"]:
         with pytest.raises(FileDamaged, match="does not belong there"):
-            sweep(run, carried)
+            sweep(run.files, carried)
     else:
-        sweep(run, carried)
+        sweep(run.files, carried)
         assert list(file.parent.iterdir()) == []
 
 

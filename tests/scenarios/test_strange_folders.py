@@ -90,7 +90,7 @@ def test_no_copy_pays_again_for_answers_behind_a_link(theirs: Night, name: str) 
 )
 def test_no_path_leads_out(theirs: Night, path: str) -> None:
     with pytest.raises(LedgerError, match="names a file outside the run"):
-        RunFolder(theirs.folder / "runs" / "night").file(path)
+        RunFolder(theirs.folder / "runs" / "night").files.reader(path)
     edit(theirs, "UPDATE file SET path=? WHERE id=(SELECT min(id) FROM file WHERE path LIKE 'raw/%')", path)
     said = messages(theirs, ("rebuild", "verify"))
     assert all("names a file outside the run" in one for one in said.values()), said

@@ -1,17 +1,12 @@
 from __future__ import annotations
 
-import hashlib
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from overnight.core.errors import FolderUnfit, LedgerError, RunBusy
-from overnight.store.local import DurableFile
 from overnight.store.run_folder import RunFolder, file_system_of
 
 MOUNTS = """\
@@ -43,35 +38,6 @@ def test_a_system_that_does_not_tell_is_trusted(tmp_path: Path) -> None:
     assert file_system_of(tmp_path, tmp_path / "nothing") is None
 
 
-def test_a_file_is_whole_or_absent(tmp_path: Path) -> None:
-    path = tmp_path / "whole"
-    with DurableFile(path) as file:
-        file.write(b"one")
-        file.write(b"two")
-        assert not path.exists()
-    assert path.read_bytes() == b"onetwo"
-    assert file.sha256 == hashlib.sha256(b"onetwo").hexdigest()
-    with pytest.raises(ValueError, match="stop"):
-        _stop_half_way(tmp_path / "half")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["whole"]
-
-
-def test_lines_get_their_newlines(tmp_path: Path) -> None:
-    lines = [b"one", b"", b"two"]
-    with DurableFile(tmp_path / "lines") as file:
-        file.write_lines(lines)
-        file.write_lines(lines)
-    assert lines == []
-    assert file.bytes == len(b"one\n\ntwo\n")
-    assert file.path.read_bytes() == b"one\n\ntwo\n"
-
-
-def _stop_half_way(path: Path) -> None:
-    with DurableFile(path) as half:
-        half.write(b"half")
-        raise ValueError("stop")
-
-
 def test_a_second_process_is_told_who_has_the_run(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.make()
@@ -97,28 +63,34 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None
         RunFolder(tmp_path / "file" / "run").make()
 
 
-@pytest.mark.parametrize("size", [1, 1_000_000])
-def test_a_full_disk_is_one_clear_error(tmp_path: Path, size: int) -> None:
-    file = DurableFile(tmp_path / "file")
-    full = os.open("/dev/full", os.O_WRONLY)
-    os.dup2(full, file._handle.fileno())
-    os.close(full)
-    with pytest.raises(LedgerError, match="cannot write: the disk is full"), file:
-        file.write(b"x" * size)
-    file.drop()
-    assert list(tmp_path.iterdir()) == []
+def test_a_run_that_did_not_begin_is_taken_away_and_nothing_else(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with folder.locked() as made:
+        folder.make()
+        folder.ledger.touch()
+        with folder.files.put("raw/x") as file:
+            file.write(b"x")
+        folder.keep_prices(b"mine")
+        folder.clear(whole=made)
+        assert [path.name for path in folder.path.iterdir()] == ["prices.yaml"]
+        folder.keep_prices(None)
+        folder.keep_prices(None)
+        folder.clear(whole=made)
+    assert not folder.path.exists()
 
 
-@settings(max_examples=20, deadline=None)
-@given(pieces=st.lists(st.integers(0, 70_000), max_size=8))
-def test_a_durable_file_is_what_was_written(pieces: list[int], tmp_path_factory: pytest.TempPathFactory) -> None:
-    path = tmp_path_factory.mktemp("durable") / "file"
-    data = [bytes([number % 251]) * size for number, size in enumerate(pieces)]
-    with DurableFile(path) as file:
-        for piece in data:
-            file.write(piece)
-        early = file.sha256
-        assert file.bytes == sum(pieces)
-    whole = b"".join(data)
-    assert path.read_bytes() == whole
-    assert early == file.sha256 == hashlib.sha256(whole).hexdigest()
+def test_a_run_is_called_off_and_goes_on(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    assert not folder.called_off
+    for _ in range(2):
+        folder.call_off()
+        assert folder.called_off
+    for _ in range(2):
+        folder.go_on()
+        assert not folder.called_off
+
+
+@pytest.mark.parametrize("name", ["sent", "cancelled", "prices.yaml", "tables/x", "ledger.db", "lock"])
+def test_no_ledger_names_what_is_beside_the_files(tmp_path: Path, name: str) -> None:
+    with pytest.raises(LedgerError, match="names a file outside the run"):
+        RunFolder(tmp_path).files.reader(name)

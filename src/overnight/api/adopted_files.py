@@ -1,6 +1,6 @@
 """Output files of somebody else's batches: read whole and checked before a run is made of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ def read_output(path: Path, provider: str, *, by_position: bool = False) -> list
     reader, unread = batch_format(vendor(provider)), 0
     # Where each id was first seen, and what its row said.
     seen: dict[str, tuple[int, int]] = {}
-    for number, line in positioned(path) if by_position else numbered(path):
+    for number, line in lines_of(path, by_position=by_position):
         found = reader.decode(line)
         if found.custom_id is None:
             if not seen:
@@ -60,18 +60,23 @@ def read_output(path: Path, provider: str, *, by_position: bool = False) -> list
     return list(seen)
 
 
-def numbered(path: Path) -> Iterator[tuple[int, bytes]]:
+def lines_of(path: Path, *, by_position: bool = False) -> Iterator[tuple[int, bytes]]:
+    """The lines of a user's file, each with its number; `by_position`: named by their places."""
+    with path.open("rb") as content:
+        yield from positioned(content, str(path)) if by_position else numbered(content)
+
+
+def numbered(content: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """Each line that is not blank, with its number."""
-    with path.open("rb") as handle:
-        for number, line in enumerate(handle, 1):
-            if text := line.strip():
-                yield number, text
+    for number, line in enumerate(content, 1):
+        if text := line.strip():
+            yield number, text
 
 
-def positioned(path: Path) -> Iterator[tuple[int, bytes]]:
+def positioned(content: Iterable[bytes], where: str) -> Iterator[tuple[int, bytes]]:
     """Each keyless answer with the name of its place put in."""
-    for place, (number, line) in enumerate(numbered(path), 1):
-        yield number, named_line(line, place, f"{path}:{number}")
+    for place, (number, line) in enumerate(numbered(content), 1):
+        yield number, named_line(line, place, f"{where}:{number}")
 
 
 def named_line(line: bytes, place: int, where: str) -> bytes:
@@ -124,7 +129,7 @@ def _refuse_other_vendors(path: Path, provider: str) -> None:
         if name == provider or not takes_batches(seller):
             continue
         decode = seller.format.decode
-        read = (decode(line).result for _, (_, line) in zip(range(_ENOUGH_LINES), numbered(path), strict=False))
+        read = (decode(line).result for _, (_, line) in zip(range(_ENOUGH_LINES), lines_of(path), strict=False))
         if any(one is not None and one.cause != "unreadable" for one in read):
             raise StudyError(
                 f"--output-file {path}: no line is a {provider} batch result; they look like {name}'s: "

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from overnight.api.adopted_files import BY_POSITION, numbered, positioned, read_output
+from overnight.api.adopted_files import BY_POSITION, lines_of, read_output
 from overnight.api.adoption import STAGE, Adoption, Wanted, copied, registered, taken_in
 from overnight.api.places import named_folder
 from overnight.api.ready import arm_of
@@ -26,7 +26,8 @@ from overnight.engine.work import Work
 from overnight.ledger.transaction import Transaction
 from overnight.providers import vendor
 from overnight.settings import Settings, settings
-from overnight.store.local import DurableFile
+from overnight.store.contract import Writer
+from overnight.store.run_folder import RunFolder
 from overnight.tasks._ready import BODY
 
 
@@ -89,11 +90,13 @@ def adopt(
 
 
 def _copy_raw(run: Run, target: Path) -> None:
+    files = RunFolder(run.path).files
     try:
         with target.open("wb") as whole:
-            for part in sorted((run.path / "raw").glob("*.jsonl"), reverse=True):
-                with part.open("rb") as source:
-                    shutil.copyfileobj(source, whole)
+            for name in reversed(files.names("raw")):
+                if name.endswith(".jsonl"):
+                    with files.stream(name) as source:
+                        shutil.copyfileobj(source, whole)
     except OSError as error:
         raise StudyError(f"--raw {target}: cannot write: {error.strerror}; run '{run.name}' has it all") from error
 
@@ -169,17 +172,14 @@ def _adopt_file(
         if session.ledger.view().attempts.everything():
             message = f"run '{folder.name}' is there already; choose another name with --as"
             raise StudyError(message)
-        lines = positioned(file) if by_position else numbered(file)
-        copy, _count = copied(session, (line for _, line in lines))
+        copy, _count = copied(session, (line for _, line in lines_of(file, by_position=by_position)))
         session.ledger.write("adopted", partial(_record_file, session, arm, items, copy, work)).result()
         say(f"adopted {file.name}: {number_of(len(items), 'row')}")
 
     return work_on(folder, place, work, prepare=prepare, say=say, tell=tell, offline=True)
 
 
-def _record_file(
-    session: Session, arm: Arm, items: Sequence[Item], copy: DurableFile, work: Work, tx: Transaction
-) -> None:
+def _record_file(session: Session, arm: Arm, items: Sequence[Item], copy: Writer, work: Work, tx: Transaction) -> None:
     at = session.clock.now()
     number = taken_in(session, arm, items, work, tx)
     file = registered(session, copy, tx)

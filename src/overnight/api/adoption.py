@@ -1,7 +1,6 @@
 """A batch of somebody else's making, put on record: its rows from its input, or else from what it answered."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -23,7 +22,7 @@ from overnight.engine.work import Work
 from overnight.ledger.questions import register_pending, settle_pending
 from overnight.ledger.transaction import Transaction
 from overnight.providers import Batch, BatchConnection, Fence, Provider, ReadyLine, batch_format, batches_of, vendor
-from overnight.store.local import DurableFile
+from overnight.store.contract import StoredFile, Writer
 from overnight.tasks._ready import ARM, BODY, Ready, body_of
 
 STAGE = "adopted"
@@ -120,7 +119,7 @@ class Adoption:
 
     async def _rows(self, batches: BatchConnection, batch: Batch) -> "Rows":
         """With their questions where the provider still has them."""
-        scratch = self._session.folder.file("outbox/adopted-input.jsonl")
+        scratch = self._scratch("adopted-input")
         if batch.input_ref and await self._gives_back(batches, batch.input_ref, scratch):
             lines = self._questions(scratch)
             if lines:
@@ -138,61 +137,69 @@ class Adoption:
             raise NothingToAdopt(batch)
         return Rows(Model(provider=self._provider, name="unknown"), [Item(i, {BODY: ""}) for i in ids], known=False)
 
-    async def _answered(self, batches: BatchConnection, batch: Batch, scratch: Path) -> list[str]:
+    async def _answered(self, batches: BatchConnection, batch: Batch, scratch: StoredFile) -> list[str]:
         ids: dict[str, None] = {}
         for _, ref in batch.parts:
             if await self._fetched(batches, ref, scratch):
                 ids.update(dict.fromkeys(self._custom_ids(batch, scratch)))
         return list(ids)
 
-    def _custom_ids(self, batch: Batch, path: Path) -> Iterator[str]:
+    def _custom_ids(self, batch: Batch, file: StoredFile) -> Iterator[str]:
         try:
-            for _, line in numbered(path):
-                custom_id = self._format.decode(line).custom_id
-                if custom_id is not None:
-                    yield custom_id
-                elif self._provider == "gemini" and is_keyless(line):
-                    raise StudyError(no_keys_text(batch.id))
+            with file.open() as content:
+                for _, line in numbered(content):
+                    custom_id = self._format.decode(line).custom_id
+                    if custom_id is not None:
+                        yield custom_id
+                    elif self._provider == "gemini" and is_keyless(line):
+                        raise StudyError(no_keys_text(batch.id))
         finally:
-            path.unlink()
+            file.remove()
 
-    async def _in_order(self, batches: BatchConnection, batch: Batch) -> "tuple[Rows, DurableFile]":
+    async def _in_order(self, batches: BatchConnection, batch: Batch) -> "tuple[Rows, Writer]":
         """Answers without keys, each named by its place; there must be as many of them as there were requests."""
         if batch.phase == "running" or not batch.parts:
             raise NothingToAdopt(batch)
-        scratch = self._session.folder.file("outbox/adopted-output.jsonl")
+        scratch = self._scratch("adopted-output")
         for _, ref in batch.parts:
             if not await self._fetched(batches, ref, scratch):
                 raise Gone(f"{self._provider} no longer keeps the answers of {batch.id}")
         try:
-            copy, count = copied(self._session, (line for _, line in positioned(scratch)))
+            with scratch.open() as content:
+                lines = positioned(content, scratch.where)
+                copy, count = copied(self._session, (line for _, line in lines))
         finally:
-            scratch.unlink()
+            scratch.remove()
         if batch.counts.total and count != batch.counts.total:
-            copy.path.unlink()
+            self._session.folder.files.remove(copy.name)
             came = f"{number_of(count, 'answer')} came for {number_of(batch.counts.total, 'request')}"
             raise StudyError(f"{batch.id}: {came}, so their places say nothing; {BY_POSITION} is refused")
         items = [Item(position_name(place), {BODY: ""}) for place in range(1, count + 1)]
         return Rows(Model(provider=self._provider, name="unknown"), items, known=False), copy
 
-    def _questions(self, scratch: Path) -> list[ReadyLine]:
+    def _questions(self, scratch: StoredFile) -> list[ReadyLine]:
         """None where a line does not say all that would be asked, as where only the batch names the model."""
         try:
-            return [line for _, line in read_lines(scratch, self._format)]
+            with scratch.open() as content:
+                return [line for _, line in read_lines(content, scratch.where, self._format)]
         except StudyError:
             return []
         finally:
-            scratch.unlink()
+            scratch.remove()
 
-    async def _gives_back(self, batches: BatchConnection, ref: str, path: Path) -> bool:
+    def _scratch(self, name: str) -> StoredFile:
+        """For what is read once, and is not of the run."""
+        return StoredFile(self._session.folder.files, f"outbox/{name}.jsonl")
+
+    async def _gives_back(self, batches: BatchConnection, ref: str, target: StoredFile) -> bool:
         """Some providers, such as Gemini, give back only what they made themselves, and not what was uploaded."""
         try:
-            return await self._fetched(batches, ref, path)
+            return await self._fetched(batches, ref, target)
         except Rejected:
             return False
 
-    async def _fetched(self, batches: BatchConnection, ref: str, path: Path) -> bool:
-        file = DurableFile(path)
+    async def _fetched(self, batches: BatchConnection, ref: str, target: StoredFile) -> bool:
+        file = target.store.put(target.name)
         try:
             announced = await batches.fetch(ref, file.write)
         except Gone:
@@ -201,9 +208,9 @@ class Adoption:
         except BaseException:
             file.drop()
             raise
-        if announced not in (None, file.bytes):
+        if announced not in (None, file.size):
             file.drop()
-            raise Unavailable(f"{ref}: {file.bytes:,} of {announced:,} bytes came; try again later")
+            raise Unavailable(f"{ref}: {file.size:,} of {announced:,} bytes came; try again later")
         file.keep()
         return True
 
@@ -214,7 +221,7 @@ class Adoption:
         rows: "Rows",
         *,
         ask_again: bool,
-        copy: DurableFile | None = None,
+        copy: Writer | None = None,
     ) -> None:
         session, at = self._session, self._session.clock.now()
         arm = arm_of(rows.model, STAGE)
@@ -246,19 +253,19 @@ def _ended(batch: Batch) -> Ended:
 def taken_in(session: Session, arm: Arm, items: Sequence[Item], work: Work, tx: Transaction) -> int:
     """The rows on record; the number of their arm."""
     tx.facts.keep("work", msgspec.json.encode(work).decode())
-    take_stage(tx, session.folder, _stage(arm, items), body_of)
+    take_stage(tx, session.folder.files, _stage(arm, items), body_of)
     return tx.stages.keep_arm(tx.stages.keep(STAGE, Ready.name, Ready.version), arm)
 
 
-def registered(session: Session, copy: DurableFile, tx: Transaction) -> int:
-    file = register_pending(tx.connection, copy, session.folder)
-    settle_pending(tx.connection, file, copy)
+def registered(session: Session, copy: Writer, tx: Transaction) -> int:
+    file = register_pending(tx.connection, copy)
+    settle_pending(tx.connection, session.folder.files, file, copy)
     return file
 
 
-def copied(session: Session, lines: Iterable[bytes]) -> tuple[DurableFile, int]:
+def copied(session: Session, lines: Iterable[bytes]) -> tuple[Writer, int]:
     """A raw file of our own, and how many lines it has."""
-    copy, count = DurableFile(session.folder.file("raw/adopted-output.jsonl")), 0
+    copy, count = session.folder.files.put("raw/adopted-output.jsonl"), 0
     with copy:
         for line in lines:
             copy.write(line + b"\n")

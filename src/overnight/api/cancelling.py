@@ -49,7 +49,7 @@ def cancel(
             say(f"{run} belongs to run '{holder.name}': overnight resume {holder.name} collects what it finished")
             return None
     folder = run_folder(run, place)
-    if not folder.cancel_mark.exists() and not unfinished(folder):
+    if not folder.called_off and not unfinished(folder):
         say(f"'{folder.name}' is finished: there is nothing to call off")
         look = msgspec.structs.replace(saved_work(folder), send=False, once=True)
         return work_on(folder, place, look, say=say, tell=tell)

@@ -14,7 +14,6 @@ from overnight.engine.decisions import Mode, first_processing
 from overnight.ledger.transaction import Transaction, View
 from overnight.prices import Price, PriceBook, Processing
 from overnight.providers import vendor
-from overnight.store.local import DurableFile
 from overnight.store.run_folder import RunFolder
 from overnight.study import Resolved
 
@@ -77,11 +76,7 @@ def check_spill(resolved: Resolved) -> None:
 
 def keep_price_file(folder: RunFolder, given: Path | None) -> None:
     """The run has its own copy: it may be handed on, and a path in it would lead to somebody else's files."""
-    if given is None:
-        folder.prices.unlink(missing_ok=True)
-        return
-    with DurableFile(folder.prices) as copy:
-        copy.write(given.read_bytes())
+    folder.keep_prices(None if given is None else given.read_bytes())
 
 
 def _is_near(file: Path, folder: RunFolder) -> bool:

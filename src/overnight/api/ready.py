@@ -1,10 +1,11 @@
 """A ready-made provider file as a stage: one arm for each model and API (or version of it) in it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
+from overnight.api.adopted_files import numbered
 from overnight.core.ask import Arm, Ask, Item, Model
 from overnight.core.errors import StudyError
 from overnight.core.stage import Stage
@@ -18,7 +19,7 @@ def ready_stages(file: Path, provider: str) -> tuple[Stage, Callable[[Ask], byte
     """The stage, and how its questions are written: as they stand in the file."""
     reader = batch_format(vendor(provider))
     found: dict[str, Arm] = {}
-    for _, line in read_lines(file, reader):
+    for _, line in _lines(file, reader):
         arm = arm_of(line.model, STAGE)
         found.setdefault(arm.name, arm)
     if not found:
@@ -27,7 +28,7 @@ def ready_stages(file: Path, provider: str) -> tuple[Stage, Callable[[Ask], byte
 
     def items() -> Iterator[Item]:
         seen: dict[str, int] = {}
-        for number, line in read_lines(file, reader):
+        for number, line in _lines(file, reader):
             if line.custom_id in seen:
                 message = f"{file}:{number}: custom_id '{line.custom_id}' is already on line {seen[line.custom_id]}"
                 raise StudyError(message)
@@ -47,19 +48,18 @@ def arm_of(model: Model, stage: str) -> Arm:
     return Arm(stage=stage, name=name, template=stage, model=model)
 
 
-def read_lines(file: Path, reader: BatchFormat) -> Iterator[tuple[int, ReadyLine]]:
-    """Each line with its number; StudyError names the file and the line."""
+def _lines(file: Path, reader: BatchFormat) -> Iterator[tuple[int, ReadyLine]]:
     try:
-        with file.open("rb") as handle:
-            for number, line in enumerate(handle, 1):
-                text = line.strip()
-                if not text:
-                    continue
-                try:
-                    yield number, reader.read_line(text)
-                except (StudyError, msgspec.MsgspecError) as error:
-                    message = f"{file}:{number}: {error}"
-                    raise StudyError(message) from error
+        with file.open("rb") as content:
+            yield from read_lines(content, str(file), reader)
     except OSError as error:
-        message = f"{file}: cannot read: {error.strerror}"
-        raise StudyError(message) from error
+        raise StudyError(f"{file}: cannot read: {error.strerror}") from error
+
+
+def read_lines(content: Iterable[bytes], where: str, reader: BatchFormat) -> Iterator[tuple[int, ReadyLine]]:
+    """Each line with its number; StudyError names the file and the line."""
+    for number, line in numbered(content):
+        try:
+            yield number, reader.read_line(line)
+        except (StudyError, msgspec.MsgspecError) as error:
+            raise StudyError(f"{where}:{number}: {error}") from error

@@ -36,7 +36,7 @@ def reask_rows(session: Session, kind: str) -> int:
 def _reask_damaged(session: Session) -> int:
     """Answers that can no longer be read: what they cost stays on the bill."""
     view = session.ledger.view()
-    asks = view.answers.damaged(session.folder)
+    asks = view.answers.damaged(session.folder.files)
     given = view.threads.handed_on_asks(asks)
     if given:
         message = (

@@ -8,7 +8,7 @@ from overnight.ledger.copying import Reusable, reusable
 from overnight.ledger.ledger import look_at
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.transaction import Transaction
-from overnight.store.local import DurableFile
+from overnight.store.contract import Store, Writer
 from overnight.store.run_folder import RunFolder
 
 
@@ -17,31 +17,33 @@ def reuse_answers(session: Session, source: RunFolder, *, leave_damaged: bool = 
 
     A line that is not the one on record is refused; with `leave_damaged`, its question is asked again.
     """
+    files = session.folder.files
+    files = session.folder.files
     with look_at(source) as origin:
         names = origin.files.paths()
         found = reusable(session.ledger.view().copies, origin.copies)
-        file = DurableFile(session.folder.file(f"raw/reused-{source.name}.jsonl"))
+        file = files.put(f"raw/reused-{source.name}.jsonl")
         with file:
-            copied = list(_copied(found, source, names, file, leave_damaged=leave_damaged))
+            copied = list(_copied(found, source.files, names, file, leave_damaged=leave_damaged))
     if not copied:
-        file.path.unlink()
+        files.remove(file.name)
         return 0
     at = session.clock.now()
 
     def fact(tx: Transaction) -> None:
-        tx.copies.take_over(session.folder, file, copied, source.name, at)
+        tx.copies.take_over(files, file, copied, source.name, at)
 
     session.ledger.write("reused", fact).result()
     return len(copied)
 
 
 def _copied(
-    found: Iterator[Reusable], source: RunFolder, names: dict[int, str], file: DurableFile, *, leave_damaged: bool
+    found: Iterator[Reusable], source: Store, names: dict[int, str], file: Writer, *, leave_damaged: bool
 ) -> Iterator[tuple[Reusable, int]]:
     """Each answer with its offset in the new file."""
     with RawFiles(source, names) as raw:
         for one in found:
-            offset = file.bytes
+            offset = file.size
             try:
                 file.write(raw.read(one.file, one.offset, one.length, one.digest))
             except FileDamaged:

@@ -154,7 +154,7 @@ def _is_open(folder: RunFolder) -> bool:
 
 
 def _resumed(folder: RunFolder, saved: Work, *, once: bool, timeout: float, interval: float | None) -> Work:
-    called_off = folder.cancel_mark.exists()
+    called_off = folder.called_off
     return msgspec.structs.replace(
         saved,
         once=once,
@@ -250,7 +250,7 @@ def _prepare(
         tx.facts.keep("work", msgspec.json.encode(timed).decode())
         tx.facts.keep("prices_file", str(resolved.prices.resolve()) if resolved.prices else "")
         for stage in resolved.stages:
-            taken = take_stage(tx, session.folder, stage, encode, limit)
+            taken = take_stage(tx, session.folder.files, stage, encode, limit)
             keep_prices(tx, resolved, stage)
             if taken.slots:
                 shared = f", {taken.shared:,} shared" if taken.shared else ""
@@ -260,7 +260,7 @@ def _prepare(
 
     keep_price_file(session.folder, resolved.prices)
     timed = session.ledger.write("intake", fact).result()
-    session.folder.cancel_mark.unlink(missing_ok=True)
+    session.folder.go_on()
     session.ledger.write("called on", lambda tx: tx.facts.call_on()).result()
     if copy_of is not None and is_run(RunFolder(copy_of)):
         _reuse(session, RunFolder(copy_of), say, leave_damaged="damaged" in reask)
@@ -317,7 +317,7 @@ def _send_file(
     def prepare(session: Session, _: Connect) -> None:
         def fact(tx: Transaction) -> None:
             tx.facts.keep("work", msgspec.json.encode(work).decode())
-            taken = take_stage(tx, session.folder, stage, encode)
+            taken = take_stage(tx, session.folder.files, stage, encode)
             say(f"{file.name}: {number_of(taken.slots, 'row')} on record")
 
         session.ledger.write("intake", fact).result()

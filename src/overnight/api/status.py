@@ -104,7 +104,7 @@ def status_of(folder: RunFolder) -> RunStatus:
             run=folder.name,
             path=str(folder.path),
             begun_at=time_text(float(view.facts.get("begun_at") or 0)),
-            cancelled=folder.cancel_mark.exists(),
+            cancelled=folder.called_off,
             arms=tuple(_arm_status(number, arm.stage, arm.name, counts) for number, arm in known.items()),
             batches=tuple(batch_line(attempt, names[attempt.arm]) for attempt in everything),
             waiting_shards=len(view.shards.waiting(carried)),
@@ -139,7 +139,7 @@ def unfinished(folder: RunFolder) -> bool:
         open_attempts = any(attempt.state != "closed" for attempt in view.attempts.everything())
         pending = any(outcome == "pending" and count for (_, outcome, _), count in view.counts.outcomes().items())
         pending = pending or more_follows(view, stages_on_record(view))
-    return open_attempts or (pending and not folder.cancel_mark.exists())
+    return open_attempts or (pending and not folder.called_off)
 
 
 @checked

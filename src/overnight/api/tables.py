@@ -157,5 +157,5 @@ def rebuild(run: str | Path, *, emulate: bool | None = None, runs: str | Path | 
     folder = run_folder(run, place)
     with opened(folder, RunFolder(place.root), WallClock()) as session:
         view = session.ledger.view()
-        reread(session.ledger, folder, decoders(list(view.stages.arms().values())), prices_of_today(view, folder))
+        reread(session.ledger, folder.files, decoders(list(view.stages.arms().values())), prices_of_today(view, folder))
         return write_tables(view, folder)

@@ -26,7 +26,7 @@ def write_tables(view: View, folder: RunFolder, tasks: Mapping[str, Task | Round
     opened = {stage.name: stage.task for stage in stages_on_record(view, tasks)}
     known = list(view.stages.arms().values())
     results, verdicts = folder.tables / "results.parquet", folder.tables / "verdicts.parquet"
-    rows = ResultsTable(view, folder, opened, decoders(known)).write(results)
+    rows = ResultsTable(view, folder.files, opened, decoders(known)).write(results)
     if write_verdicts(results, verdicts):
         adaptive = {name for name, task in opened.items() if isinstance(task, Rounds)}
         write_rankings(verdicts, folder.tables / "rankings.parquet", adaptive)

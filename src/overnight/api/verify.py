@@ -4,7 +4,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 import msgspec
@@ -17,14 +17,15 @@ from overnight.core.attempt import Attempt
 from overnight.core.errors import FileDamaged, LedgerError
 from overnight.core.result import Line
 from overnight.core.shard import line_of
-from overnight.engine.outbox import UNSENT, input_path
+from overnight.engine.outbox import UNSENT, input_file
 from overnight.ledger.copying import REUSED
 from overnight.ledger.ledger import look_at
-from overnight.ledger.raw import RawFiles, ReadAhead, file_hash, file_problem
+from overnight.ledger.raw import RawFiles, ReadAhead, file_problem
 from overnight.ledger.rows import RawResult
 from overnight.ledger.transaction import View
 from overnight.settings import settings
-from overnight.store.names import way_out
+from overnight.store.contract import hash_of, hashed
+from overnight.store.names import FILES, HALF, top_of, way_out
 from overnight.store.run_folder import RunFolder
 
 Kind = Literal["ledger", "file", "place", "money", "answer", "table", "leftover", "unfinished"]
@@ -69,6 +70,7 @@ class _Checks:
     def __init__(self, view: View, folder: RunFolder) -> None:
         self._view = view
         self._folder = folder
+        self._files = folder.files
         self._rebuild = f"overnight rebuild {folder.name}"
         self._resume = f"overnight resume {folder.name}"
         self._attempts: dict[int, Attempt] = {}
@@ -86,7 +88,7 @@ class _Checks:
         self._attempts = {attempt.id: attempt for attempt in self._view.attempts.everything()}
         try:
             for file in self._view.files.everything():
-                self._folder.file(file.path)
+                self._files.exists(file.path)
         except LedgerError as error:
             yield Finding(kind="ledger", message=f"the events do not add up: {error}", mend=mend)
 
@@ -99,9 +101,9 @@ class _Checks:
         """Every file on record is there, with its size and its bytes."""
         growing = {attempt.files[0] for attempt in self._attempts.values() if attempt.state == "calling"}
         for number, path, size, sha256 in self._view.files.everything():
-            if number in growing and self._folder.file(path).is_file():
+            if number in growing and self._files.problem(path) is None:
                 continue  # the answers of calls under way: what is on record of it is known when they are over
-            problem = file_problem(self._folder.file(path), size, sha256)
+            problem = file_problem(self._files, path, size, sha256)
             if problem is not None:
                 self._damaged.add(number)
                 mend = way_out(path)
@@ -110,11 +112,11 @@ class _Checks:
     def inputs(self) -> Iterator[Finding]:
         """Every input file that is still to be sent is the one on record."""
         for attempt in self._attempts.values():
-            path = input_path(self._folder, attempt.token)
-            if attempt.state not in UNSENT or not attempt.sha256 or not path.exists():
+            file = input_file(self._files, attempt.token)
+            if attempt.state not in UNSENT or not attempt.sha256 or not file.exists():
                 continue  # one that is not there is made when it is wanted
-            if not path.is_file() or file_hash(path) != attempt.sha256:
-                message = f"outbox/{path.name} is not the file on record"
+            if self._files.problem(file.name) or hash_of(self._files, file.name) != attempt.sha256:
+                message = f"{file.name} is not the file on record"
                 yield Finding(kind="file", message=message, mend=f"{self._resume} makes it anew")
 
     def places(self) -> Iterator[Finding]:
@@ -147,7 +149,7 @@ class _Checks:
         decode = decoders(list(known.values()))
         names = self._view.files.paths()
         wrong: Counter[tuple[str, str]] = Counter()
-        with RawFiles(self._folder, names) as raw:
+        with RawFiles(self._files, names) as raw:
             for row in self._view.rows.raw_results():
                 if row.file in self._damaged:
                     continue
@@ -169,7 +171,7 @@ class _Checks:
         """Every body and every item is what it was when it was put on record."""
         names = self._view.files.paths()
         wrong: Counter[tuple[str, str]] = Counter()
-        with RawFiles(self._folder, names) as kept:
+        with RawFiles(self._files, names) as kept:
             checks = self._view.checks
             for noun, places in (("question", checks.body_places()), ("item", checks.item_places())):
                 read = ReadAhead(kept).read
@@ -203,7 +205,7 @@ class _Checks:
                 kept = self._folder.tables / made.name
                 if not kept.exists():
                     yield Finding(kind="table", message=f"tables/{made.name} is not there", mend=self._rebuild)
-                elif file_hash(kept) != file_hash(made):
+                elif _hash_of(kept) != _hash_of(made):
                     message = f"tables/{made.name} is not what ledger and raw files say"
                     yield Finding(kind="table", message=message, mend=self._rebuild)
 
@@ -211,14 +213,15 @@ class _Checks:
         """What a killed process left, and files that nobody put on record."""
         carried = {attempt.token for attempt in self._attempts.values() if attempt.state != "closed"}
         recorded = set(self._view.files.paths().values())
-        for path in sorted(self._folder.path.glob("*/*")):
-            relative = str(path.relative_to(self._folder.path))
-            if path.suffix == ".part":
-                message = f"{relative} is half a file that a killed process left"
-            elif path.parent.name == "outbox" and path.stem not in carried:
-                message = f"{relative} is the input of an attempt that is over"
-            elif path.parent.name in ("raw", "requests", "items") and relative not in recorded:
-                message = f"{relative} is not on record"
+        found = [name for part in FILES for name in self._files.names(part)]
+        for name in sorted([*found, *self._folder.table_names()]):
+            part = top_of(name)
+            if name.endswith(HALF):
+                message = f"{name} is half a file that a killed process left"
+            elif part == "outbox" and PurePosixPath(name).stem not in carried:
+                message = f"{name} is the input of an attempt that is over"
+            elif part in ("raw", "requests", "items") and name not in recorded:
+                message = f"{name} is not on record"
             else:
                 continue
             yield Finding(kind="leftover", message=message, mend=f"harmless; {self._resume} goes on, or remove it")
@@ -243,11 +246,11 @@ class _TablesElsewhere(RunFolder):
 
     def __init__(self, path: Path, tables: Path) -> None:
         super().__init__(path)
-        self._tables = tables
+        self._elsewhere = tables
 
     @property
     def tables(self) -> Path:
-        return self._tables
+        return self._elsewhere
 
 
 _CHANGED = "the bytes are not those on record"
@@ -260,6 +263,11 @@ def _answer_problem(line: Line, named: Callable[[str], int | None] | None, row: 
     if named is not None and named(line.custom_id) != row.line:
         return "the line's custom id names another row"
     return None if (line.result.outcome, line.result.cause) == (row.outcome, row.cause) else _OTHERWISE
+
+
+def _hash_of(table: Path) -> str:
+    with table.open("rb") as content:
+        return hashed(content).hexdigest()
 
 
 def _questions(asks: list[int]) -> str:

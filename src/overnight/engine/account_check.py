@@ -78,7 +78,7 @@ async def _sees_one_of(account: ProviderAccount, open_attempts: list[Attempt]) -
 
 def _message(context: RunContext, old: Account, changed: str, open_attempts: list[Attempt]) -> str:
     count = len(open_attempts)
-    name = context.folder.name
+    name = context.name
     batches = "1 open batch was" if count == 1 else f"{count} open batches were"
     return (
         f"run '{name}': {batches} sent with another {changed} ({old.provider} at {old.place}), and this account does "

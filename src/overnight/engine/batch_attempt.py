@@ -42,7 +42,7 @@ from overnight.engine.decisions import (
 )
 from overnight.engine.evidence import FIRST_PAUSE, PATIENT, ended_event
 from overnight.engine.ingest import Ingest
-from overnight.engine.outbox import input_path, write_input
+from overnight.engine.outbox import input_file, write_input
 from overnight.engine.rejections import Rejections
 from overnight.engine.search import as_listed, found_before, listed_as_ours, look
 from overnight.engine.spill import grace
@@ -90,13 +90,13 @@ class BatchAttempt:
 
     def _intent(self) -> Intent:
         attempt = self._attempt
-        file = input_path(self._context.folder, attempt.token)
+        file = input_file(self._context.files, attempt.token)
         return Intent(
             token=attempt.token,
-            run=self._context.folder.name,
+            run=self._context.name,
             model=self._context.arms[attempt.arm].model,
             rows=attempt.rows,
-            bytes=file.stat().st_size if file.exists() else attempt.bytes,
+            bytes=file.size if file.exists() else attempt.bytes,
             file=file,
             description=self._context.description,
         )
@@ -120,11 +120,11 @@ class BatchAttempt:
     async def _ensure_input(self) -> None:
         """The file is there unless somebody tidied the outbox; its bytes are the same whenever it is made."""
         context, attempt = self._context, self._attempt
-        if not input_path(context.folder, attempt.token).exists():
+        if not input_file(context.files, attempt.token).exists():
             model = context.arms[attempt.arm].model
             batch_format = self._account.batch_format
-            folder, shard = context.folder, attempt.shard
-            await asyncio.to_thread(write_input, folder, context.ledger, shard, attempt.token, batch_format, model)
+            files, shard = context.files, attempt.shard
+            await asyncio.to_thread(write_input, files, context.ledger, shard, attempt.token, batch_format, model)
 
     async def _create(self) -> None:
         await self._context.waiting.until(self._attempt.retry_at)
@@ -390,4 +390,4 @@ class BatchAttempt:
     def _clean_outbox(self) -> None:
         """The bodies stay on record; the envelope file was only for the way out."""
         if self._attempt.state == "closed":
-            input_path(self._context.folder, self._attempt.token).unlink(missing_ok=True)
+            input_file(self._context.files, self._attempt.token).remove()

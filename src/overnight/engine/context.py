@@ -17,7 +17,8 @@ from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.waiting import Waiting
 from overnight.ledger.ledger import Ledger
 from overnight.ledger.traces import Sent, mark_sent
-from overnight.store.run_folder import RunFolder
+from overnight.store.contract import Store
+from overnight.store.names import CANCELLED
 
 
 class RunContext:
@@ -26,7 +27,9 @@ class RunContext:
     def __init__(
         self,
         *,
-        folder: RunFolder,
+        name: str,
+        files: Store,
+        marks: Store,
         ledger: Ledger,
         run_id: str,
         arms: dict[int, Arm],
@@ -39,7 +42,10 @@ class RunContext:
         pacing: Pacing = Pacing(),  # noqa: B008 - frozen
         description: str | None = None,
     ) -> None:
-        self.folder = folder
+        self.name = name
+        self.files = files
+        self._marks = marks
+        self._marking = asyncio.Lock()
         self.ledger = ledger
         self.run_id = run_id
         self.arms = arms
@@ -114,9 +120,13 @@ class RunContext:
         after = await self.ledger.commit(name, lambda tx: tx.attempts.record(attempt, event, at))
         self.keep(after)
         if isinstance(event, Creating):
-            what: Sent = "batch" if self.account_of(attempt.arm).batch_format.tags else "untagged"
-            await asyncio.to_thread(mark_sent, self.folder, attempt.token, what)
+            await self.mark_sent(attempt, "batch" if self.account_of(attempt.arm).batch_format.tags else "untagged")
         return after
+
+    async def mark_sent(self, attempt: Attempt, what: Sent) -> None:
+        """It is about to go out, and on record: a ledger that does not know it any more is an older one."""
+        async with self._marking:
+            await asyncio.to_thread(mark_sent, self._marks, attempt.token, what)
 
     def keep(self, attempt: Attempt) -> None:
         if attempt.state == "closed":
@@ -134,7 +144,7 @@ class RunContext:
 
     def cancelled(self) -> bool:
         """Whether the user has called the run off, from this process or another."""
-        return self.folder.cancel_mark.exists()
+        return self._marks.exists(CANCELLED)
 
     def halt_arm(self, arm: int, why: str) -> None:
         if arm not in self.halted_arms:

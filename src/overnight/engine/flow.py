@@ -16,7 +16,7 @@ from overnight.engine.threads import Decode, Grown, ThreadReader
 from overnight.ledger.questions import Intake
 from overnight.ledger.threads import Follower, LandedThread
 from overnight.ledger.transaction import Transaction, View
-from overnight.store.run_folder import RunFolder
+from overnight.store.contract import Store
 
 # Answers passed on in one transaction.
 _CHUNK = 5_000
@@ -26,15 +26,15 @@ _ANY = ("answered", "refused", "truncated", "failed")
 class Flow:
     def __init__(
         self,
-        folder: RunFolder,
+        files: Store,
         stages: Sequence[Stage],
         arms: Mapping[int, Arm],
         decoders: Mapping[str, Decode],
         encode: Callable[[Ask], bytes],
     ) -> None:
-        self._folder = folder
+        self._files = files
         self._stages = {stage.name: stage for stage in stages}
-        self._reader = ThreadReader(folder, arms, decoders)
+        self._reader = ThreadReader(files, arms, decoders)
         self._encode = encode
         self._rounds = {
             stage.name: RoundFlow(stage, stage.task, self._reader, self._take)
@@ -104,7 +104,7 @@ class Flow:
         return self._taken(stage, intake, asks, round_n)
 
     def _intake(self, tx: Transaction, stage: Stage) -> Intake:
-        return tx.intake(self._folder, (stage.name, stage.task.name, stage.task.version), stage.arms)
+        return tx.intake(self._files, (stage.name, stage.task.name, stage.task.version), stage.arms)
 
     def _taken(self, stage: Stage, intake: Intake, asks: Iterable[Ask], round_n: int = 0) -> Grown:
         taken = intake.asks(asks, self._encode, shared=stage.dedupe, follow=True, round_n=round_n)

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import partial
 from os import SEEK_END
-from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import msgspec
@@ -38,11 +37,10 @@ from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.settlement import Fresh, Settlement, Settling
 from overnight.ledger.raw import check_file, digest_of
 from overnight.ledger.transaction import Transaction
-from overnight.store.local import DurableFile
+from overnight.store.contract import Writer
 
 # What is read at once is committed at once. More would save a little time, and hold on to memory for good.
 _CHUNK_BYTES = 4 << 20
-_BUFFER_BYTES = 1 << 20
 # The most that a file may have, for its shard: far above any answer in text.
 _LEAST_ALLOWED = 64 << 20
 _ALLOWED_FOR_A_ROW = 4 << 20
@@ -51,7 +49,7 @@ _ALLOWED_FOR_A_ROW = 4 << 20
 class Part:
     """One file on its way down, as long as it can be a file of its shard at all."""
 
-    def __init__(self, kind: str, file: DurableFile, rows: int) -> None:
+    def __init__(self, kind: str, file: Writer, rows: int) -> None:
         self._kind = kind
         self.file = file
         self._most = _LEAST_ALLOWED + rows * _ALLOWED_FOR_A_ROW
@@ -64,7 +62,7 @@ class Part:
         self._loose = len(chunk) - cut if cut else self._loose + len(chunk)
         if self._loose > LONGEST_LINE:
             raise Unavailable(f"a line of more than {LONGEST_LINE >> 20} MB came, which is no provider's file")
-        if self.file.bytes > self._most:
+        if self.file.size > self._most:
             raise Unavailable(f"the {self._kind} file is larger than {self._most >> 20:,} MB, too much for its rows")
 
 
@@ -187,8 +185,8 @@ class Ingest:
 
     async def _download(self, kind: str, ref: str, number: int, missing: Collection[int]) -> _Came:
         suffix = "" if number == 1 else f"-{number}"
-        path = self._context.folder.file(f"raw/{self._attempt.token}-{kind}{suffix}.jsonl")
-        file, announced = await self._account.patiently(partial(self._stream, kind, path, ref))
+        name = f"raw/{self._attempt.token}-{kind}{suffix}.jsonl"
+        file, announced = await self._account.patiently(partial(self._stream, kind, name, ref))
         try:
             download = await asyncio.to_thread(self._survey, kind, file, announced, missing, number)
         except BaseException:
@@ -201,8 +199,8 @@ class Ingest:
         kept = await self._context.ledger.commit("file", lambda tx: self._register(tx, file))
         return _Came(download, file.sha256, kept)
 
-    async def _stream(self, kind: str, path: Path, ref: str) -> tuple[DurableFile, int | None]:
-        file = DurableFile(path)
+    async def _stream(self, kind: str, name: str, ref: str) -> tuple[Writer, int | None]:
+        file = self._context.files.put(name)
         try:
             fetching = self._account.batches.fetch(ref, Part(kind, file, self._attempt.rows).write)
             return file, await self._context.waiting.while_going(fetching)
@@ -211,12 +209,12 @@ class Ingest:
             raise
 
     def _survey(
-        self, kind: str, file: DurableFile, announced: int | None, missing: Collection[int], number: int
+        self, kind: str, file: Writer, announced: int | None, missing: Collection[int], number: int
     ) -> Download:
         """What a file holds. The first that looks whole need only show that it holds rows; others are read through."""
         readable = unreadable = 0
         news, ends_whole = False, True
-        with file.so_far().open("rb", buffering=_BUFFER_BYTES) as handle:
+        with file.so_far() as handle:
             enough = number == 1 and _ends_in_newline(handle)
             for line in handle:
                 text = line.strip()
@@ -231,7 +229,7 @@ class Ingest:
                     break
         return Download(
             kind=kind,
-            bytes=file.bytes,
+            bytes=file.size,
             announced=announced,
             readable=readable,
             unreadable=unreadable,
@@ -239,16 +237,15 @@ class Ingest:
             news=news,
         )
 
-    def _register(self, tx: Transaction, file: DurableFile) -> int:
-        relative = str(file.path.relative_to(self._context.folder.path))
-        return tx.files.keep(relative, file.bytes, file.sha256)
+    def _register(self, tx: Transaction, file: Writer) -> int:
+        return tx.files.keep(file.name, file.size, file.sha256)
 
     # --- into the ledger
 
     def _check_files(self) -> None:
         """What an earlier look downloaded: a row that a damaged file no longer holds would be asked again."""
         for file in self._context.ledger.view().files.on_record(self._attempt.files):
-            check_file(self._context.folder, file.path, file.bytes, file.sha256)
+            check_file(self._context.files, file.path, file.bytes, file.sha256)
 
     async def _read_files(self) -> None:
         names = await self._context.ledger.read(lambda view: view.files.paths())
@@ -256,19 +253,18 @@ class Ingest:
             async with self._context.reading:
                 await self._read_file(number, names[number])
 
-    async def _read_file(self, number: int, relative: str) -> None:
+    async def _read_file(self, number: int, name: str) -> None:
         """In chunks; results, fates and how far we are become durable together."""
         context, attempt = self._context, self._attempt
         start = await context.ledger.read(lambda view: view.answers.read_offset(attempt.id, number))
-        chunks = self._chunks(number, context.folder.file(relative), start)
+        chunks = self._chunks(number, name, start)
         while chunk := await asyncio.to_thread(next, chunks, None):
             await self._take_in(number, *chunk)
 
-    def _chunks(self, number: int, path: Path, start: int) -> Iterator[tuple[int, list[Settling]]]:
+    def _chunks(self, number: int, name: str, start: int) -> Iterator[tuple[int, list[Settling]]]:
         """(offset after the chunk, what its lines settle) of a raw file, from `start` on; for a worker thread."""
         decode = self._account.provider.format.decode
-        with path.open("rb", buffering=_BUFFER_BYTES) as handle:
-            handle.seek(start)
+        with self._context.files.stream(name, start) as handle:
             offset = start
             while lines := handle.readlines(_CHUNK_BYTES):
                 landed = []

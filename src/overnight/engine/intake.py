@@ -11,19 +11,19 @@ from overnight.core.task import Rounds
 from overnight.engine.sampling import address, stratified
 from overnight.ledger.questions import Taken
 from overnight.ledger.transaction import Transaction
-from overnight.store.run_folder import RunFolder
+from overnight.store.contract import Store
 
 
 def take_stage(
     tx: Transaction,
-    folder: RunFolder,
+    files: Store,
     stage: Stage,
     encode: Callable[[Ask], bytes],
     limit: int | None = None,
 ) -> Taken:
     """Put the stage and its first questions on record; those already there are passed over."""
     task = stage.task
-    intake = tx.intake(folder, (stage.name, task.name, task.version), stage.arms)
+    intake = tx.intake(files, (stage.name, task.name, task.version), stage.arms)
     spec, kept = (msgspec.json.encode(part).decode() for part in (task.spec(), stage.rules))
     tx.stages.describe(intake.stage, spec, kept)
     if stage.items is None:

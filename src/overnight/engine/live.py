@@ -1,6 +1,6 @@
 """Carries one live slice from its intent to its end: each row a call, each answer durable before it counts.
 
-Answers of a moment are appended to the slice's segment, flushed once, and committed together with their fates, their
+Answers of a moment are appended to the slice's file, flushed once, and committed together with their fates, their
 bill and the lines that may be asked next. So after a crash it is known what was answered, and what may have been asked.
 """
 
@@ -11,7 +11,6 @@ from typing import NamedTuple
 import msgspec
 
 from overnight.core.attempt import Attempt, Ending
-from overnight.core.errors import FileDamaged
 from overnight.core.result import Result, failed
 from overnight.core.shard import custom_id, line_of
 from overnight.engine.context import RunContext
@@ -20,10 +19,8 @@ from overnight.engine.settlement import Fresh, Settlement, Settling
 from overnight.ledger.answers import Fate
 from overnight.ledger.raw import RawFiles, digest_of
 from overnight.ledger.shards import Body
-from overnight.ledger.traces import mark_sent
 from overnight.ledger.transaction import Transaction
-from overnight.store.local import Segment, mend
-from overnight.store.names import way_out
+from overnight.store.contract import Appender, Kept
 
 # Answers that come within so many real seconds share a commit.
 _LINGER = 0.01
@@ -44,7 +41,7 @@ class LiveSlice:
         self._attempt = attempt
         self._model_queue: ModelQueue = context.model_queue_of(attempt.arm)
         self._settlement: Settlement
-        self._segment: Segment
+        self._file: Appender
         self._bodies: list[Body] = []
         self._kept: RawFiles
         self._stack = ExitStack()
@@ -126,22 +123,22 @@ class LiveSlice:
     # --- into the ledger
 
     @property
-    def _path(self) -> str:
+    def _name(self) -> str:
         return f"raw/{self._attempt.token}-live.jsonl"
 
     async def _begin(self) -> None:
         context, attempt, at = self._context, self._attempt, self._context.now()
         self._bodies = await asyncio.to_thread(lambda: list(context.ledger.view().shards.bodies(attempt.shard)))
         names = await context.ledger.read(lambda view: view.files.paths())
-        self._kept = self._stack.enter_context(RawFiles(context.folder, names))
+        self._kept = self._stack.enter_context(RawFiles(context.files, names))
         await asyncio.to_thread(self._check_bodies)
-        self._segment = await asyncio.to_thread(Segment, context.folder.file(self._path))
-        self._stack.callback(self._segment.close)
+        self._file = await asyncio.to_thread(context.files.append, self._name, anew=True)
+        self._stack.callback(self._file.close)
         first = self._ahead()
         self._attempt = await context.ledger.commit(
-            "calling", lambda tx: tx.attempts.begin_calls(attempt, self._path, first, at)
+            "calling", lambda tx: tx.attempts.begin_calls(attempt, self._name, first, at)
         )
-        await asyncio.to_thread(mark_sent, context.folder, attempt.token, "live")
+        await context.mark_sent(attempt, "live")
         self._announced = first
         context.keep(self._attempt)
 
@@ -167,7 +164,7 @@ class LiveSlice:
         def fact(tx: Transaction) -> Fresh:
             landed = self._written(answers)
             fresh = self._settlement.settle(tx, landed, at)
-            tx.answers.set_read_offset(attempt.id, attempt.files[0], self._segment.bytes)
+            tx.answers.set_read_offset(attempt.id, attempt.files[0], self._file.size)
             tx.attempts.announce(attempt.id, ahead)
             return fresh
 
@@ -182,10 +179,10 @@ class LiveSlice:
 
     def _written(self, answers: list[_Answer]) -> list[Settling]:
         """Append the raw lines and flush; a row that has none is only in the ledger."""
-        file, begin = self._attempt.files[0], self._segment.bytes
+        file, begin = self._attempt.files[0], self._file.size
         raw = b"".join(answer.raw + b"\n" for answer in answers if answer.raw is not None)
         if raw:
-            self._segment.append(raw)
+            self._file.add(raw)
         landed = []
         for line, text, result in answers:
             if text is None:
@@ -209,11 +206,11 @@ class LiveSlice:
 
     async def _close(self) -> None:
         context, attempt, at = self._context, self._attempt, self._context.now()
-        segment = (self._segment.bytes, self._segment.sha256)
+        file = Kept(self._file.size, self._file.sha256)
         how: Ending = "answered" if self._landed + self._skipped == len(self._bodies) else "stopped"
         self._model_queue.ahead -= len(self._bodies) - self._begun
         self._attempt = await context.ledger.commit(
-            "closed", lambda tx: tx.attempts.close_calls(attempt, segment, how, at)
+            "closed", lambda tx: tx.attempts.close_calls(attempt, file, how, at)
         )
         context.keep(self._attempt)
         self._settlement.remember_density()
@@ -223,15 +220,15 @@ class LiveSlice:
     async def _recover(self) -> None:
         """Take in whole lines past the last commit, count what was under way, and give back the rest."""
         context, attempt, at = self._context, self._attempt, self._context.now()
-        found, segment = await asyncio.to_thread(self._left_behind)
+        found, file = await asyncio.to_thread(self._left_behind)
 
         def fact(tx: Transaction) -> tuple[Attempt, Fresh, int]:
             came = self._settlement.settle(tx, found, at)
-            tx.answers.set_read_offset(attempt.id, attempt.files[0], segment[0])
+            tx.answers.set_read_offset(attempt.id, attempt.files[0], file.size)
             asked = tx.attempts.announced_lines(attempt.id)
             gone = [self._interrupted(line) for line in tx.answers.unanswered_lines(attempt.id, asked)]
             lost = self._settlement.settle(tx, gone, at)
-            closed = tx.attempts.close_calls(attempt, segment, "interrupted", at)
+            closed = tx.attempts.close_calls(attempt, file, "interrupted", at)
             return (
                 closed,
                 Fresh([*came.rows, *lost.rows], came.addresses, presumed=came.presumed + lost.presumed),
@@ -245,25 +242,19 @@ class LiveSlice:
             calls = "1 call was" if lost == 1 else f"up to {lost:,} calls were"
             context.say(f"shard {attempt.shard}: {calls} under way when the process ended; asked again")
 
-    def _left_behind(self) -> tuple[list[Settling], tuple[int, str]]:
-        path = self._context.folder.file(self._path)
-        end = self._context.ledger.view().attempts.segment_end(self._attempt)
-        try:
-            segment = mend(path, end)
-        except OSError as error:
-            message = f"{path}: cannot read: {error.strerror}; {way_out(self._path)}"
-            raise FileDamaged(message) from error
+    def _left_behind(self) -> tuple[list[Settling], Kept]:
+        files, end = self._context.files, self._context.ledger.view().attempts.answers_end(self._attempt)
+        kept = files.mend(self._name, end)
         file, found = self._attempt.files[0], []
         decode = self._context.account_of(self._attempt.arm).provider.format.decode
-        with path.open("rb") as tail:
-            tail.seek(end)
+        with files.stream(self._name, end) as tail:
             for raw in tail:
                 decoded = decode(raw.strip())
                 line = line_of(self._attempt.token, decoded.custom_id or "")
                 if line is not None and decoded.result is not None:
                     found.append(self._settlement.row(line, decoded.result, (file, end, len(raw), digest_of(raw))))
                 end += len(raw)
-        return found, segment
+        return found, kept
 
     def _interrupted(self, line: int) -> Settling:
         """Asked, for all we know, and not the row's fault: it costs no try."""

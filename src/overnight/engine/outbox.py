@@ -1,19 +1,15 @@
 """A shard's input file: the bodies on record, each in its envelope, written whole before anything is sent."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 from overnight.core.ask import Model
 from overnight.core.attempt import Attempt
-from overnight.core.errors import FileDamaged
-from overnight.core.opening import strange
 from overnight.core.shard import LONGEST_CUSTOM_ID, custom_id
 from overnight.ledger.ledger import Ledger
-from overnight.ledger.raw import RawFiles, ReadAhead, file_hash
+from overnight.ledger.raw import RawFiles, ReadAhead
 from overnight.providers.contract import BatchFormat
-from overnight.store.local import DurableFile
-from overnight.store.run_folder import RunFolder
+from overnight.store.contract import Store, StoredFile, Writer, hash_of
 
 # Pieces of lines that are handed to the file at once.
 _TOGETHER = 500
@@ -21,28 +17,23 @@ _TOGETHER = 500
 UNSENT = ("intended", "uploaded")
 
 
-def input_path(folder: RunFolder, token: str) -> Path:
-    return folder.file(f"outbox/{token}.jsonl")
+def input_file(files: Store, token: str) -> StoredFile:
+    """The input of an attempt, whether it is there or not."""
+    return StoredFile(files, f"outbox/{token}.jsonl")
 
 
-def sweep(folder: RunFolder, carried: Iterable[Attempt]) -> None:
+def sweep(files: Store, carried: Iterable[Attempt]) -> None:
     """Remove what a killed process left: halves, and the files of attempts that are over.
 
     So is a file that is to be sent and is not the one on record: it is made anew.
     """
-    hashes = {attempt.token: attempt.sha256 if attempt.state in UNSENT else "" for attempt in carried}
-    for path in folder.file("outbox").iterdir():
-        expected = hashes.get(path.stem) if path.suffix == ".jsonl" else None
-        if expected is None or strange(path) or (expected and not (path.is_file() and file_hash(path) == expected)):
-            _remove(path)
-
-
-def _remove(path: Path) -> None:
-    try:
-        path.unlink()
-    except OSError as error:
-        message = f"{path}: cannot be removed, and does not belong there: {error.strerror}; move it elsewhere"
-        raise FileDamaged(message) from error
+    hashes = {
+        input_file(files, attempt.token).name: attempt.sha256 if attempt.state in UNSENT else "" for attempt in carried
+    }
+    for name in files.names("outbox"):
+        expected = hashes.get(name)
+        if expected is None or files.problem(name) or (expected and hash_of(files, name) != expected):
+            files.remove(name)
 
 
 def line_overhead(format_: BatchFormat, model: Model) -> int:
@@ -70,14 +61,12 @@ def frame_of(format_: BatchFormat, model: Model, token: str) -> Frame:
     return frame
 
 
-def write_input(
-    folder: RunFolder, ledger: Ledger, shard: int, token: str, format_: BatchFormat, model: Model
-) -> DurableFile:
+def write_input(files: Store, ledger: Ledger, shard: int, token: str, format_: BatchFormat, model: Model) -> Writer:
     """The file for one attempt. Runs in a worker thread; a part that a killed process left is written over."""
     view = ledger.view()
     before, between, after = frame_of(format_, model, token)
     pieces: list[bytes] = []
-    with RawFiles(folder, view.files.paths()) as kept, DurableFile(input_path(folder, token)) as file:
+    with RawFiles(files, view.files.paths()) as kept, files.put(input_file(files, token).name) as file:
         body = ReadAhead(kept).read
         for row in view.shards.bodies(shard):
             pieces += (before, b"%d" % row.line, between, body(row.file, row.offset, row.length, row.digest), after)

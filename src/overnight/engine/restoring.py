@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from overnight.core.attempt import Attempt
-from overnight.core.errors import FileDamaged, ProviderError
+from overnight.core.errors import ProviderError
 from overnight.engine.context import RunContext
 from overnight.ledger.raw import file_problem
-from overnight.store.local import DurableFile
 
 
 class _Lost(NamedTuple):
@@ -36,7 +35,7 @@ def _lost(context: RunContext) -> Iterator[_Lost]:
     for attempt in view.attempts.everything():
         parts = attempt.ended.parts if attempt.ended is not None else ()
         for _, path, size, sha256 in view.files.on_record(attempt.files if parts else ()):
-            if file_problem(context.folder.place(path), size, sha256) is not None:
+            if file_problem(context.files, path, size, sha256) is not None:
                 start = f"raw/{attempt.token}-"
                 refs = tuple(ref for kind, ref in parts if path.startswith(start + kind))
                 yield _Lost(attempt, path, size, sha256, refs)
@@ -44,18 +43,14 @@ def _lost(context: RunContext) -> Iterator[_Lost]:
 
 async def _brought(context: RunContext, lost: _Lost) -> bool:
     for ref in lost.refs:
-        file = DurableFile(context.folder.place(lost.path))
+        file = context.files.put(lost.path, over_anything=True)
         try:
             await context.account_of(lost.attempt.arm).batches.fetch(ref, file.write)
         except ProviderError as error:
             context.say(f"{lost.path} is damaged, and cannot be downloaded again: {error}")
             file.drop()
             continue
-        if (file.bytes, file.sha256) == (lost.size, lost.sha256):
-            if file.path.is_dir() and not file.path.is_symlink():
-                file.drop()
-                message = f"{file.path} is a folder where a file was; move it away"
-                raise FileDamaged(message)
+        if (file.size, file.sha256) == (lost.size, lost.sha256):
             file.keep()
             return True
         context.say(f"{lost.path} is damaged, and the provider now gives another file")

@@ -15,7 +15,7 @@ from overnight.engine.context import RunContext
 from overnight.engine.decisions import WaitingRows, group
 from overnight.engine.flow import Flow
 from overnight.engine.live import LiveSlice
-from overnight.engine.outbox import input_path, sweep, write_input
+from overnight.engine.outbox import input_file, sweep, write_input
 from overnight.engine.packing import Packing
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.replies import live_retry_delay
@@ -74,7 +74,7 @@ class Scheduler:
             attempt for attempt in self._context.ledger.view().attempts.everything() if attempt.state != "closed"
         ]
         self._leave_alone(carried)
-        await asyncio.to_thread(sweep, self._context.folder, carried)
+        await asyncio.to_thread(sweep, self._context.files, carried)
         if self._flow.needed:
             await self._context.ledger.commit("followers", self._flow.begin)
         for attempt in carried:
@@ -113,7 +113,7 @@ class Scheduler:
             context.keep(
                 await context.ledger.commit("called off", lambda tx: tx.attempts.abandon(attempt, at, "called off"))
             )
-            input_path(context.folder, attempt.token).unlink(missing_ok=True)
+            input_file(context.files, attempt.token).remove()
             return False
         if attempt.state == "running" and attempt.batch_id is not None:
             account = context.account_of(attempt.arm)
@@ -239,7 +239,7 @@ class Scheduler:
         context, model = self._context, self._context.arms[shard.arm].model
         n, token = await context.ledger.read(lambda view: view.attempts.next_token(context.run_id, shard.id))
         file = await asyncio.to_thread(
-            write_input, context.folder, context.ledger, shard.id, token, account.batch_format, model
+            write_input, context.files, context.ledger, shard.id, token, account.batch_format, model
         )
         estimate, at = self._estimate(account, shard), context.now()
 

@@ -44,7 +44,7 @@ async def found_before(context: RunContext, account: ProviderAccount, attempt: A
                 return Found(instead=await _reopen(context, attempt, one, batches[0]))
     unknown = await asyncio.to_thread(lambda: strays(context, our_batches))
     if unknown:
-        context.halt_arm(attempt.arm, strays_text(context.folder.name, unknown))
+        context.halt_arm(attempt.arm, strays_text(context.name, unknown))
         raise NotNow
     return Found()
 

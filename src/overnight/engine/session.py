@@ -156,7 +156,9 @@ class Session:
         tally.priced = how_priced(len(known), len({number for number, _ in priced}))
         pricing = Pricing(known, priced, work.budget.output_tokens if work.budget else None)
         return RunContext(
-            folder=self.folder,
+            name=self.folder.name,
+            files=self.folder.files,
+            marks=self.folder.marks,
             ledger=self.ledger,
             run_id=self.run_id,
             arms=known,
@@ -177,7 +179,7 @@ class Session:
         def encode(ask: Ask) -> bytes:
             return providers[ask.arm.model.provider].format.encode(ask)
 
-        return Flow(self.folder, stages, context.arms, decoders, encode)
+        return Flow(self.folder.files, stages, context.arms, decoders, encode)
 
     async def _account(self, provider: Provider, work: Work, waiting: Waiting) -> ProviderAccount:
         account = account_identity(self.run_id, provider)

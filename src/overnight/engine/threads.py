@@ -12,7 +12,7 @@ from overnight.core.task import Thread
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.threads import LandedThread, Place
 from overnight.ledger.transaction import View
-from overnight.store.run_folder import RunFolder
+from overnight.store.contract import Store
 
 # Threads whose files are looked up and held open together.
 _AT_ONCE = 5_000
@@ -34,8 +34,8 @@ class Grown(NamedTuple):
 class ThreadReader:
     """Settled threads with what their turns said, read from the run's files."""
 
-    def __init__(self, folder: RunFolder, arms: Mapping[int, Arm], decoders: Mapping[str, Decode]) -> None:
-        self._folder = folder
+    def __init__(self, files: Store, arms: Mapping[int, Arm], decoders: Mapping[str, Decode]) -> None:
+        self._files = files
         self._arms = arms
         self._decoders = decoders
 
@@ -46,13 +46,13 @@ class ThreadReader:
         coming = iter(landed)
         while some := list(islice(coming, _AT_ONCE)):
             places = {place[0] for one in some for place in _places(one)}
-            with RawFiles(self._folder, view.files.paths(places)) as raw:
+            with RawFiles(self._files, view.files.paths(places)) as raw:
                 for one in some:
                     yield one, self._thread(raw, one, fields=fields)
 
     def items(self, view: View, stage: int) -> Iterator[Item]:
         """A stage's items in the order in which they came."""
-        with RawFiles(self._folder, view.files.paths()) as raw:
+        with RawFiles(self._files, view.files.paths()) as raw:
             for name, fields in view.items.of_stage(raw.read, stage):
                 yield Item(name, fields)
 

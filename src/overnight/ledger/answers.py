@@ -14,7 +14,7 @@ from overnight.ledger.files import FilesView
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.shards import ShardRow
 from overnight.ledger.threads import Threads
-from overnight.store.run_folder import RunFolder
+from overnight.store.contract import Store
 
 
 class Landed(msgspec.Struct, frozen=True, gc=False):
@@ -85,7 +85,7 @@ class AnswersView(Records):
         found = (self._db.execute("SELECT id FROM ask WHERE key=?", (key,)).fetchone() for key in keys)
         return [int(row[0]) for row in found if row is not None]
 
-    def damaged(self, folder: RunFolder) -> list[int]:
+    def damaged(self, files: Store) -> list[int]:
         """Settled questions whose raw lines are not those on record."""
         rows = self._db.execute(
             "SELECT settled.ask, result.file, result.offset, result.length, result.digest FROM settled "
@@ -93,7 +93,7 @@ class AnswersView(Records):
             "WHERE result.file IS NOT NULL ORDER BY result.file, result.offset"
         )
         found = []
-        with RawFiles(folder, FilesView(self._db).paths()) as raw:
+        with RawFiles(files, FilesView(self._db).paths()) as raw:
             for ask, *place in rows:
                 try:
                     raw.read(*place)

@@ -14,6 +14,7 @@ from overnight.ledger.connection import Records
 from overnight.ledger.files import Files
 from overnight.ledger.identity import Facts
 from overnight.ledger.shards import Shards
+from overnight.store.contract import Kept
 
 _decode_event = msgspec.json.Decoder(AttemptEvent).decode
 _encode = msgspec.json.encode
@@ -122,8 +123,8 @@ class AttemptsView(Records):
         row = self._db.execute("SELECT lines FROM announced WHERE attempt=?", (attempt,)).fetchone()
         return 0 if row is None else int(row[0])
 
-    def segment_end(self, attempt: Attempt) -> int:
-        """How far a slice's segment is on record."""
+    def answers_end(self, attempt: Attempt) -> int:
+        """How far a slice's file of answers is on record."""
         return AnswersView(self._db).read_offset(attempt.id, attempt.files[0])
 
     def came_of(self, attempt: int) -> tuple[int, int]:
@@ -213,7 +214,7 @@ class Attempts(AttemptsView):
         return after
 
     def begin_calls(self, attempt: Attempt, path: str, lines: int, at: float) -> Attempt:
-        """The segment is on record, and the first lines are announced, before any of them is asked."""
+        """The file of answers is on record, and the first lines are announced, before any of them is asked."""
         file = Files(self._db).begin(path)
         self.announce(attempt.id, lines)
         return self.record(attempt, Calling(file), at)
@@ -225,13 +226,13 @@ class Attempts(AttemptsView):
     def close_calls(
         self,
         attempt: Attempt,
-        segment: tuple[int, str],
+        file: Kept,
         how: Ending,
         at: float,
         message: str | None = None,
     ) -> Attempt:
-        """The slice is over: its segment is whole, and rows that it never asked go back to the queue."""
-        Files(self._db).complete(attempt.files[0], *segment)
+        """The slice is over: its file is whole, and rows that it never asked go back to the queue."""
+        Files(self._db).complete(attempt.files[0], *file)
         self._db.execute("DELETE FROM announced WHERE attempt=?", (attempt.id,))
         self._db.execute(
             "INSERT OR IGNORE INTO queue SELECT ask, tries, 0 FROM shard_row WHERE shard=?1 "

@@ -10,8 +10,7 @@ from overnight.ledger.connection import Records
 from overnight.ledger.questions import register_pending, settle_pending
 from overnight.ledger.shards import Shards
 from overnight.ledger.threads import Threads
-from overnight.store.local import DurableFile
-from overnight.store.run_folder import RunFolder
+from overnight.store.contract import Store, Writer
 
 # An attempt whose answers came from another run, and bear the custom ids that they had there.
 REUSED = "reused-"
@@ -72,15 +71,15 @@ class Copies(CopiesView):
 
     def take_over(
         self,
-        folder: RunFolder,
-        file: DurableFile,
+        files: Store,
+        file: Writer,
         copied: Sequence[tuple[Reusable, int]],
         source: str,
         at: float,
     ) -> None:
         """Settle the questions with the copied lines: one closed attempt that never travelled."""
-        number = register_pending(self._db, file, folder)
-        settle_pending(self._db, number, file)
+        number = register_pending(self._db, file)
+        settle_pending(self._db, files, number, file)
         attempts = Attempts(self._db)
         by_arm: dict[int, list[tuple[Reusable, int]]] = {}
         for one, offset in copied:

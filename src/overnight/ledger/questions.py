@@ -14,8 +14,7 @@ from overnight.ledger.connection import Records
 from overnight.ledger.identity import Facts, FactsView, Stages
 from overnight.ledger.raw import digest_of
 from overnight.ledger.threads import Threads
-from overnight.store.local import DurableFile
-from overnight.store.run_folder import RunFolder
+from overnight.store.contract import Store, Writer
 
 # Items or questions that are worked on at once: few enough that long texts take little memory.
 _AT_ONCE = 50
@@ -44,14 +43,14 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     settled: dict[str, int] = {}
 
 
-def next_segment(db: sqlite3.Connection, folder: RunFolder, kind: str) -> DurableFile:
+def next_file(db: sqlite3.Connection, files: Store, kind: str) -> Writer:
     """A new file, numbered after those on record: one that a killed process left behind is written over."""
     newest = "SELECT path FROM file WHERE path LIKE ? ORDER BY id DESC LIMIT 1"
     row = db.execute(newest, (kind + "/%",)).fetchone()
     last = "0" if row is None else PurePosixPath(row[0]).stem
     if not last.isdecimal():
-        raise LedgerError(f"{folder.ledger}: file.path {row[0]!r} is none that a run has")
-    return DurableFile(folder.file(f"{kind}/{int(last) + 1:05d}.jsonl"))
+        raise LedgerError(f"{files.home}: file.path {row[0]!r} is none that a run has")
+    return files.put(f"{kind}/{int(last) + 1:05d}.jsonl")
 
 
 class Intake:
@@ -60,11 +59,9 @@ class Intake:
     Questions already on record are passed over; a known address that now asks something else is refused.
     """
 
-    def __init__(
-        self, db: sqlite3.Connection, folder: RunFolder, stage: tuple[str, str, str], arms: Iterable[Arm]
-    ) -> None:
+    def __init__(self, db: sqlite3.Connection, files: Store, stage: tuple[str, str, str], arms: Iterable[Arm]) -> None:
         self._db = db
-        self._folder = folder
+        self._files = files
         self.stage = Stages(db).keep(*stage)
         self._arms = {arm.name: (Stages(db).keep_arm(self.stage, arm), KeyMaker(arm)) for arm in arms}
         # Items without questions: a task that asks in rounds has not begun the first.
@@ -79,17 +76,17 @@ class Intake:
 
     def items(self, source: Iterable[Item]) -> Iterator[Item]:
         """Pass the items through, keeping a copy of each new one."""
-        with next_segment(self._db, self._folder, "items") as segment:
-            number = register_pending(self._db, segment, self._folder)
+        with next_file(self._db, self._files, "items") as file:
+            number = register_pending(self._db, file)
             coming = iter(source)
             while some := list(islice(coming, _AT_ONCE)):
-                self._keep_items(some, segment, number)
+                self._keep_items(some, file, number)
                 yield from some
         self._new_items.flush()
-        settle_pending(self._db, number, segment)
+        settle_pending(self._db, self._files, number, file)
 
-    def _keep_items(self, items: Sequence[Item], segment: DurableFile, number: int) -> None:
-        stage, fresh, offset = self.stage, self._fresh, segment.bytes
+    def _keep_items(self, items: Sequence[Item], file: Writer, number: int) -> None:
+        stage, fresh, offset = self.stage, self._fresh, file.size
         texts: list[bytes] = []
         values: list[object] = []
         for item in items:
@@ -101,7 +98,7 @@ class Intake:
                 values += (stage, item.id, number, offset, length, bytearray(digest))
                 offset += length + 1
                 texts.append(text)
-        segment.write_lines(texts)
+        file.write_lines(texts)
         self._new_items.add(values)
 
     def _known_item(self, item: Item, digest: bytes) -> bool:
@@ -130,14 +127,14 @@ class Intake:
 
         `follow`: they follow from answers, so a few of them may wait for siblings.
         """
-        with next_segment(self._db, self._folder, "requests") as segment:
-            number = register_pending(self._db, segment, self._folder)
+        with next_file(self._db, self._files, "requests") as file:
+            number = register_pending(self._db, file)
             coming = iter(asks)
             while some := list(islice(coming, _AT_ONCE)):
-                self._keep_asks(some, encode, segment, number, shared=shared, round_n=round_n)
+                self._keep_asks(some, encode, file, number, shared=shared, round_n=round_n)
         self._new_asks.flush()
         self._new_slots.flush()
-        settle_pending(self._db, number, segment)
+        settle_pending(self._db, self._files, number, file)
         self._db.execute("CREATE INDEX IF NOT EXISTS ask_key ON ask(key)")
         self._db.execute("CREATE UNIQUE INDEX IF NOT EXISTS slot_address ON slot(item, arm, replicate, turn)")
         self._db.execute("CREATE INDEX IF NOT EXISTS slot_ask ON slot(ask)")
@@ -166,13 +163,13 @@ class Intake:
         self,
         asks: Sequence[Ask],
         encode: Callable[[Ask], bytes],
-        segment: DurableFile,
+        file: Writer,
         number: int,
         *,
         shared: bool,
         round_n: int,
     ) -> None:
-        ask_id, offset, fresh, arms = self._last_ask, segment.bytes, self._fresh, self._arms
+        ask_id, offset, fresh, arms = self._last_ask, file.size, self._fresh, self._arms
         bodies: list[bytes] = []
         new_asks: list[object] = []
         new_slots: list[object] = []
@@ -188,7 +185,7 @@ class Intake:
             new_slots += (arm, ask.item, ask.replicate, ask.turn, ask_id, round_n)
             offset += length + 1
             bodies.append(body)
-        segment.write_lines(bodies)
+        file.write_lines(bodies)
         self._new_asks.add(new_asks)
         self._new_slots.add(new_slots)
         self._last_ask = ask_id
@@ -221,18 +218,17 @@ class Intake:
         return int(count)
 
 
-def register_pending(db: sqlite3.Connection, file: DurableFile, folder: RunFolder) -> int:
+def register_pending(db: sqlite3.Connection, file: Writer) -> int:
     """A number for a file still being written; both become durable together."""
-    relative = str(file.path.relative_to(folder.path))
-    row = db.execute("INSERT INTO file(path, bytes, sha256) VALUES(?,0,'') RETURNING id", (relative,)).fetchone()
+    row = db.execute("INSERT INTO file(path, bytes, sha256) VALUES(?,0,'') RETURNING id", (file.name,)).fetchone()
     return int(row[0])
 
 
-def settle_pending(db: sqlite3.Connection, number: int, file: DurableFile) -> None:
-    if file.bytes:
-        db.execute("UPDATE file SET bytes=?, sha256=? WHERE id=?", (file.bytes, file.sha256, number))
+def settle_pending(db: sqlite3.Connection, files: Store, number: int, file: Writer) -> None:
+    if file.size:
+        db.execute("UPDATE file SET bytes=?, sha256=? WHERE id=?", (file.size, file.sha256, number))
     else:
-        file.path.unlink()
+        files.remove(file.name)
         db.execute("DELETE FROM file WHERE id=?", (number,))
 
 

@@ -1,17 +1,14 @@
 """Lines found again by file, offset and length, and held against what was recorded of them before anybody uses them."""
 
-import os
 from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from overnight.core.errors import FileDamaged
-from overnight.core.opening import open_to_read, strange
 from overnight.core.result import Line, Result
+from overnight.store.contract import Reader, Store, hash_of
 from overnight.store.names import way_out
-from overnight.store.run_folder import RunFolder
 
 # What is read at once where lines are wanted in their order.
 BLOCK = 256 * 1024
@@ -26,45 +23,35 @@ def digest_of(data: bytes) -> bytes:
     return sha256(data).digest()[:_DIGEST_BYTES]
 
 
-def file_problem(path: Path, size: int, sha256_text: str) -> str | None:
+def file_problem(files: Store, name: str, size: int, sha256_text: str) -> str | None:
     """What is wrong with a whole file on record; None when it has its size and its bytes."""
-    what = strange(path)
-    if what is not None:
-        return what
+    problem = files.problem(name)
+    if problem is not None:
+        return problem
     try:
-        if not path.is_file():
-            return "is missing" if not path.exists() else "is not a file"
-        found = path.stat().st_size
+        found = files.size(name)
         if found != size:
             return f"has {found:,} bytes, {size:,} are on record"
-        return None if file_hash(path) == sha256_text else "has other bytes than those on record"
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
+        return None if hash_of(files, name) == sha256_text else "has other bytes than those on record"
+    except FileDamaged:
+        return "cannot be read to its end"
 
 
-def check_file(folder: RunFolder, relative: str, size: int, sha256_text: str) -> None:
+def check_file(files: Store, name: str, size: int, sha256_text: str) -> None:
     """FileDamaged where a whole file is not the one on record."""
-    problem = file_problem(folder.file(relative), size, sha256_text)
+    problem = file_problem(files, name, size, sha256_text)
     if problem is not None:
-        message = f"{folder.file(relative)} {problem}; {way_out(relative)}"
+        message = f"{files.where(name)} {problem}; {way_out(name)}"
         raise FileDamaged(message)
 
 
-def file_hash(path: Path) -> str:
-    whole = sha256()
-    with path.open("rb") as handle:
-        while chunk := handle.read(BLOCK):
-            whole.update(chunk)
-    return whole.hexdigest()
-
-
 class RawFiles:
-    """Open handles on a run's files, for as long as a table is being made."""
+    """Open files of a run, for as long as a table is being made."""
 
-    def __init__(self, folder: RunFolder, paths: dict[int, str]) -> None:
-        self._folder = folder
-        self._paths = paths
-        self._handles: dict[int, int] = {}
+    def __init__(self, files: Store, names: dict[int, str]) -> None:
+        self._files = files
+        self._names = names
+        self._readers: dict[int, Reader] = {}
 
     def read(self, file: int, offset: int, length: int, digest: bytes) -> bytes:
         """The bytes on record, or FileDamaged: never others."""
@@ -80,7 +67,7 @@ class RawFiles:
         result = decode(self.read(file, offset, length, digest).strip()).result
         if result is None and told.outcome != "failed":
             message = (
-                f"{self._path(file)}: bytes {offset:,} to {offset + length:,} hold an answer that this version of "
+                f"{self._where(file)}: bytes {offset:,} to {offset + length:,} hold an answer that this version of "
                 "Overnight cannot read; use the version that took it in"
             )
             raise FileDamaged(message)
@@ -88,30 +75,27 @@ class RawFiles:
 
     def bytes_at(self, file: int, offset: int, length: int) -> bytes:
         """Whatever is there now; as much of it as there is."""
-        handle = self._handles.get(file)
-        try:
-            if handle is None:
-                if len(self._handles) >= _MOST_OPEN:
-                    os.close(self._handles.pop(next(iter(self._handles))))
-                handle = self._handles[file] = open_to_read(self._path(file))
-            return os.pread(handle, length, offset)
-        except (OSError, OverflowError, MemoryError) as error:
-            why = error.strerror if isinstance(error, OSError) else "no file is that long"
-            message = f"{self._path(file)}: cannot read: {why}; {way_out(self._paths[file])}"
-            raise FileDamaged(message) from error
+        reader = self._readers.get(file)
+        if reader is None:
+            if len(self._readers) >= _MOST_OPEN:
+                self._readers.pop(next(iter(self._readers))).close()
+            reader = self._readers[file] = self._files.reader(self._name(file))
+        return reader.read(offset, length)
 
     def damaged(self, file: int, offset: int, length: int, found: int) -> FileDamaged:
         if found < length:
             what = f"it ends at byte {offset + found:,}, and a line up to byte {offset + length:,} is on record"
         else:
             what = f"bytes {offset:,} to {offset + length:,} are not those on record"
-        return FileDamaged(f"{self._path(file)}: the file is damaged: {what}; {way_out(self._paths[file])}")
+        return FileDamaged(f"{self._where(file)}: the file is damaged: {what}; {way_out(self._names[file])}")
 
-    def _path(self, file: int) -> Path:
-        if file not in self._paths:
-            message = f"{self._folder.ledger}: a line is said to be in file {file}, which is not on record"
-            raise FileDamaged(message)
-        return self._folder.file(self._paths[file])
+    def _name(self, file: int) -> str:
+        if file not in self._names:
+            raise FileDamaged(f"{self._files.home}: a line is said to be in file {file}, which is not on record")
+        return self._names[file]
+
+    def _where(self, file: int) -> str:
+        return self._files.where(self._name(file))
 
     def __enter__(self) -> Self:
         return self
@@ -119,8 +103,8 @@ class RawFiles:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for handle in self._handles.values():
-            os.close(handle)
+        for reader in self._readers.values():
+            reader.close()
 
 
 class ReadAhead:

@@ -113,15 +113,15 @@ def _add_digests(db: sqlite3.Connection) -> None:
     """What every body, item and raw line is known by, so that none is used that is not what it was."""
     for table in ("ask", "item", "result"):
         db.execute(f"ALTER TABLE {table} ADD COLUMN digest BLOB")
-    folder = RunFolder(Path(db.execute("PRAGMA database_list").fetchone()[2]).parent)
-    files = db.execute("SELECT id, path, bytes, sha256 FROM file").fetchall()
+    files = RunFolder(Path(db.execute("PRAGMA database_list").fetchone()[2]).parent).files
+    known = db.execute("SELECT id, path, bytes, sha256 FROM file").fetchall()
     # A file that has changed since it was put on record proves nothing: its lines get no digest, and are not used.
     sound = {
         number: path
-        for number, path, size, sha256 in files
-        if not sha256 or file_problem(folder.file(path), size, sha256) is None
+        for number, path, size, sha256 in known
+        if not sha256 or file_problem(files, path, size, sha256) is None
     }
-    with RawFiles(folder, sound) as kept:
+    with RawFiles(files, sound) as kept:
 
         def digest(file: int, offset: int, length: int) -> bytes | None:
             with suppress(FileDamaged):

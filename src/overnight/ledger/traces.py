@@ -5,19 +5,16 @@ is written after the ledger has the same on record and before anything is sent. 
 as sent was sent after the ledger was last written: somebody has put back an old one, or lost its newest part.
 """
 
-import os
 import re
 import sqlite3
-from pathlib import Path
 from typing import Literal, cast
 
-from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LedgerLost
-from overnight.core.opening import sync_directory
 from overnight.core.shard import TOKEN_LENGTH
 from overnight.core.surroundings import disk_trouble
 from overnight.ledger.identity import FactsView
-from overnight.store.names import PARTS
+from overnight.store.contract import Store
+from overnight.store.names import FILES, HALF, SENT, TABLES
 from overnight.store.run_folder import RunFolder
 
 # A batch that its provider lists with our token, one that it lists without, and calls that nobody lists.
@@ -26,49 +23,29 @@ _LINE = re.compile(rf"([a-z2-7]{{{TOKEN_LENGTH}}}) (batch|untagged|live)")
 _SHOWN = 3
 
 
-def mark_sent(folder: RunFolder, token: str, what: Sent) -> None:
+def mark_sent(marks: Store, token: str, what: Sent) -> None:
     """Durable when this returns. A torn line, which a power cut may leave, was sent by nobody."""
-    path = folder.sent
+    log = marks.append(SENT)
     try:
-        new = not path.exists()
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            os.write(handle, f"\n{token} {what}\n".encode())
-            checkpoint("fsync sent")
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        if new:
-            sync_directory(path.parent)
-    except OSError as error:
-        raise disk_trouble(path, error) from error
-    checkpoint("kept sent")
+        log.add(f"\n{token} {what}\n".encode())
+    finally:
+        log.close()
 
 
-def sent_attempts(folder: RunFolder) -> dict[str, Sent]:
+def sent_attempts(marks: Store) -> dict[str, Sent]:
     """By token, in the order in which they were sent."""
-    try:
-        lines = folder.sent.read_text(errors="replace").splitlines()
-    except FileNotFoundError:
+    if not marks.exists(SENT):
         return {}
-    except OSError as error:
-        raise disk_trouble(folder.sent, error, "cannot read") from error
+    with marks.stream(SENT) as log:
+        lines = log.read().decode(errors="replace").splitlines()
     return {match[1]: cast("Sent", match[2]) for match in map(_LINE.fullmatch, lines) if match}
 
 
 def traces(folder: RunFolder) -> list[str]:
     """What is only there when a ledger has been there before it."""
-    parts = [f"{part}/" for part in PARTS if _files(folder.file(part))]
-    return [*parts, folder.sent.name] if sent_attempts(folder) else parts
-
-
-def _files(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if path.suffix != ".part")
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise disk_trouble(folder, error, "cannot read") from error
+    found = {part: folder.files.names(part) for part in FILES} | {TABLES: folder.table_names()}
+    parts = [f"{part}/" for part, names in found.items() if not all(name.endswith(HALF) for name in names)]
+    return [*parts, SENT] if sent_attempts(folder.marks) else parts
 
 
 def no_ledger(folder: RunFolder) -> bool:
@@ -105,7 +82,7 @@ def check_age(folder: RunFolder, db: sqlite3.Connection) -> str | None:
     A batch that its provider lists with our token is found there before anything is sent. Calls leave no trace but
     their answers, and a batch without a tag cannot be told from others.
     """
-    sent = sent_attempts(folder)
+    sent = sent_attempts(folder.marks)
     rows = db.execute(
         "SELECT token FROM attempt JOIN event ON event.attempt=attempt.id "
         "WHERE event.kind IN ('creating', 'calling', 'accepted', 'reopened')"
@@ -126,5 +103,5 @@ def _way_out(folder: RunFolder) -> str:
     return (
         "Put the newest ledger.db back from a backup (with its ledger.db-wal, where there is one). Without one: "
         f"`overnight adopt PROVIDER --token TOKEN` brings in a batch that the provider still lists (tokens are in "
-        f"{folder.sent}), and `--as NAME` starts anew under another name, which asks and pays again"
+        f"{folder.marks.where(SENT)}), and `--as NAME` starts anew under another name, which asks and pays again"
     )

@@ -18,7 +18,7 @@ from overnight.ledger.rows import ItemsView, Rows, RowsView
 from overnight.ledger.shards import Shards, ShardsView
 from overnight.ledger.spending import Spending, SpendingView
 from overnight.ledger.threads import Threads, ThreadsView
-from overnight.store.run_folder import RunFolder
+from overnight.store.contract import Store
 
 
 class View:
@@ -77,6 +77,6 @@ class Transaction(View):
         self.stages = Stages(db)
         self.threads = Threads(db)
 
-    def intake(self, folder: RunFolder, stage: tuple[str, str, str], arms: Iterable[Arm]) -> Intake:
+    def intake(self, files: Store, stage: tuple[str, str, str], arms: Iterable[Arm]) -> Intake:
         """Takes in items and questions of a stage: its name, its task's name and version."""
-        return Intake(self.connection, folder, stage, arms)
+        return Intake(self.connection, files, stage, arms)

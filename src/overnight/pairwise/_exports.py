@@ -28,7 +28,7 @@ def export_inputs(run: RunFolder, segments: Sequence[Segment]) -> None:
         return
     with look_at(run) as view:
         known, names = view.stages.arms(), view.files.paths()
-        with RawFiles(run, names) as files:
+        with RawFiles(run.files, names) as files:
             for job, attempt in ((segment.job, segment.attempt) for segment in missing):
                 model = known[attempt.arm].model
                 batches = batch_format(vendor(model.provider))
@@ -47,11 +47,11 @@ def export_outputs(run: RunFolder, segments: Sequence[Segment]) -> None:
             if segment.job.done and not target.exists():
                 files = view.files.on_record(segment.attempt.files)
                 for file in files:
-                    check_file(run, file.path, file.bytes, file.sha256)
+                    check_file(run.files, file.path, file.bytes, file.sha256)
                 part = target.with_name(f"{target.name}.part")
                 with part.open("wb") as whole:
                     for file in files:
-                        with run.file(file.path).open("rb") as source:
+                        with run.files.stream(file.path) as source:
                             shutil.copyfileobj(source, whole)
                 part.replace(target)
 

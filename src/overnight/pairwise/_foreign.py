@@ -290,9 +290,11 @@ def _contradicted(run: Path, job: Job) -> list[str]:
     """Custom ids that came more than once, with different answers: which one is right, nobody can say."""
     decode = batch_format(vendor(job.provider)).decode
     said: dict[str, set[int]] = {}
-    for path in sorted((run / "raw").glob("*.jsonl")):
-        for _, line in numbered(path):
-            found = decode(line)
-            if found.custom_id is not None and found.result is not None:
-                said.setdefault(found.custom_id, set()).add(hash((found.result.outcome, found.result.answer)))
+    files = RunFolder(run).files
+    for name in (name for name in files.names("raw") if name.endswith(".jsonl")):
+        with files.stream(name) as content:
+            for _, line in numbered(content):
+                found = decode(line)
+                if found.custom_id is not None and found.result is not None:
+                    said.setdefault(found.custom_id, set()).add(hash((found.result.outcome, found.result.answer)))
     return [name for name, answers in said.items() if len(answers) > 1]

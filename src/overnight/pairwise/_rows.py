@@ -198,7 +198,7 @@ def raw_lines(frame: pl.DataFrame, run: Path) -> Iterator[bytes | None]:
     folder = RunFolder(run)
     with look_at(folder) as view:
         places, names = view.files.line_places(), view.files.paths()
-    with RawFiles(folder, names) as raw:
+    with RawFiles(folder.files, names) as raw:
         for name, offset in frame.select("raw_file", "raw_offset").iter_rows():
             if name is None or offset is None:
                 yield None

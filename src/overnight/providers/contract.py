@@ -6,7 +6,6 @@ other end is real. Verbs that fail raise a ProviderError; a failed row is a Resu
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, Protocol, TypeGuard, cast
 
 import msgspec
@@ -14,6 +13,7 @@ import msgspec
 from overnight.core.ask import Ask, Buckets, Model
 from overnight.core.errors import StudyError
 from overnight.core.result import Line
+from overnight.store.contract import StoredFile
 
 Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
 Ours = Literal["yes", "no", "maybe"]
@@ -70,7 +70,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     model: Model
     rows: int
     bytes: int
-    file: Path
+    file: StoredFile
     description: str | None = None
 
 

@@ -1,7 +1,15 @@
 """Names of a run's files, and what a user can do about one that is damaged."""
 
-# The folders of a run; every file that its ledger names is in one of them.
-PARTS = ("requests", "items", "outbox", "raw", "tables")
+# Every file that a ledger names is in one of these.
+FILES = ("requests", "items", "outbox", "raw")
+TABLES = "tables"
+PARTS = (*FILES, TABLES)
+# Which attempts have been sent, written beside the ledger.
+SENT = "sent"
+# There while the run is called off: any process that works on it sees this and sends no more.
+CANCELLED = "cancelled"
+# A copy of the user's price file, as it was when the study was last sent.
+PRICES = "prices.yaml"
 # What ends the name of a file that is not whole yet.
 HALF = ".part"
 _COPY = (
@@ -18,6 +26,11 @@ _WAYS_OUT = {
 }
 
 
-def way_out(relative: str) -> str:
+def top_of(name: str) -> str:
+    """The part of the run that a file is in; its own name where it is in none."""
+    return name.partition("/")[0]
+
+
+def way_out(name: str) -> str:
     """What a user can do about a damaged file, by its name in the ledger."""
-    return _WAYS_OUT.get(relative.split("/", maxsplit=1)[0], _WAYS_OUT["raw"])
+    return _WAYS_OUT.get(top_of(name), _WAYS_OUT["raw"])

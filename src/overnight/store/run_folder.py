@@ -1,24 +1,18 @@
-"""A run's folder: its paths and its lock."""
+"""A run's folder: its files behind their seam, its lock, and what has to be on a local disk by its nature."""
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from overnight.core.errors import FolderUnfit, LedgerError, RunBusy
-from overnight.core.opening import (
-    PRIVATE_FOLDER,
-    make_private,
-    make_private_folder,
-    open_to_read,
-    open_to_write,
-    refuse_strange,
-)
+from overnight.core.opening import PRIVATE_FOLDER, open_to_read, open_to_write, refuse_strange
 from overnight.core.surroundings import words_of
+from overnight.store.contract import Store
+from overnight.store.local import LocalStore
 from overnight.store.lock import take_lock
-from overnight.store.names import PARTS, way_out
+from overnight.store.names import CANCELLED, FILES, PRICES, SENT, TABLES
 
 # On these, a lock taken here may not be seen by another machine, and an fsync may not be one.
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -27,16 +21,24 @@ NETWORK_FILE_SYSTEMS = frozenset(
         *("gpfs", "beegfs", "davfs", "fuse.glusterfs", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone"),
     }
 )
-_NAME = re.compile(r"[^\x00-\x1f\x7f/\\]{1,255}")
 # A folder that vanishes between two steps is made anew; one that can never be made is not tried for ever.
 _TRIES = 100
 
 
 class RunFolder:
-    """Where one run lives. Paths in the ledger are relative to it, so that a run can be moved and zipped."""
+    """Where one run lives: a folder, which can be moved and zipped.
+
+    Its files and marks stand behind the seam of a store, so that these may be kept elsewhere one day. What is named
+    here by a path has to be on a local disk by its nature: the lock, which the kernel lets go of when its process dies;
+    the ledger's SQLite file; and what people open themselves, the tables and the copy of their price file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.files: Store = LocalStore(path, folders=FILES)
+        self.marks: Store = LocalStore(path, files=(SENT, CANCELLED))
+        self._tables = LocalStore(path, folders=(TABLES,))
+        self._prices = LocalStore(path, files=(PRICES,))
 
     @property
     def name(self) -> str:
@@ -48,51 +50,46 @@ class RunFolder:
 
     @property
     def tables(self) -> Path:
-        return self.path / "tables"
+        return self.path / TABLES
 
-    @property
-    def sent(self) -> Path:
-        """Which attempts have been sent, written beside the ledger."""
-        return self.path / "sent"
+    def table_names(self) -> list[str]:
+        return self._tables.names(TABLES)
 
     @property
     def prices(self) -> Path:
-        """A copy of the user's price file, as it was when the study was last sent."""
-        return self.path / "prices.yaml"
+        """The copy of the user's price file, whether it is there or not."""
+        return self.path / PRICES
 
-    @property
-    def cancel_mark(self) -> Path:
-        """There while the run is called off: any process that works on it sees this and sends no more."""
-        return self.path / "cancelled"
+    def keep_prices(self, content: bytes | None) -> None:
+        if content is None:
+            self._prices.remove(PRICES)
+            return
+        with self._prices.put(PRICES) as copy:
+            copy.write(content)
 
     def exists(self) -> bool:
         return self.ledger.exists()
 
     def make(self) -> None:
         """Its parts, by who holds it."""
-        for part in PARTS:
-            try:
-                _made(self.path)
-                make_private_folder(self.path / part)
-            except OSError as error:
-                raise self._unfit("cannot make the run's folder", error) from error
+        try:
+            _made(self.path)
+        except OSError as error:
+            raise self._unfit("cannot make the run's folder", error) from error
+        for store in (self.files, self._tables):
+            store.prepare()
 
-    def file(self, relative: str) -> Path:
-        """A file by its name in the ledger, which may be a stranger's: nothing outside the run has one."""
-        path = self.place(relative)
-        refuse_strange(path, way_out(relative))
-        return path
+    @property
+    def called_off(self) -> bool:
+        return self.marks.exists(CANCELLED)
 
-    def place(self, relative: str) -> Path:
-        """Where a file is to be put, whatever bears its name now: that is replaced, and never opened."""
-        parts = relative.split("/")
-        if parts[0] not in PARTS or any(not _NAME.fullmatch(part) or set(part) == {"."} for part in parts):
-            raise LedgerError(f"{self.path}: the ledger names a file outside the run, {relative!r}; it is not touched")
-        path = self.path
-        for part in parts[:-1]:
-            path /= part
-            refuse_strange(path, way_out(relative))
-        return path / parts[-1]
+    def call_off(self) -> None:
+        """Set the mark that stops every process from sending; one that is there already stays."""
+        self.marks.append(CANCELLED).close()
+
+    def go_on(self) -> None:
+        """Take the mark away: a person has said `run`."""
+        self.marks.remove(CANCELLED)
 
     def strangers(self) -> Iterator[str]:
         """What in the folder is neither a plain file nor a folder, in words."""
@@ -102,10 +99,6 @@ class RunFolder:
             except LedgerError as error:
                 yield str(error)
 
-    def call_off(self) -> None:
-        """Set the mark that stops every process from sending."""
-        make_private(self.cancel_mark)
-
     @contextmanager
     def locked(self) -> Iterator[bool]:
         """Hold the run for this process's life; the kernel lets go of it when the process dies.
@@ -113,7 +106,7 @@ class RunFolder:
         True when its folder was made for this. Nothing but the lock is written before the lock is held.
         """
         refuse_network(self.path)
-        for name in ("lock", "holder", "cancelled", "sent", "ledger.db", "ledger.db-wal", "ledger.db-shm"):
+        for name in ("lock", "holder", CANCELLED, SENT, "ledger.db", "ledger.db-wal", "ledger.db-shm"):
             refuse_strange(self.path / name)
         made, lock = self._taken()
         try:
@@ -147,8 +140,8 @@ class RunFolder:
 
     def clear(self, *, whole: bool) -> None:
         """Take away a run that did not begin; only by who holds it. The ledger goes last, so that no half is left."""
-        for part in PARTS:
-            shutil.rmtree(self.path / part, ignore_errors=True)
+        for store in (self.files, self._tables):
+            store.clear()
         with suppress(OSError):
             for path in self.path.glob("ledger.db*"):
                 path.unlink()

@@ -13,14 +13,14 @@ from overnight.ledger.spending import processing_of
 from overnight.ledger.transaction import Transaction, View
 from overnight.prices import Price
 from overnight.prices.charges import cost
-from overnight.store.run_folder import RunFolder
+from overnight.store.contract import Store
 from overnight.tables.results import Decode
 
 _CHUNK = 5_000
 
 
 def reread(
-    ledger: Ledger, folder: RunFolder, decoders: Mapping[str, Decode], prices: Mapping[tuple[int, str], Price]
+    ledger: Ledger, files: Store, decoders: Mapping[str, Decode], prices: Mapping[tuple[int, str], Price]
 ) -> int:
     """Decode and price every raw line on record; returns how many results now say something else.
 
@@ -30,7 +30,7 @@ def reread(
 
     def fact(tx: Transaction) -> int:
         changed = 0
-        for corrections in _corrections(view, folder, decoders, prices):
+        for corrections in _corrections(view, files, decoders, prices):
             tx.rows.correct(corrections)
             changed += len(corrections)
         _reprice(tx, prices)
@@ -41,12 +41,12 @@ def reread(
 
 def _corrections(
     view: View,
-    folder: RunFolder,
+    files: Store,
     decoders: Mapping[str, Decode],
     prices: Mapping[tuple[int, str], Price],
 ) -> Iterator[list[Correction]]:
     known = view.stages.arms()
-    with RawFiles(folder, view.files.paths()) as raw:
+    with RawFiles(files, view.files.paths()) as raw:
         rows = view.rows.raw_results()
         while chunk := list(islice(rows, _CHUNK)):
             corrections: list[Correction] = []

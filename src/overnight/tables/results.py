@@ -14,7 +14,7 @@ from overnight.core.task import ColumnKind, Rounds, Row, Task, Thread
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.rows import Addresses
 from overnight.ledger.transaction import View
-from overnight.store.run_folder import RunFolder
+from overnight.store.contract import Store
 from overnight.tables.parquet import CHUNK, frame_of, write_parquet
 
 COLUMNS: dict[str, type[pl.DataType]] = {
@@ -64,12 +64,12 @@ class ResultsTable:
     def __init__(
         self,
         view: View,
-        folder: RunFolder,
+        files: Store,
         tasks: Mapping[str, Task | Rounds],
         decoders: Mapping[str, Decode],
     ) -> None:
         self._db = view
-        self._folder = folder
+        self._files = files
         numbers = {row.name: row.id for row in view.stages.everything()}
         self._views = {
             number: _ArmView(
@@ -88,7 +88,7 @@ class ResultsTable:
         schema = COLUMNS | {name: _KINDS[kind] for name, kind in self._own.items()}
 
         def frames() -> Iterator[pl.DataFrame]:
-            with RawFiles(self._folder, self._db.files.paths()) as raw:
+            with RawFiles(self._files, self._db.files.paths()) as raw:
                 for chunk in self._db.rows.addresses(CHUNK):
                     yield frame_of(schema, self._columns(chunk, raw))
 

@@ -5,13 +5,13 @@ cannot grow into gigabytes before anybody has looked at it.
 """
 
 import asyncio
-import os
 import time
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
 
 import aiohttp
+
+from overnight.store.contract import StoredFile
 
 IDENTITY = {"Accept-Encoding": "identity"}
 # The most of a reply that is held in memory: a page of a listing, an error, an answer of a model.
@@ -100,12 +100,12 @@ class Envelope:
     `head`, the lines with commas between them, `tail`. Lines of JSON hold no line break of their own.
     """
 
-    def __init__(self, head: bytes, file: Path, tail: bytes) -> None:
+    def __init__(self, head: bytes, file: StoredFile, tail: bytes) -> None:
         self._head = head
         self._file = file
         self._tail = tail
-        with file.open("rb") as lines:
-            size = os.fstat(lines.fileno()).st_size
+        size = file.size
+        with file.open() as lines:
             lines.seek(max(0, size - 1))
             # The last line's own end is no comma.
             self._content = size - int(lines.read(1) == b"\n")
@@ -117,7 +117,7 @@ class Envelope:
     async def stream(self) -> AsyncIterator[bytes]:
         yield self._head
         left = self._content
-        with self._file.open("rb") as lines:
+        with self._file.open() as lines:
             while left and (chunk := lines.read(min(_CHUNK, left))):
                 left -= len(chunk)
                 yield chunk.replace(b"\n", b",")

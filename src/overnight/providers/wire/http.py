@@ -6,11 +6,9 @@ Foreign errors end at this file: they carry request headers, so they are put int
 
 import asyncio
 import ipaddress
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from http.client import responses as status_words
-from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeVar
 from urllib.request import getproxies, proxy_bypass
 
@@ -31,6 +29,7 @@ from overnight.providers.reading.complaints import complaint_of, scrub
 from overnight.providers.reading.responses import UNSETTLED, Response, Sending, epoch_of, retry_after_of
 from overnight.providers.reading.secrets import Secrets
 from overnight.providers.wire.bodies import IDENTITY, MOST_BYTES, Envelope, Pace, TooMuch, pieces, whole
+from overnight.store.contract import StoredFile
 
 Verb = Literal["upload", "list", "create", "retrieve", "fetch", "cancel", "delete"]
 # Headers that prove who asks. They may be asked for anew at each call, where they last an hour.
@@ -124,19 +123,19 @@ class Wire:
         checkpoint(f"sent:{verb}")
         return self._checked(what, reply, also)
 
-    async def upload(self, path: str, fields: Mapping[str, str], file: Path, filename: str) -> Response:
-        """A multipart form whose last part is a file, read from disk while it is sent."""
+    async def upload(self, path: str, fields: Mapping[str, str], file: StoredFile, filename: str) -> Response:
+        """A multipart form whose last part is a file, read while it is sent."""
         what = f"POST {path}"
-        with file.open("rb") as content:
+        with file.open() as content:
             form = aiohttp.FormData(dict(fields))
             form.add_field("file", content, filename=filename, content_type="application/octet-stream")
             stream = self._answer(what, "POST", self._url(path), data=form)
-            return self._checked(what, await self._sent_file(what, content, stream))
+            return self._checked(what, await self._sent_file(what, file.size, stream))
 
     async def send_file(
         self,
         path: str,
-        file: Path,
+        file: StoredFile,
         *,
         query: Mapping[str, str] | None = None,
         also: Collection[int] = (),
@@ -146,12 +145,12 @@ class Wire:
         own = path.startswith("/")
         url = self._url(path, query) if own else self._given_url(path)
         what = f"POST {url.path}"
-        with file.open("rb") as content:
+        with file.open() as content:
             stream = self._answer(what, "POST", url, headers=headers, data=content, keyed=own)
-            return self._checked(what, await self._sent_file(what, content, stream), also)
+            return self._checked(what, await self._sent_file(what, file.size, stream), also)
 
-    async def _sent_file(self, what: str, content: BinaryIO, stream: Any) -> Response:
-        patience = self._patience(os.fstat(content.fileno()).st_size)
+    async def _sent_file(self, what: str, size: int, stream: Any) -> Response:
+        patience = self._patience(size)
         checkpoint("send:upload")
         reply = await self._told(what, asyncio.wait_for(self._whole(what, stream), patience))
         checkpoint("sent:upload")
