@@ -1,5 +1,8 @@
 """A provider's words, in any shape, without a key."""
 
+import json
+import time
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -63,3 +66,15 @@ def test_google_tells_the_reason_in_its_details() -> None:
     assert complaint_of(google("RESOURCE_EXHAUSTED", "Your prepayment credits are depleted.")).no_credit
     assert complaint_of(google("PERMISSION_DENIED", "No.", {"reason": "BILLING_DISABLED"})).no_credit
     assert complaint_of(google("UNKNOWN", "", {"reason": 7}, {"retryDelay": "soon"})).retry_after is None
+
+
+@pytest.mark.parametrize(
+    "piece", ["sk-", "sk-.", "sess-aaaaa.", "AIza", "ya29.", "Bearer ", "Bearer", "://", "://a:b", "@://a", "billing account ", "a", "."]
+)  # fmt: skip
+def test_no_message_takes_long_to_scrub(piece: str) -> None:
+    """A server may send megabytes of what nearly looks like a key."""
+    began = time.process_time()
+    scrub(piece * (1_000_000 // len(piece)))
+    said = complaint_of(json.dumps({"error": {"message": piece * (1_000_000 // len(piece))}}).encode())
+    assert not said.no_credit
+    assert time.process_time() - began < 2
