@@ -201,6 +201,20 @@ DAMAGES: list[tuple[str, Callable[[Path], object], str, str, str]] = [
         "shard 2: what is set aside for it does not fit",
         "copy of the run",
     ),
+    (
+        "a kept count is one too high",
+        lambda r: execute(r, "UPDATE counted SET addresses=addresses+1 WHERE outcome='answered'"),
+        "count",
+        "(answered): addresses kept as 13, and the rows come to 12",
+        "overnight rebuild fruit",
+    ),
+    (
+        "a kept count is not there",
+        lambda r: execute(r, "DELETE FROM counted"),
+        "count",
+        "(answered): addresses kept as 0, and the rows come to 12",
+        "overnight rebuild fruit",
+    ),
     ("a raw file is a folder", lambda r: a_folder(first(r, "raw")), "file", "is not a file", "copy of the run"),
     ("a table is gone", lambda r: (r / "tables/results.parquet").unlink(), "table", "not there", "overnight rebuild"),
     ("a table is another", lambda r: flipped(r / "tables/results.parquet"), "table", "results", "overnight rebuild"),
@@ -264,7 +278,7 @@ def test_a_damaged_page_is_found(runs: Path) -> None:
 def test_a_rebuild_mends_what_it_can(runs: Path) -> None:
     execute(runs / "fruit", "UPDATE result SET outcome='refused' WHERE outcome='answered' AND line=0")
     (runs / "fruit" / "tables" / "results.parquet").unlink()
-    assert {finding.kind for finding in verify("fruit", runs=runs)} == {"answer", "table"}
+    assert {finding.kind for finding in verify("fruit", runs=runs)} == {"answer", "count", "table"}
     api.rebuild("fruit", runs=runs)
     assert verify("fruit", runs=runs) == []
 

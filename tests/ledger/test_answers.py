@@ -47,6 +47,8 @@ def test_what_was_not_counted_is_empty_and_nothing_is_nothing(db: sqlite3.Connec
         (Landed(line, told[line], 1, line, 1, b"digest", 5 if line % 3 else None), FINAL)
         for line in reversed(range(250))
     ]
+    db.execute("INSERT INTO shard VALUES(1, 1, 250, 250, 0.0, 0)")
+    db.execute("INSERT INTO attempt VALUES(1, 1, 1, 'token', 1, 0, '', 0.0, 0)")
     Transaction(db).answers.take_in(1, rows, landed, at=1.0)
     found = db.execute("SELECT input, cached, cache_write, output, cost, cause FROM result ORDER BY line").fetchall()
     good, bad = (7, 0, None, 1, 5, None), (None, None, None, None, None, "server_error")

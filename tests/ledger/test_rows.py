@@ -193,6 +193,12 @@ class Rows(RuleBasedStateMachine):
         assert len(settled) + len(queued) + len(on_the_way) == len(asks)
 
     @invariant()
+    def what_is_kept_is_what_is_counted(self) -> None:
+        if hasattr(self, "tx"):
+            assert self.tx.counts.kept() == self.tx.counts.counted()
+            assert list(self.tx.checks.wrong_counts()) == []
+
+    @invariant()
     def the_budget_is_kept_to_the_nano_dollar(self) -> None:
         if not hasattr(self, "db"):
             return

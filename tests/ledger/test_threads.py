@@ -10,9 +10,9 @@ import pytest
 
 from overnight.core.ask import Arm, Ask, Item, Message, Model
 from overnight.core.result import Result, failed
+from overnight.core.shard import token_of
 from overnight.ledger.answers import Fate, Landed
 from overnight.ledger.schema import migrate
-from overnight.ledger.shards import ShardRow
 from overnight.ledger.threads import Follower
 from overnight.ledger.transaction import Transaction
 from overnight.store.run_folder import RunFolder
@@ -44,11 +44,16 @@ class Ledger:
     def settle(self, result: Result | None = None) -> None:
         """All that waits."""
         self._attempt += 1
-        rows = [ShardRow(ask, 0, 1) for (ask,) in self.db.execute("SELECT ask FROM queue ORDER BY ask")]
-        self.db.execute("DELETE FROM queue")
+        asks = self.tx.shards.take_queue()
+        if not asks:
+            return
+        token = token_of("run", "s", "one", self._attempt, 1)
+        attempt = self.tx.attempts.adopt(FIRST, asks, token, 1.0)
+        rows = self.tx.shards.rows(attempt.shard)
         answer = result or Result(outcome="answered", answer="yes")
         landed = [(Landed(line=n, result=answer), Fate(final=True, tries=1)) for n in range(len(rows))]
-        self.tx.answers.take_in(self._attempt, rows, landed, 1.0)
+        self.tx.answers.take_in(attempt.id, rows, landed, 1.0)
+        self.tx.shards.finish(attempt.shard, 1.0)
 
     def landed(self, stage: int, limit: int = 100) -> list[tuple[str, int]]:
         return [(one.item, len(one.turns)) for one in self.tx.threads.landed(FIRST, stage, limit)]

@@ -28,7 +28,7 @@ from overnight.store.contract import hash_of, hashed
 from overnight.store.names import FILES, HALF, top_of, way_out
 from overnight.store.run_folder import RunFolder
 
-Kind = Literal["ledger", "file", "place", "money", "answer", "table", "leftover", "unfinished"]
+Kind = Literal["ledger", "file", "place", "money", "count", "answer", "table", "leftover", "unfinished"]
 
 # As many examples of one fault as a reader can use.
 _EXAMPLES = 5
@@ -58,6 +58,7 @@ def verify(run: str | Path, *, emulate: bool | None = None, runs: str | Path | N
             checks.places,
             checks.settlements,
             checks.sums,
+            checks.counts,
             checks.answers,
             checks.questions,
             checks.tables,
@@ -142,6 +143,15 @@ class _Checks:
             yield Finding(
                 kind="money", message=message, mend=f"bring ledger.db back from a copy of the run, or {_COPY}"
             )
+
+    def counts(self) -> Iterator[Finding]:
+        """The counts that are kept are those of the rows."""
+        names = {number: f"{arm.stage}/{arm.name}" for number, arm in self._view.stages.arms().items()}
+        for wrong in self._view.checks.wrong_counts():
+            kind = f"{wrong.outcome}, {wrong.cause}" if wrong.cause else wrong.outcome
+            where = f"{names.get(wrong.arm, f'arm {wrong.arm}')} ({kind})"
+            message = f"{where}: {wrong.what} kept as {wrong.kept:,}, and the rows come to {wrong.rows:,}"
+            yield Finding(kind="count", message=message, mend=f"{self._rebuild} counts them again")
 
     def answers(self) -> Iterator[Finding]:
         """Every raw line on record is what it was, decodes, names its row, and says what the ledger says."""

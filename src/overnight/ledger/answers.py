@@ -10,6 +10,7 @@ from overnight.core.errors import FileDamaged
 from overnight.core.result import Result, Usage
 from overnight.ledger.bulk_insert import NO_COUNT, BulkInsert
 from overnight.ledger.connection import Records
+from overnight.ledger.counts import Counts
 from overnight.ledger.files import FilesView
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.shards import ShardRow
@@ -50,10 +51,11 @@ class AnswersView(Records):
 
     def settled_lines(self, attempt: int, lines: Iterable[int]) -> set[int]:
         """Those lines of an attempt whose answer is the one that counts."""
-        found = (
-            (line, self._db.execute("SELECT 1 FROM settled WHERE attempt=? AND line=?", (attempt, line)).fetchone())
-            for line in lines
+        query = (
+            "SELECT 1 FROM result JOIN settled ON settled.ask=result.ask AND settled.attempt=result.attempt "
+            "AND settled.line=result.line WHERE result.attempt=? AND result.line=?"
         )
+        found = ((line, self._db.execute(query, (attempt, line)).fetchone()) for line in lines)
         return {line for line, row in found if row is not None}
 
     def sharing(self, asks: Iterable[int]) -> dict[int, int]:
@@ -129,28 +131,35 @@ class Answers(AnswersView):
             fresh = {line: pair for line, pair in fresh.items() if line not in known}
             self._keep_results(attempt, rows, fresh.values(), at)
         self._db.execute("RELEASE lines")
+        Counts(self._db).came(self._arm(attempt), ((one.result, one.cost) for one, _ in fresh.values()))
         if overtaken:
-            self._settle_answers(attempt, rows, fresh.values())
+            answered = [one for one, _ in fresh.values() if one.result.outcome != "failed"]
+            self._settle(attempt, rows, answered)
+            self._db.executemany("DELETE FROM queue WHERE ask=?", ((rows[one.line].ask,) for one in answered))
             return list(fresh.values())
-        final = BulkInsert(self._db, "settled", 3, verb="INSERT OR IGNORE")
-        for line, (_, fate) in fresh.items():
-            if fate.final:
-                final.add((rows[line].ask, attempt, line))
-        final.flush()
-        Threads(self._db).land((rows[line].ask for line, (_, fate) in fresh.items() if fate.final))
+        self._settle(attempt, rows, [one for one, fate in fresh.values() if fate.final])
         self._db.executemany(
             "INSERT OR REPLACE INTO queue SELECT ?1, ?2, 0 WHERE ?1 NOT IN (SELECT ask FROM settled WHERE ask=?1)",
             ((rows[line].ask, fate.tries) for line, (_, fate) in fresh.items() if not fate.final),
         )
         return list(fresh.values())
 
-    def _settle_answers(self, attempt: int, rows: Sequence[ShardRow], fresh: Iterable[tuple[Landed, Fate]]) -> None:
-        answered = [(rows[one.line].ask, one.line) for one, _ in fresh if one.result.outcome != "failed"]
-        self._db.executemany(
-            "INSERT OR IGNORE INTO settled VALUES(?,?,?)", ((ask, attempt, line) for ask, line in answered)
-        )
-        self._db.executemany("DELETE FROM queue WHERE ask=?", ((ask,) for ask, _ in answered))
-        Threads(self._db).land((ask for ask, _ in answered))
+    def _settle(self, attempt: int, rows: Sequence[ShardRow], final: Sequence[Landed]) -> None:
+        """What these say is the last word on their questions, unless there is one already."""
+        before = self._db.total_changes
+        settled = BulkInsert(self._db, "settled", 3, verb="INSERT OR IGNORE")
+        for one in final:
+            settled.add((rows[one.line].ask, attempt, one.line))
+        settled.flush()
+        if self._db.total_changes - before < len(final):
+            counts = self.settled_lines(attempt, [one.line for one in final])
+            final = [one for one in final if one.line in counts]
+        Threads(self._db).land(rows[one.line].ask for one in final)
+        Counts(self._db).settled(self._arm(attempt), [(rows[one.line].ask, one.result) for one in final])
+
+    def _arm(self, attempt: int) -> int:
+        query = "SELECT shard.arm FROM attempt JOIN shard ON shard.id=attempt.shard WHERE attempt.id=?"
+        return int(self._db.execute(query, (attempt,)).fetchone()[0])
 
     def _keep_results(
         self, attempt: int, rows: Sequence[ShardRow], fresh: Iterable[tuple[Landed, Fate]], at: float
@@ -187,6 +196,7 @@ class Answers(AnswersView):
         ).rowcount
         self._db.execute("DELETE FROM settled WHERE ask IN (SELECT ask FROM queue)")
         Threads(self._db).reopen()
+        Counts(self._db).recount()
         return int(count)
 
     def ask_again(self, asks: Sequence[int]) -> int:
@@ -194,6 +204,7 @@ class Answers(AnswersView):
         self._db.executemany("INSERT OR IGNORE INTO queue VALUES(?, 0, 0)", ((ask,) for ask in asks))
         self._db.executemany("DELETE FROM settled WHERE ask=?", ((ask,) for ask in asks))
         Threads(self._db).reopen()
+        Counts(self._db).recount()
         return len(asks)
 
 

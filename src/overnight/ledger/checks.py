@@ -16,6 +16,7 @@ import msgspec
 from overnight.core.errors import LedgerError, OvernightError
 from overnight.ledger.attempts import AttemptsView
 from overnight.ledger.connection import Records, check_file
+from overnight.ledger.counts import Count, CountsView
 from overnight.ledger.schema import migrate
 
 _KINDS = {"INTEGER": ("integer",), "REAL": ("real", "integer"), "TEXT": ("text",), "BLOB": ("blob",)}
@@ -133,6 +134,17 @@ class PlaceOnRecord(NamedTuple):
     digest: bytes
 
 
+class WrongCount(NamedTuple):
+    """A kept count beside what the rows on record come to."""
+
+    arm: int
+    outcome: str
+    cause: str
+    what: str
+    kept: int
+    rows: int
+
+
 class Checks(Records):
     """A ledger held against itself."""
 
@@ -170,6 +182,14 @@ class Checks(Records):
         """Questions by what is wrong: a result settles its own question, sent in that line, with its bytes kept."""
         found = {what: [int(row[0]) for row in self._db.execute(query)] for what, query in _SETTLEMENTS.items()}
         return {what: asks for what, asks in found.items() if asks}
+
+    def wrong_counts(self) -> Iterator[WrongCount]:
+        """Counts that are kept and are not those of the rows."""
+        counts = CountsView(self._db)
+        kept, rows = counts.kept(), counts.counted()
+        for kind in sorted({*kept, *rows}):
+            both = zip(Count._fields, kept.get(kind, Count()), rows.get(kind, Count()), strict=True)
+            yield from (WrongCount(*kind, what, one, other) for what, one, other in both if one != other)
 
     def body_places(self) -> Iterator[PlaceOnRecord]:
         """Every question's body, in the order in which they lie."""

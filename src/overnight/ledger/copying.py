@@ -7,6 +7,7 @@ import msgspec
 from overnight.core.attempt import Closed
 from overnight.ledger.attempts import Attempts
 from overnight.ledger.connection import Records
+from overnight.ledger.counts import Counts
 from overnight.ledger.questions import register_pending, settle_pending
 from overnight.ledger.shards import Shards
 from overnight.ledger.threads import Threads
@@ -114,4 +115,5 @@ class Copies(CopiesView):
             Threads(self._db).land((one.ask for one, _ in answers))
             attempts.record(attempt, Closed("ingested", f"answers of run '{source}'"), at)
             Shards(self._db).finish(attempt.shard, at)
+        Counts(self._db).recount()
         attempts.note(at, "reused", msgspec.json.encode({"from": source, "answers": len(copied)}).decode())

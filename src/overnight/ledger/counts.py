@@ -1,65 +1,177 @@
-"""Counts for people: rows by outcome, tries, tokens."""
+"""Counts for people: rows by outcome, tries, tokens. They are kept, and move in the transaction that moves the rows.
 
-from overnight.core.result import UNBILLED
+What is kept can be counted again from the rows; `verify` does, and holds the one against the other.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from overnight.core.result import UNBILLED, Result
 from overnight.ledger.connection import Records
+
+# Sums stay below what SQLite can hold, whatever a provider claims to have counted.
+_MOST = 2**62
+_CAUSES = ", ".join(f"'{cause}'" for cause in sorted(UNBILLED))
+_PENDING = "pending"
+
+
+class Count(NamedTuple):
+    """Of one arm, outcome and cause: addresses that ended so, tries that did, and questions that were settled so.
+
+    `unbilled` are tries that were run, as far as anybody can tell, and of which nobody said the cost; the tokens are
+    those of the tries.
+    """
+
+    addresses: int = 0
+    tries: int = 0
+    settled: int = 0
+    unbilled: int = 0
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+
+
+# (arm, outcome or `pending`, cause or nothing)
+Kind = tuple[int, str, str]
+_ADDRESSES = (
+    "SELECT slot.arm, coalesce(result.outcome, 'pending'), coalesce(result.cause, ''), count(*) FROM slot "
+    "LEFT JOIN settled ON settled.ask=slot.ask "
+    "LEFT JOIN result ON result.attempt=settled.attempt AND result.line=settled.line {which} GROUP BY 1, 2, 3"
+)
+# Summed by attempt first: a shard's rows are all of one arm, so none of them has to be looked up.
+_TRIES = (
+    "SELECT shard.arm, outcome, cause, sum(tries), sum(unbilled), "
+    + ", ".join(f"CAST(min(total({column}), {_MOST}) AS INTEGER)" for column in ("input", "cached", "output"))
+    + " FROM (SELECT attempt, outcome, coalesce(cause, '') AS cause, count(*) AS tries, "
+    f"sum(cost IS NULL AND (outcome<>'failed' OR cause IN ({_CAUSES}))) AS unbilled, "
+    "total(input) AS input, total(cached) AS cached, total(output) AS output FROM result GROUP BY 1, 2, 3) AS told "
+    "JOIN attempt ON attempt.id=told.attempt JOIN shard ON shard.id=attempt.shard GROUP BY 1, 2, 3"
+)
+_SETTLED = (
+    "SELECT shard.arm, result.outcome, coalesce(result.cause, ''), count(*) FROM settled "
+    "JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
+    "JOIN attempt ON attempt.id=result.attempt JOIN shard ON shard.id=attempt.shard GROUP BY 1, 2, 3"
+)
 
 
 class CountsView(Records):
     """What a run comes to so far."""
 
-    def answered_twice(self) -> int:
-        """Questions that a batch answered after it had been overtaken, and that a live call answered too."""
-        row = self._db.execute(
-            "SELECT count(*) FROM result JOIN event ON event.attempt=result.attempt AND event.kind='overtaken' "
-            "WHERE result.outcome<>'failed' AND EXISTS (SELECT 1 FROM result AS other JOIN attempt "
-            "ON attempt.id=other.attempt JOIN shard ON shard.id=attempt.shard "
-            "WHERE other.ask=result.ask AND other.outcome<>'failed' AND shard.live)"
-        ).fetchone()
-        return int(row[0])
+    def kept(self) -> dict[Kind, Count]:
+        rows = self._db.execute(f"SELECT arm, outcome, cause, {', '.join(Count._fields)} FROM counted ORDER BY 1, 2, 3")
+        counts = {(arm, outcome, cause): Count._make(numbers) for arm, outcome, cause, *numbers in rows}
+        return {kind: count for kind, count in counts.items() if any(count)}
+
+    def counted(self) -> dict[Kind, Count]:
+        """The same from the rows, which takes a look at each of them."""
+        found: dict[Kind, Count] = {}
+        for *kind, addresses in self._db.execute(_ADDRESSES.format(which="")):
+            found[tuple(kind)] = Count(addresses=addresses)
+        for arm, outcome, cause, tries, unbilled, told_in, cached, told_out in self._db.execute(_TRIES):
+            found[arm, outcome, cause] = found.get((arm, outcome, cause), Count())._replace(
+                tries=tries, unbilled=unbilled, input=told_in, cached=cached, output=told_out
+            )
+        for arm, outcome, cause, settled in self._db.execute(_SETTLED):
+            found[arm, outcome, cause] = found.get((arm, outcome, cause), Count())._replace(settled=settled)
+        return dict(sorted(found.items()))
 
     def outcomes(self) -> dict[tuple[int, str, str | None], int]:
         """Rows by (arm, outcome or `pending`, cause): every address is in exactly one count."""
-        rows = self._db.execute(
-            "SELECT slot.arm, coalesce(result.outcome, 'pending'), result.cause, count(*) FROM slot "
-            "LEFT JOIN settled ON settled.ask=slot.ask "
-            "LEFT JOIN result ON result.attempt=settled.attempt AND result.line=settled.line GROUP BY 1, 2, 3"
-        )
-        return {(int(arm), str(outcome), cause): int(count) for arm, outcome, cause, count in rows}
+        return {
+            (arm, outcome, cause or None): count.addresses
+            for (arm, outcome, cause), count in self.kept().items()
+            if count.addresses
+        }
 
     def asked_again(self) -> dict[str, int]:
         """Failed tries that were not the last word on their question, by cause."""
-        rows = self._db.execute(
-            "SELECT cause, count(*) FROM result WHERE outcome='failed' AND NOT EXISTS (SELECT 1 FROM settled "
-            "WHERE settled.ask=result.ask AND settled.attempt=result.attempt AND settled.line=result.line) "
-            "GROUP BY cause ORDER BY cause"
-        )
-        return {str(cause): int(count) for cause, count in rows}
+        again: Counter[str] = Counter()
+        for (_, outcome, cause), count in self.kept().items():
+            if outcome == "failed":
+                again[cause] += count.tries - count.settled
+        return {cause: count for cause, count in sorted(again.items()) if count}
 
     def tokens(self) -> tuple[int, int]:
         """Input and output tokens of everything that was answered, tries that failed included."""
-        row = self._db.execute("SELECT total(input), total(output) FROM result").fetchone()
-        return int(row[0]), int(row[1])
+        kept = self.kept().values()
+        return sum(count.input for count in kept), sum(count.output for count in kept)
 
-    def usage(self) -> dict[int, tuple[int, int, int, int]]:
-        """By arm: rows answered or tried, and their input, cached and output tokens."""
-        # Summed by attempt first: a shard's rows are all of one arm, so none of them has to be looked up.
-        rows = self._db.execute(
-            "SELECT shard.arm, sum(tries), total(told_in), total(told_cached), total(told_out) FROM (SELECT attempt, "
-            "count(*) AS tries, total(input) AS told_in, total(cached) AS told_cached, "
-            "total(output) AS told_out FROM result GROUP BY attempt) AS told "
-            "JOIN attempt ON attempt.id=told.attempt JOIN shard ON shard.id=attempt.shard GROUP BY shard.arm"
-        )
-        return {
-            int(arm): (count, int(told_in), int(cached), int(told_out))
-            for arm, count, told_in, cached, told_out in rows
-        }
+    def by_arm(self) -> dict[int, Count]:
+        """All outcomes of an arm together."""
+        found: dict[int, Count] = {}
+        for (arm, _, _), count in self.kept().items():
+            found[arm] = Count._make(map(sum, zip(found.get(arm, Count()), count, strict=True)))
+        return found
 
-    def unbilled(self) -> dict[int, int]:
-        """By arm: tries that were run, as far as anybody can tell, and of which nobody said the cost."""
-        causes = ", ".join(f"'{cause}'" for cause in sorted(UNBILLED))
-        rows = self._db.execute(
-            "SELECT shard.arm, count(*) FROM result JOIN attempt ON attempt.id=result.attempt "
-            "JOIN shard ON shard.id=attempt.shard WHERE result.cost IS NULL "
-            f"AND (result.outcome<>'failed' OR result.cause IN ({causes})) GROUP BY shard.arm"
+    def answered_twice(self) -> int:
+        """Questions that a batch answered after it had been overtaken, and that a live call answered too."""
+        row = self._db.execute(
+            "SELECT count(*) FROM event CROSS JOIN result ON result.attempt=event.attempt "
+            "WHERE event.kind='overtaken' AND result.outcome<>'failed' AND result.ask IN (SELECT ask FROM shard "
+            "JOIN attempt ON attempt.shard=shard.id JOIN result AS other ON other.attempt=attempt.id "
+            "WHERE shard.live AND other.outcome<>'failed')"
+        ).fetchone()
+        return int(row[0])
+
+
+class Counts(CountsView):
+    """Counts that move with the rows."""
+
+    def came(self, arm: int, results: Iterable[tuple[Result, int | None]]) -> None:
+        """Tries of an arm that are on record now, and what each of them cost."""
+        found: dict[tuple[str, str | None], list[int]] = {}
+        for result, cost in results:
+            kind = (result.outcome, result.cause)
+            sums = found.get(kind)
+            if sums is None:
+                sums = found[kind] = [0, 0, 0, 0, 0]
+            usage = result.usage
+            sums[0] += 1
+            sums[1] += cost is None and (result.outcome != "failed" or result.cause in UNBILLED)
+            sums[2] += usage.input or 0
+            sums[3] += usage.cached or 0
+            sums[4] += usage.output or 0
+        for (outcome, cause), (tries, unbilled, *tokens) in found.items():
+            told = [min(number, _MOST) for number in tokens]
+            self._add((arm, outcome, cause or ""), Count(0, tries, 0, unbilled, *told))
+
+    def settled(self, arm: int, questions: Sequence[tuple[int, Result]]) -> None:
+        """Questions that were open until now, asked in a shard of this arm, and what settled each."""
+        for (outcome, cause), count in Counter((result.outcome, result.cause) for _, result in questions).items():
+            self._add((arm, outcome, cause or ""), Count(settled=count))
+        moved: Counter[Kind] = Counter()
+        for ask, result in questions if self._shared() else ():
+            for place, count in self._db.execute("SELECT arm, count(*) FROM slot WHERE ask=? GROUP BY arm", (ask,)):
+                moved[place, result.outcome, result.cause or ""] += count
+        if not self._shared():  # each has one address, which is of the arm that asked
+            moved.update((arm, result.outcome, result.cause or "") for _, result in questions)
+        for kind, count in moved.items():
+            self._add(kind, Count(addresses=count))
+            self._add((kind[0], _PENDING, ""), Count(addresses=-count))
+
+    def asked(self, after: int) -> None:
+        """Addresses that came after this one; some may share a question that was settled before."""
+        which = "WHERE slot.id > ?"
+        query = (
+            _ADDRESSES.format(which=which)
+            if self._shared()
+            else f"SELECT arm, '{_PENDING}', '', count(*) FROM slot {which} GROUP BY arm"
         )
-        return {int(arm): int(count) for arm, count in rows}
+        for arm, outcome, cause, count in self._db.execute(query, (after,)).fetchall():
+            self._add((arm, outcome, cause), Count(addresses=count))
+
+    def recount(self) -> None:
+        """From the rows: after many of them have changed at once."""
+        self._db.execute("DELETE FROM counted")
+        for kind, count in self.counted().items():
+            self._add(kind, count)
+
+    def _shared(self) -> bool:
+        row = self._db.execute("SELECT value FROM fact WHERE name='shared'").fetchone()
+        return row is not None and row[0] != "0"
+
+    def _add(self, kind: Kind, count: Count) -> None:
+        sums = ", ".join(f"{field}=min({field}+excluded.{field}, {_MOST})" for field in Count._fields)
+        marks = ",".join("?" * (len(kind) + len(count)))
+        self._db.execute(f"INSERT INTO counted VALUES({marks}) ON CONFLICT DO UPDATE SET {sums}", (*kind, *count))

@@ -11,6 +11,7 @@ from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.errors import LedgerError, StudyChanged
 from overnight.ledger.bulk_insert import BulkInsert
 from overnight.ledger.connection import Records
+from overnight.ledger.counts import Counts
 from overnight.ledger.identity import Facts, FactsView, Stages
 from overnight.ledger.raw import digest_of
 from overnight.ledger.threads import Threads
@@ -146,6 +147,7 @@ class Intake:
         ).rowcount
         if twins:
             Facts(self._db).keep("shared", str(int(FactsView(self._db).get("shared") or "0") + twins))
+        Counts(self._db).asked(self._slot_floor)
         settled = self._settled_at_once() if twins else {}
         return Taken(items=self._new_items.rows, slots=self._new_slots.rows, asks=new, shared=twins, settled=settled)
 

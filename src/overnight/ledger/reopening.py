@@ -11,6 +11,7 @@ from overnight.core.attempt import Attempt, Reopened
 from overnight.core.errors import StudyError
 from overnight.ledger.attempts import Attempts
 from overnight.ledger.connection import Records
+from overnight.ledger.counts import Counts
 from overnight.ledger.spending import Spending
 from overnight.ledger.threads import Threads
 
@@ -50,6 +51,7 @@ class Reopening(Records):
         self._db.execute("DELETE FROM shard_done WHERE shard=?", (attempt.shard,))
         Spending(self._db).hold_again(attempt.shard, sum(ceiling(row.length) or 0 for row in free))
         self._leave(attempt, taken, ceiling, at)
+        Counts(self._db).recount()
         return len(free)
 
     def _unanswered(self, attempt: Attempt) -> list[_Row]:

@@ -2,11 +2,9 @@
 
 Facts are inserted, not changed; a few small tables are the exception because they are work in hand, not
 history: `queue` (questions waiting for a shard), `ingest` (how far a raw file has been read), `announced` (how
-many lines of a live slice may have been asked), and the running sums of money in `reservation` and `spent`
-(`presumption` says what the presumed ones are made of).
-=======
-many lines of a live slice may have been asked), `landed` (answers that a stage has still to look at), and the running
-sums of money in `reservation` and `spent`.
+many lines of a live slice may have been asked), `landed` (answers that a stage has still to look at), and what is kept
+so that nobody has to count: `counted`, and the running sums of money in `reservation` and `spent` (`presumption` says
+what the presumed ones are made of).
 """
 
 import sqlite3
@@ -160,6 +158,31 @@ def _add_landed(db: sqlite3.Connection) -> None:
     )
 
 
+def _add_counts(db: sqlite3.Connection) -> None:
+    """Counts that people look at often, kept: nobody counts a million rows to say how a run stands."""
+    db.execute(
+        "CREATE TABLE counted(arm INTEGER NOT NULL, outcome TEXT NOT NULL, cause TEXT NOT NULL, "
+        "addresses INTEGER NOT NULL, tries INTEGER NOT NULL, settled INTEGER NOT NULL, unbilled INTEGER NOT NULL, "
+        "input INTEGER NOT NULL, cached INTEGER NOT NULL, output INTEGER NOT NULL, "
+        "PRIMARY KEY(arm, outcome, cause)) WITHOUT ROWID"
+    )
+    db.execute(
+        "INSERT INTO counted SELECT slot.arm, coalesce(result.outcome, 'pending'), coalesce(result.cause, ''), "
+        "count(*), 0, 0, 0, 0, 0, 0 FROM slot LEFT JOIN settled ON settled.ask=slot.ask "
+        "LEFT JOIN result ON result.attempt=settled.attempt AND result.line=settled.line GROUP BY 1, 2, 3"
+    )
+    db.execute(
+        "INSERT INTO counted SELECT shard.arm, result.outcome, coalesce(result.cause, ''), 0, count(*), "
+        "count(settled.ask), sum(cost IS NULL AND (outcome<>'failed' OR cause IN "
+        "('gone', 'lost', 'unreadable'))), CAST(min(total(input), 1 << 62) AS INTEGER), "
+        "CAST(min(total(cached), 1 << 62) AS INTEGER), CAST(min(total(output), 1 << 62) AS INTEGER) FROM result "
+        "JOIN attempt ON attempt.id=result.attempt JOIN shard ON shard.id=attempt.shard "
+        "LEFT JOIN settled ON settled.ask=result.ask AND settled.attempt=result.attempt AND settled.line=result.line "
+        "GROUP BY 1, 2, 3 ON CONFLICT DO UPDATE SET tries=excluded.tries, settled=excluded.settled, "
+        "unbilled=excluded.unbilled, input=excluded.input, cached=excluded.cached, output=excluded.output"
+    )
+
+
 # One function for each version, in order. A released one is never edited.
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create,
@@ -168,6 +191,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _add_digests,
     _add_presumptions,
     _add_landed,
+    _add_counts,
 )
 
 

@@ -8,7 +8,7 @@ from overnight.ledger.answers import Answers, AnswersView
 from overnight.ledger.attempts import Attempts, AttemptsView
 from overnight.ledger.checks import Checks
 from overnight.ledger.copying import Copies, CopiesView
-from overnight.ledger.counts import CountsView
+from overnight.ledger.counts import Counts, CountsView
 from overnight.ledger.files import Files, FilesView
 from overnight.ledger.identity import Accounts, AccountsView, Facts, FactsView, Stages, StagesView
 from overnight.ledger.questions import Intake, QuestionsView
@@ -52,6 +52,7 @@ class Transaction(View):
     answers: Answers
     attempts: Attempts
     copies: Copies
+    counts: Counts
     facts: Facts
     files: Files
     rounds: Rounds
@@ -67,6 +68,7 @@ class Transaction(View):
         self.answers = Answers(db)
         self.attempts = Attempts(db)
         self.copies = Copies(db)
+        self.counts = Counts(db)
         self.facts = Facts(db)
         self.files = Files(db)
         self.rounds = Rounds(db)

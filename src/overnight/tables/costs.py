@@ -9,6 +9,7 @@ import polars as pl
 
 from overnight.core.money import DOLLAR, Balance
 from overnight.core.wording import number_of
+from overnight.ledger.counts import Count
 from overnight.ledger.transaction import View
 from overnight.prices import Price, dollars
 from overnight.tables.parquet import keep_parquet
@@ -37,15 +38,14 @@ def cost_rows(view: View) -> Iterator[tuple[Any, ...]]:
     asked = view.spending.processings()
     balances = view.spending.by_arm()
     ceilings = view.spending.ceilings()
-    usage = view.counts.usage()
-    unbilled = view.counts.unbilled()
+    counts = view.counts.by_arm()
     for number, arm in sorted(view.stages.arms().items(), key=lambda pair: (pair[1].stage, pair[1].name)):
-        rows, tokens_in, cached, tokens_out = usage.get(number, (0, 0, 0, 0))
+        told = counts.get(number, Count())
         known = [kept.get((number, processing)) for processing in asked.get(number, ["batch"])]
         used = [price for price in known if price is not None]
         balance = balances.get(number, Balance())
         # Rows that were run without a bill, and of which nobody can say the most that they can have cost.
-        unbounded = unbilled.get(number, 0) if len(used) == len(known) and not balance.presumed else 0
+        unbounded = told.unbilled if len(used) == len(known) and not balance.presumed else 0
         presumed = None if unbounded else balance.presumed
         money = (
             (None, None, None, None)
@@ -62,7 +62,7 @@ def cost_rows(view: View) -> Iterator[tuple[Any, ...]]:
         source = "; ".join(dict.fromkeys(price.source for price in used if price.source))
         yield (
             arm.stage, arm.name, arm.model.provider, arm.model.name,
-            rows, tokens_in, cached, tokens_out, *money, note, source,
+            told.tries, told.input, told.cached, told.output, *money, note, source,
         )  # fmt: skip
 
 

@@ -73,3 +73,4 @@ def _reprice(tx: Transaction, prices: Mapping[tuple[int, str], Price]) -> None:
     for (arm, processing), price in prices.items():
         tx.spending.replace_price(arm, processing, msgspec.json.encode(price).decode())
     tx.spending.recount()
+    tx.counts.recount()
