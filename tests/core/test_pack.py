@@ -3,12 +3,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from overnight.core.ask import Arm, Ask, Message, Model, Options
 from overnight.core.errors import StudyError
-from overnight.core.pack import Packer, Room, even, pack
+from overnight.core.pack import Packer, Room, even, few, lent, most_requests, pack
 from overnight.engine.outbox import line_overhead
 from overnight.providers import batch_format, vendor
 
@@ -94,3 +94,53 @@ def test_the_overhead_covers_every_line(body: dict[str, str], line: int) -> None
     text = json.dumps(body).encode()
     name = custom_id(token_of("run", "stage", "arm", 1, 1), line)
     assert len(provider.line(model, name, text)) + 1 <= len(text) + line_overhead(provider, model)
+
+
+@given(
+    sizes=st.lists(st.integers(1, 30), max_size=200),
+    requests=st.integers(1, 40),
+    least=st.integers(1, 40),
+    segments=st.none() | st.integers(1, 8),
+)
+@example(sizes=[1] * 60, requests=20, least=15, segments=2)
+def test_no_shard_is_below_the_floor_or_above_the_room(
+    sizes: list[int], requests: int, least: int, segments: int | None
+) -> None:
+    room = Room(requests=most_requests(requests, None, least), bytes=10_000, least=least)
+    shards = pack(sizes, room, segments)
+    assert all(least <= len(shard) <= room.requests for shard in shards)
+    packed = [row for shard in shards for row in shard]
+    # What is left out is at the end, and too little for a shard of its own.
+    assert packed == list(range(len(packed)))
+    assert len(sizes) - len(packed) < least
+
+
+def test_the_last_few_rows_are_joined_by_some_of_the_shard_before() -> None:
+    room = Room(requests=20, bytes=1000, least=10)
+    assert [len(shard) for shard in pack([1] * 25, room)] == [15, 10]
+    assert [len(shard) for shard in pack([1] * 45, room)] == [20, 15, 10]
+    assert lent([1] * 15, [1] * 4, room) == 0
+    assert lent([99] * 20, [1] * 4, Room(requests=20, bytes=500, least=10)) == 0
+
+
+def test_rows_that_fill_a_batch_before_there_are_enough_are_refused() -> None:
+    with pytest.raises(StudyError, match="5 requests fill a batch of 100 bytes, which must hold 10 at least"):
+        pack([20] * 30, Room(requests=50, bytes=100, least=10))
+
+
+def test_a_guess_at_tokens_makes_no_shard_that_is_too_small() -> None:
+    packer = Packer(Room(requests=100, bytes=1000, tokens=5, least=10))
+    assert [packer.starts_new(1, 1) for _ in range(12)].index(True) == 10
+
+
+@pytest.mark.parametrize(
+    ("rows", "under_way", "may_call", "fate"),
+    [
+        (10, False, False, "enough"),
+        (9, True, True, "wait"),
+        (9, False, True, "live"),
+        (9, False, False, "refuse"),
+    ],
+)
+def test_what_becomes_of_too_few_rows(rows: int, under_way: bool, may_call: bool, fate: str) -> None:
+    assert few(rows, 10, under_way=under_way, may_call=may_call) == fate

@@ -10,6 +10,7 @@ import pytest
 
 from run_process import WarmProcess
 from scenarios.conftest import KEY, Night
+from scenarios.distributions import distribution
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding-a-provider.md").read_text()
 FILES = dict(re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", PAGE, re.DOTALL))
@@ -28,16 +29,30 @@ def one(tmp_path: Path) -> Iterator[Night]:
     warm.close()
 
 
+def test_the_pages_look_alike_is_one_file_and_an_entry_point(one: Night) -> None:
+    site = distribution(one.folder, "echo", {"echo.py": FILES["echo.py"]}, FILES["echo_entry_points.txt"])
+    environ = {"OVERNIGHT_TEST_PLUGINS": str(site), "ECHO_API_KEY": KEY, "ECHO_BASE_URL": one.emulator.openai_url}
+    study = one.study(6, models=["echo/echo-large"], batch={})
+    ending = one.run(study, environ=environ)
+    assert ending.state == "done", ending
+    assert any("found its batch" in text for text in ending.said)
+    assert [batch["rows"] for batch in one.batches()] == [6]
+    assert one.statuses() == {"answered": 6}
+    one.assert_paid_once()
+    live = one.study(3, name="live", models=["echo/echo-large"], mode="live")
+    assert one.run(live, environ=environ).state == "done"
+    assert one.statuses("live") == {"answered": 3}
+    assert len(one.batches()) == 1
+    schema = {"type": "object", "properties": {}}
+    mini = one.study(6, name="mini", models=[{"model": "echo/echo-mini", "json_schema": schema}])
+    refused = one.run(mini, environ=environ)
+    assert "json_schema: not taken by echo-mini; ask for tags" in refused.message
+
+
 def installed(folder: Path) -> Path:
     """The files of the page, where an installer would have put them."""
-    place = folder / "site"
-    information = place / "acme-1.0.dist-info"
-    information.mkdir(parents=True)
-    for name in ("acme.py", "acme_format.py"):
-        (place / name).write_text(FILES[name])
-    (information / "entry_points.txt").write_text(FILES["entry_points.txt"])
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
-    return place
+    files = {name: FILES[name] for name in ("acme.py", "acme_format.py")}
+    return distribution(folder, "acme", files, FILES["entry_points.txt"])
 
 
 def test_the_pages_provider_carries_a_study_through_a_bad_night(one: Night) -> None:

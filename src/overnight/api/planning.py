@@ -16,7 +16,7 @@ from overnight.core.arguments import checked
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.errors import StudyError
 from overnight.core.money import Budget
-from overnight.core.pack import Packer, Room, even
+from overnight.core.pack import Packer, Room, even, most_requests
 from overnight.core.shard import custom_id, token_of
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds
@@ -156,10 +156,13 @@ def clamped(stage: Stage) -> Iterator[str]:
     """A word on settings that are over what a provider takes."""
     wanted = stage.pace.max_requests
     sellers = [(arm.model, vendor(arm.model.provider)) for arm in stage.arms]
-    limits = {one.provider: batch_format(of).limits(one).requests for one, of in sellers if takes_batches(of)}
-    for provider, most in limits.items():
+    limits = {one.provider: batch_format(of).limits(one) for one, of in sellers if takes_batches(of)}
+    for provider, limit in limits.items():
+        most, least = limit.requests, limit.min_rows
         if wanted is not None and wanted > most:
             yield f"batch.max_requests: {wanted:,} is more than {provider} takes; {most:,} are sent in one batch"
+        if wanted is not None and wanted < least:
+            yield f"batch.max_requests: {wanted:,} is less than {provider} takes; {least:,} are sent in one batch"
 
 
 def _target(write: str | Path | None) -> Path | None:
@@ -236,9 +239,10 @@ class _Lane:
         if self.processing == "live":
             return Packer(_NO_LIMIT)
         limits = batch_format(self.vendor).limits(self.arm.model)
-        requests = min(limits.requests, self._stage.pace.max_requests or limits.requests)
-        segments = even(total, self._stage.pace.segments) if self._stage.pace.segments and total else None
-        return Packer(Room(requests=requests, bytes=limits.bytes), segments)
+        pace, least = self._stage.pace, limits.min_rows
+        requests = most_requests(limits.requests, pace.max_requests, least)
+        segments = even(total, pace.segments, least) if pace.segments and total else None
+        return Packer(Room(requests=requests, bytes=limits.bytes, least=least), segments)
 
     def line(self, custom_id: str, body: bytes) -> bytes:
         """A request as a file has it; live, the bare body."""

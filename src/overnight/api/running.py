@@ -21,14 +21,16 @@ from overnight.core.ask import Ask
 from overnight.core.clock import seconds_of
 from overnight.core.errors import FileDamaged, Interrupted, LedgerError, OvernightError, StudyChanged, StudyError
 from overnight.core.names import run_name_of
+from overnight.core.pack import few
 from overnight.core.wording import number_of
 from overnight.emulation import agree_to, endpoint_of
-from overnight.engine.decisions import Mode
+from overnight.engine.decisions import Mode, first_processing
 from overnight.engine.intake import take_stage
+from overnight.engine.packing import too_few_text
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
 from overnight.ledger.transaction import Transaction
-from overnight.providers import check_sending, vendor
+from overnight.providers import batch_floor, check_sending, takes_calls, vendor
 from overnight.settings import Settings, settings
 from overnight.store.run_folder import RunFolder
 from overnight.study import LiveSettings, Resolved, Study, differences, pacing_of, resolve
@@ -256,6 +258,7 @@ def _prepare(
                 shared = f", {taken.shared:,} shared" if taken.shared else ""
                 say(f"{stage.name}: {number_of(taken.slots, 'row')} on record{shared}")
                 tx.attempts.note(session.clock.now(), "intake", msgspec.json.encode(taken).decode())
+        _check_few(tx, resolved)
         return timed
 
     keep_price_file(session.folder, resolved.prices)
@@ -269,6 +272,22 @@ def _prepare(
         say(f"{number_of(count, f'{kind} row')} {'is' if count == 1 else 'are'} asked again")
     waiting = [attempt.id for attempt in session.ledger.view().attempts.everything() if attempt.state == "fetched"]
     return msgspec.structs.replace(timed, reask_missing=tuple(waiting) if "failed" in reask else ())
+
+
+def _check_few(tx: Transaction, resolved: Resolved) -> None:
+    """Rows that no batch can be made of are told of before anything is sent, unless others may join them."""
+    models = [arm.model for stage in resolved.stages for arm in stage.arms]
+    floors = {one.provider: batch_floor(vendor(one.provider), one) for one in models}
+    if max(floors.values()) <= 1 or any(attempt.state != "closed" for attempt in tx.attempts.everything()):
+        return
+    known = tx.stages.arms()
+    for number, (rows, *_) in tx.shards.queued().items():
+        arm, seller = known[number], vendor(known[number].model.provider)
+        if first_processing(resolved.mode, seller) == "batch":
+            least = batch_floor(seller, arm.model)
+            may_call = resolved.mode == "auto" and takes_calls(seller)
+            if few(rows, least, under_way=False, may_call=may_call) == "refuse":
+                raise StudyError(too_few_text(arm, rows, least))
 
 
 def _reuse(session: Session, source: RunFolder, say: Say, *, leave_damaged: bool) -> None:

@@ -1,6 +1,7 @@
-"""Cutting rows into shards: by count, by encoded bytes, by the user's segments. Order is kept."""
+"""Cutting rows into shards: by count, by encoded bytes, by the user's segments, never too few. Order is kept."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -8,11 +9,16 @@ from overnight.core.errors import StudyError
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """What one shard may hold."""
+    """What one shard may hold, and the least that it must."""
 
     requests: int
     bytes: int
     tokens: int | None = None
+    least: int = 1
+
+
+# What becomes of rows that are too few for a batch.
+Few = Literal["enough", "wait", "live", "refuse"]
 
 
 class Packer:
@@ -33,7 +39,12 @@ class Packer:
             message = f"one request is {size:,} bytes, more than the {room.bytes:,} that a batch may hold"
             raise StudyError(message)
         full = self._rows >= room.requests or self._bytes + size > room.bytes
-        cut = self._segment_is_full() or (self._rows > 0 and (full or self._is_short_of(tokens)))
+        if full and 0 < self._rows < room.least:
+            held = f"{self._rows:,} requests fill a batch of {room.bytes:,} bytes"
+            raise StudyError(f"{held}, which must hold {room.least:,} at least; make them shorter")
+        # Neither a segment's end nor a guess at tokens makes a shard that nobody would take.
+        wanted = self._segment_is_full() or (self._rows > 0 and self._is_short_of(tokens))
+        cut = (wanted and self._rows >= room.least) or (self._rows > 0 and full)
         if cut:
             self._rows = self._bytes = self._tokens = 0
         self._rows += 1
@@ -53,20 +64,49 @@ class Packer:
         return True
 
 
-def even(total: int, segments: int) -> Iterator[int]:
-    """Segment sizes: as even as can be, the remainder on the first ones."""
-    segments = max(1, min(segments, total))
+def most_requests(limit: int, wanted: int | None, least: int = 1) -> int:
+    """Rows in one shard: as the user wants, within what is taken."""
+    return max(least, min(limit, wanted or limit))
+
+
+def even(total: int, segments: int, least: int = 1) -> Iterator[int]:
+    """Segment sizes: as even as can be, the remainder on the first ones; fewer where they would be too small."""
+    segments = max(1, min(segments, total // least))
     each, more = divmod(total, segments)
     for number in range(segments):
         yield each + (1 if number < more else 0)
 
 
+def lent(before: Sequence[int], last: Sequence[int], room: Room) -> int:
+    """How many rows the shard before gives to the last one, so that both have enough; 0 where that cannot be.
+
+    Both are the sizes of their rows.
+    """
+    missing = room.least - len(last)
+    if missing <= 0 or len(before) - missing < room.least:
+        return 0
+    return missing if sum(last) + sum(before[-missing:]) <= room.bytes else 0
+
+
+def few(rows: int, least: int, *, under_way: bool, may_call: bool) -> Few:
+    """What becomes of an arm's rows in the queue: others may join them while anything is under way."""
+    if rows >= least:
+        return "enough"
+    if under_way:
+        return "wait"
+    return "live" if may_call else "refuse"
+
+
 def pack(sizes: list[int], room: Room, segments: int | None = None) -> list[list[int]]:
-    """The whole cut at once: indexes of the rows in each shard."""
+    """The whole cut at once: indexes of the rows in each shard. Rows that are too few for one are in none."""
     shards: list[list[int]] = []
-    packer = Packer(room, even(len(sizes), segments) if segments else None)
+    packer = Packer(room, even(len(sizes), segments, room.least) if segments else None)
     for index, size in enumerate(sizes):
         if packer.starts_new(size) or not shards:
             shards.append([])
         shards[-1].append(index)
-    return shards
+    if len(shards) > 1:
+        before, last = shards[-2:]
+        moved = len(before) - lent([sizes[row] for row in before], [sizes[row] for row in last], room)
+        shards[-2:] = [before[:moved], before[moved:] + last]
+    return [shard for shard in shards if len(shard) >= room.least]

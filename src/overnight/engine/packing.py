@@ -1,8 +1,13 @@
 """From the queue into shards: batches as large as they may be, or slices of live calls, within the budget."""
 
+from collections.abc import Container
+
+from overnight.core.ask import Arm
 from overnight.core.money import Purse
-from overnight.core.pack import Room
+from overnight.core.pack import Few, Room, few, most_requests
+from overnight.core.shard import Shard
 from overnight.core.stage import StagePace
+from overnight.core.wording import number_of
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import first_processing
 from overnight.engine.outbox import line_overhead
@@ -10,11 +15,23 @@ from overnight.engine.work import Work
 from overnight.ledger.shards import ArmPacking
 from overnight.ledger.transaction import Transaction, View
 from overnight.prices import Processing
-from overnight.providers.contract import takes_batches, takes_calls
+from overnight.providers import vendor
+from overnight.providers.contract import batch_floor, takes_batches, takes_calls
 
 # Rows in a live slice: enough that its own commits do not matter, few enough that it is soon over.
 _SLICE = 2_000
 _SLICE_BYTES = 64 << 20
+
+
+def too_few_text(arm: Arm, rows: int, least: int) -> str:
+    """Why so few rows of an arm are not sent, and what can be done about it."""
+    provider = arm.model.provider
+    live = "write `mode: auto` to ask them live, or " if takes_calls(vendor(provider)) else ""
+    wait = "waits" if rows == 1 else "wait"
+    return (
+        f"{arm.name}: {number_of(rows, 'row')} {wait}, and a batch of {provider} must hold at least {least:,}; "
+        f"{live}add items"
+    )
 
 
 class Packing:
@@ -34,13 +51,38 @@ class Packing:
     def live(self, arm: int) -> bool:
         return self.processing(arm) == "live"
 
+    def fits(self, shard: Shard) -> bool:
+        """Whether a shard was cut for the way that its arm is asked now; a few rows may be asked live all the same."""
+        too_few = shard.live and self._may_call(shard.arm) and shard.rows < self._least(shard.arm)
+        return too_few or shard.live == self.live(shard.arm)
+
+    def few(self, arm: int, rows: int, *, under_way: bool) -> Few:
+        """Whether so many rows of an arm are enough for a batch, and what becomes of them if not."""
+        if self.live(arm):
+            return "enough"
+        return few(rows, self._least(arm), under_way=under_way, may_call=self._may_call(arm))
+
+    def few_text(self, arm: int, rows: int) -> str:
+        """Why rows are not sent, and what can be done about it."""
+        return too_few_text(self._context.arms[arm], rows, self._least(arm))
+
+    def _may_call(self, arm: int) -> bool:
+        return self._work.mode == "auto" and takes_calls(self._context.account_of(arm).provider)
+
+    def _least(self, arm: int) -> int:
+        return batch_floor(self._context.account_of(arm).provider, self._context.arms[arm].model)
+
     def stage(self, arm: int) -> StagePace:
         return self._work.stages.get(self._context.arms[arm].stage, StagePace())
 
-    def cut(self, tx: Transaction, due: set[int], now: float) -> Purse:
-        """Inside a transaction: empty the queue of the arms that are due, as far as the money goes."""
+    def cut(self, tx: Transaction, due: set[int], now: float, few_live: Container[int] = ()) -> Purse:
+        """Inside a transaction: empty the queue of the arms that are due, as far as the money goes.
+
+        `few_live`: arms whose rows are too few for a batch, and are asked live.
+        """
         purse = Purse(self._work.budget, tx.spending.by_stage(), self._left_to_spill(tx))
-        tx.shards.pack({arm: self._arm(tx, arm) for arm in self._context.arms}, now, due, purse)
+        packing = {arm: self._slices(arm) if arm in few_live else self._arm(tx, arm) for arm in self._context.arms}
+        tx.shards.pack(packing, now, due, purse)
         return purse
 
     def _left_to_spill(self, view: View) -> int | None:
@@ -77,9 +119,10 @@ class Packing:
         return ArmPacking(
             stage=arm.stage,
             room=Room(
-                requests=min(limits.requests, stage.max_requests or limits.requests),
+                requests=most_requests(limits.requests, stage.max_requests, limits.min_rows),
                 bytes=min(limits.bytes, int(bytes_cap or limits.bytes)),
                 tokens=int(tokens_cap) if tokens_cap else None,
+                least=limits.min_rows,
             ),
             overhead=line_overhead(account.batch_format, arm.model),
             tokens_per_byte=density,

@@ -144,7 +144,7 @@ class Scheduler:
     async def _realign(self) -> None:
         """Shards that were cut for the other way of asking are cut anew: the mode has changed, or time is short."""
         context, at = self._context, self._context.now()
-        wrong = [shard.id for shard in await self._waiting_shards() if shard.live != self._packing.live(shard.arm)]
+        wrong = [shard.id for shard in await self._waiting_shards() if not self._packing.fits(shard)]
         if wrong:
             await context.ledger.commit("cut anew", lambda tx: tx.shards.requeue_all(wrong, at))
 
@@ -180,15 +180,27 @@ class Scheduler:
         found = await context.ledger.read(lambda view: view.shards.queued()) if self._may_send() else {}
         waiting = {arm: WaitingRows(*rows) for arm, rows in found.items() if self._open(arm)}
         self._queued_since = {arm: self._queued_since.get(arm, now) for arm in waiting}
+        few_live = self._few(waiting)
         waits = {arm: self._wait_of(arm, rows, now) for arm, rows in waiting.items()}
         # A pass that does not wait has waited since the last one.
         due = {arm for arm, wait in waits.items() if wait <= 0 or context.waiting.once}
         self._pack_at = now + min((wait for arm, wait in waits.items() if arm not in due), default=0.0)
         if not due:
             return
-        purse = await context.ledger.commit("packed", lambda tx: self._packing.cut(tx, due, now))
+        purse = await context.ledger.commit("packed", lambda tx: self._packing.cut(tx, due, now, few_live))
         self._held = Held(rows=purse.held_rows + purse.unpriced_rows, amount=purse.held_amount)
         self._held_arms = due & set(await context.ledger.read(lambda view: view.shards.queued()))
+
+    def _few(self, waiting: dict[int, WaitingRows]) -> set[int]:
+        """Take out of `waiting` what is too little for a batch, except what is asked live: those arms are returned."""
+        under_way = bool(self._context.carried)
+        fates = {arm: self._packing.few(arm, rows.rows, under_way=under_way) for arm, rows in waiting.items()}
+        for arm, fate in fates.items():
+            if fate == "refuse":
+                self._context.halt_arm(arm, self._packing.few_text(arm, waiting[arm].rows))
+            if fate in ("refuse", "wait"):
+                del waiting[arm]
+        return {arm for arm, fate in fates.items() if fate == "live"}
 
     def _wait_of(self, arm: int, rows: WaitingRows, now: float) -> float:
         if arm in self._held_arms and self._tasks:

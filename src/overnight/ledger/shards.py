@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from overnight.core.money import Purse
-from overnight.core.pack import Packer, Room, even
+from overnight.core.pack import Packer, Room, even, lent
 from overnight.core.shard import Shard
 from overnight.ledger.bulk_insert import BulkInsert
 from overnight.ledger.connection import Records
@@ -51,14 +51,14 @@ class ArmPacking(msgspec.Struct, frozen=True, kw_only=True):
 class ShardsView(Records):
     """The queue, and the shards that were cut from it."""
 
-    def _segments(self, arm: int, wanted: int | None) -> Iterator[int] | None:
+    def _segments(self, arm: int, wanted: int | None, least: int) -> Iterator[int] | None:
         """The user's segments are for the first sending: a few rows asked again travel together."""
         if not wanted:
             return None
         count, tries = self._db.execute(
             "SELECT count(*), max(queue.tries) FROM queue JOIN ask ON ask.id=queue.ask WHERE ask.arm=?", (arm,)
         ).fetchone()
-        return None if tries else even(count, wanted)
+        return None if tries else even(count, wanted, least)
 
     def one(self, number: int) -> Shard:
         row = self._db.execute("SELECT id, arm, rows, bytes, live FROM shard WHERE id=?", (number,)).fetchone()
@@ -122,11 +122,11 @@ class Shards(ShardsView):
             if arm not in ready:
                 continue
             if arm not in open_shards:
-                open_shards[arm] = _OpenShard(
-                    self._db, arm, packing[arm], self._segments(arm, packing[arm].segments), at
-                )
+                how = packing[arm]
+                segments = self._segments(arm, how.segments, how.room.least)
+                open_shards[arm] = _OpenShard(self._db, arm, how, segments, at)
             made += open_shards[arm].add(ask, length, tries, purse)
-        made += sum(shard.close() for shard in open_shards.values())
+        made += sum(shard.end() for shard in open_shards.values())
         (waiting,) = self._db.execute("SELECT count(*) FROM queue").fetchone()
         if sum(shard.taken for shard in open_shards.values()) == waiting:
             self._db.execute("DELETE FROM queue")  # nothing stays behind, which SQLite does without a look at the rows
@@ -161,8 +161,15 @@ class Shards(ShardsView):
         self.finish(shard_number, at)
 
 
+# A question, how often it was asked before, the size of its line, and the most that it can cost.
+_QueuedRow = tuple[int, int, int, int | None]
+
+
 class _OpenShard:
-    """An arm's shard while rows are still coming."""
+    """An arm's shard while rows are still coming.
+
+    Where a shard must not be too small, the one before it is held as well: it may have to give the last one some rows.
+    """
 
     def __init__(
         self, db: sqlite3.Connection, arm: int, packing: ArmPacking, segments: Iterator[int] | None, at: float
@@ -172,9 +179,8 @@ class _OpenShard:
         self._packing = packing
         self._at = at
         self._packer = Packer(packing.room, segments)
-        self._rows: list[tuple[int, int]] = []
-        self._bytes = 0
-        self._ceiling: int | None = 0
+        self._rows: list[_QueuedRow] = []
+        self._before: list[_QueuedRow] = []
         self.taken = 0
 
     def add(self, ask: int, length: int, tries: int, purse: Purse) -> int:
@@ -184,23 +190,35 @@ class _OpenShard:
         amount = packing.ceiling(size)
         if not purse.take(packing.stage, amount, spills=packing.spills):
             return 0
-        made = self.close() if self._packer.starts_new(size, int(size * packing.tokens_per_byte)) else 0
-        self._rows.append((ask, tries))
-        self._bytes += size
-        self._ceiling = None if amount is None or self._ceiling is None else self._ceiling + amount
+        made = self._full() if self._packer.starts_new(size, int(size * packing.tokens_per_byte)) else 0
+        self._rows.append((ask, tries, size, amount))
         return made
 
-    def close(self) -> int:
-        if not self._rows:
+    def _full(self) -> int:
+        if self._packing.room.least <= 1:
+            made, self._rows = self._make(self._rows), []
+        else:
+            made, self._before, self._rows = self._make(self._before), self._rows, []
+        return made
+
+    def end(self) -> int:
+        """Rows that are too few even so stay in the queue."""
+        before, last = self._before, self._rows
+        moved = len(before) - lent([row[2] for row in before], [row[2] for row in last], self._packing.room)
+        return self._make(before[:moved]) + self._make(before[moved:] + last)
+
+    def _make(self, rows: list[_QueuedRow]) -> int:
+        if not rows or len(rows) < self._packing.room.least:
             return 0
-        made = (self._arm, len(self._rows), self._bytes, self._at, int(self._packing.live))
+        made = (self._arm, len(rows), sum(row[2] for row in rows), self._at, int(self._packing.live))
         number = self._db.execute(
             "INSERT INTO shard(arm, rows, bytes, made_at, live) VALUES(?,?,?,?,?) RETURNING id", made
         ).fetchone()[0]
-        rows = BulkInsert(self._db, "shard_row", 4)
-        rows.add([value for line, row in enumerate(self._rows) for value in (number, line, *row)])
-        rows.flush()
-        self.taken += rows.rows
-        Spending(self._db).reserve(number, self._ceiling, self._packing.tokens_per_byte)
-        self._rows, self._bytes, self._ceiling = [], 0, 0
+        lines = BulkInsert(self._db, "shard_row", 4)
+        lines.add([value for line, row in enumerate(rows) for value in (number, line, row[0], row[1])])
+        lines.flush()
+        self.taken += lines.rows
+        known = [row[3] for row in rows if row[3] is not None]
+        ceiling = sum(known) if len(known) == len(rows) else None
+        Spending(self._db).reserve(number, ceiling, self._packing.tokens_per_byte)
         return 1

@@ -31,10 +31,12 @@ RefusalKind = Literal[
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one batch may hold, and how many there may be."""
+    """What one batch may hold, what it must hold, and how many there may be."""
 
     requests: int
     bytes: int
+    # A batch of fewer rows is not taken.
+    min_rows: int = 1
     creates_per_hour: int | None = None
     batches_at_once: int | None = None
     window_seconds: int = 86400
@@ -362,6 +364,11 @@ def live_format(one: Formatted) -> LiveFormat:
     if not _is_for_calls(one.format):
         raise StudyError(f"{one.name} takes no live calls; write `mode: batch`")
     return one.format
+
+
+def batch_floor(one: Formatted, model: Model) -> int:
+    """The fewest rows that a batch of this model may hold."""
+    return one.format.limits(model).min_rows if _is_for_batches(one.format) else 1
 
 
 def batches_of(provider: Provider) -> BatchConnection:
