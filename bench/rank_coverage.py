@@ -29,8 +29,8 @@ from overnight.core.task import Thread
 from overnight.core.template import Template
 from overnight.tables.rankings import write_rankings
 from overnight.tables.verdicts import write_verdicts
+from overnight.tasks._pair_questions import Compare, kind_of
 from overnight.tasks._pairing import PairPlan
-from overnight.tasks.compare import Compare, kind_of
 
 _STAGE = "compare"
 

@@ -3,7 +3,6 @@
 from decimal import Decimal
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -166,7 +165,7 @@ def test_a_budget_that_was_put_in_place_of_the_file_s_counts(tmp_path):
         budget: 25.5
         """,
     )
-    more = msgspec.structs.replace(Study.load(path), budget=30.25)
+    more = Study.load(path).replace(budget=30.25)
     assert resolve(more).budget == Budget(total=30_250_000_000)
 
 

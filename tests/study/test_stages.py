@@ -7,7 +7,8 @@ from overnight.core.ask import Item
 from overnight.core.errors import UnknownName
 from overnight.core.stage import StagePace
 from overnight.study import HANDED_ON, Study, resolve
-from overnight.study.stage import LATER_STAGE_KEYS, StageSettings
+from overnight.study.reading import LATER_STAGE_KEYS
+from overnight.study.stage import WrittenStage
 from overnight.study.study import FLAT_KEYS
 from study.writing import ANSWERS, ITEMS, JUDGING, a_study, changed, complaint, staged, write
 
@@ -280,4 +281,4 @@ def test_what_is_handed_on_is_a_promise():
 
 
 def test_every_key_of_a_stage_is_known():
-    assert set(FLAT_KEYS) == {*StageSettings.__struct_fields__} - {"name", "of", "when", "take", "gather", "batch"}
+    assert set(FLAT_KEYS) == {*WrittenStage.__struct_fields__} - {"name", "of", "when", "take", "gather", "batch"}

@@ -13,17 +13,18 @@ from overnight.study import (
     GridRule,
     LiveSettings,
     ModelEntry,
-    PairsEntry,
     PollSettings,
     Study,
     TemplateEntry,
-    TraitEntry,
     resolve,
 )
 from overnight.study.document import parse_document
-from overnight.study.stage import StageSettings
+from overnight.study.stage import WrittenStage
+from overnight.study.study import DEFAULTS
+from overnight.study.task_registry import task_kinds
+from overnight.tasks._pair_questions import Compare
 from overnight.tasks._prompt_files import prompt_names
-from overnight.tasks.compare import Compare
+from overnight.tasks.compare import PairsEntry, TraitEntry
 from overnight.tasks.generate import Generate
 from study.writing import complaint
 
@@ -42,12 +43,17 @@ def folder(tmp_path):
     return tmp_path
 
 
+STRUCTS = [WrittenStage, *(kind.settings for kind in task_kinds().values()), ModelEntry, Grid, GridRule]
+
+
 @pytest.mark.parametrize(
-    "struct", [Study, StageSettings, ModelEntry, Grid, GridRule], ids=lambda struct: struct.__name__
+    "keys",
+    [DEFAULTS, *(struct.__struct_fields__ for struct in STRUCTS)],
+    ids=["Study", *(struct.__name__ for struct in STRUCTS)],
 )
-def test_every_key_is_explained(struct):
-    for field in {*struct.__struct_fields__} - {"origin"}:
-        assert f"`{field}`" in PAGE, field
+def test_every_key_is_explained(keys):
+    for key in keys:
+        assert f"`{key}`" in PAGE, key
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,17 @@
 """Every complaint about a study, in a file and in a program."""
 
+import copy
 import math
+import pickle
 from pathlib import Path
 
-import msgspec
 import polars as pl
 import pytest
 
 from overnight.core.errors import StudyError, UnknownName
 from overnight.study import BatchSettings, Grid, ModelEntry, PollSettings, Study, TemplateEntry
-from overnight.study.stage import StageSettings
-from overnight.study.study import LATER_KEYS, Header
+from overnight.study.stage import WrittenStage
+from overnight.study.study import DEFAULTS, LATER_KEYS, Header
 from study.writing import ITEMS, a_study, complaint, write
 
 WANTED_ITEMS = "a file, a folder of .txt, a polars or pandas frame, or a list of mappings"
@@ -65,7 +66,7 @@ def test_a_file_and_a_program_say_the_same(tmp_path):
         budget=0.5,
         prices="prices.yaml",
     )
-    for field in {*Study.__struct_fields__} - {"origin"}:
+    for field in (*DEFAULTS, "templates", "turns", "prompt", "messages"):
         assert getattr(loaded, field) == getattr(made, field), field
     assert loaded.origin.folder == tmp_path
 
@@ -86,14 +87,15 @@ def test_fields_may_be_structs_and_paths():
 def test_a_study_does_not_change():
     with pytest.raises(AttributeError):
         a_study().name = "other"
-    assert msgspec.structs.replace(a_study(), name="other").name == "other"
-    assert "invalid name" in complaint(lambda: msgspec.structs.replace(a_study(), name="invalid name"))
+    assert a_study().replace(name="other").name == "other"
+    assert a_study().replace(prompt="Other {text}").prompt == "Other {text}"
+    assert "invalid name" in complaint(lambda: a_study().replace(name="invalid name"))
 
 
 def test_every_field_has_one_right_type():
-    of_stages = {*StageSettings.__struct_fields__} - {"of", "when", "take"}
-    rest = {"stages", "budget", "origin"}
-    assert {*Study.__struct_fields__} == of_stages | {*Header.__struct_fields__} | rest
+    of_stages = {*WrittenStage.__struct_fields__} - {"of", "when", "take"}
+    rest = {"stages", "budget"}
+    assert {*DEFAULTS} == of_stages | {*Header.__struct_fields__} | rest
 
 
 @pytest.mark.parametrize(
@@ -280,3 +282,23 @@ def test_a_study_shows_what_was_written():
     shown = repr(a_study())
     assert shown.startswith("Study(name='essay', task='generate'")
     assert "origin=Origin('study')" in shown
+
+
+def test_a_program_is_offered_the_nearest_key():
+    fields = {"task": "generate", "items": ITEMS, "prompt": "{text}", "models": ["openai/gpt-4.1"]}
+    assert complaint(lambda: Study(nme="essay", **fields)) == "study: unknown key 'nme'; did you mean 'name'?"
+    assert complaint(lambda: Study(name="essay", pairz={}, **fields)) == (
+        "study: unknown key 'pairz'; did you mean 'pairs'?"
+    )
+    assert complaint(lambda: Study(**fields)) == "study: `name` is missing"
+    wanted = "study: `of` is for a stage of a list; write it under `stages`"
+    assert complaint(lambda: Study(name="essay", of="a", **fields)) == wanted
+
+
+def test_a_study_has_the_keys_of_its_task():
+    study = a_study()
+    assert (study.prompt, study.turns, study.replicates) == ("Grade: {text}", None, 1)
+    with pytest.raises(AttributeError, match="a study has no 'trait'"):
+        _ = study.trait
+    again = pickle.loads(pickle.dumps(copy.copy(a_study(turns=["Sure?"]))))
+    assert again.turns == ["Sure?"]

@@ -11,12 +11,12 @@ from overnight.core.errors import StudyError
 from overnight.core.result import Result, failed
 from overnight.core.task import Task, Thread
 from overnight.core.template import Template
-from overnight.tasks import open_task
 from overnight.tasks._answer_form import AnswerForm
+from overnight.tasks._pair_questions import PLACES, Compare
 from overnight.tasks._pairing import Listed, PairPlan
 from overnight.tasks._prompt_files import prompt_names, prompt_text
 from overnight.tasks._traits import Trait, known_trait, trait_names
-from overnight.tasks.compare import PLACES, Compare
+from overnight.tasks.compare import kind
 
 ONE = "<BETTER_SAMPLE>SAMPLE_1</BETTER_SAMPLE>"
 BARE = Template("{TRAIT_NAME}|{TRAIT_DESCRIPTION}|{SAMPLE_1}|{SAMPLE_2}|" + ONE, "bare")
@@ -49,7 +49,7 @@ def read(made, its_arm, item, answer):
 
 def test_it_is_a_task():
     made: Task = task()
-    assert open_task("compare", [arm()], made.spec()).spec() == made.spec()
+    assert kind.open([arm()], made.spec()).spec() == made.spec()
 
 
 def test_both_directions_show_the_same_pair_in_either_order():

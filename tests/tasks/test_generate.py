@@ -7,7 +7,8 @@ from overnight.core.errors import StudyError
 from overnight.core.result import Result, failed
 from overnight.core.task import Task, Thread
 from overnight.core.template import Template
-from overnight.tasks.generate import Generate, admits, vote_starts
+from overnight.study.prompts import vote_starts
+from overnight.tasks.generate import Generate, admits
 
 ITEMS = [Item("S01", {"text": "one"}), Item("S02", {"text": "two"})]
 

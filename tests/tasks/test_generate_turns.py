@@ -10,8 +10,7 @@ from overnight.core.errors import StudyError
 from overnight.core.result import Result, failed
 from overnight.core.task import Task, Thread
 from overnight.core.template import Template
-from overnight.tasks import open_task
-from overnight.tasks.generate import Generate, turn_templates
+from overnight.tasks.generate import Generate, kind, turn_templates
 
 ITEM = Item("S01", {"text": "one", "chat": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]})
 
@@ -185,7 +184,7 @@ def test_a_task_can_be_opened_again_without_its_study(texts, turns, replicates, 
         replicates=replicates,
     )
     kept = msgspec.json.decode(msgspec.json.encode(made.spec(), order="sorted"))
-    again: Task = open_task("generate", arms, kept)
+    again: Task = kind.open(arms, kept)
     item = Item("S01", {"text": "one"})
     assert list(again.start([item], 0)) == list(made.start([item], 0))
     talk = thread(*answered("x"), item=item, of=arms[0])
@@ -204,10 +203,10 @@ def test_what_a_spec_says():
         "replicates": 2,
     }
     chat = Generate([arm(template="messages")], messages="chat")
-    (ask,) = open_task("generate", [arm(template="messages")], chat.spec()).start([ITEM], 0)
+    (ask,) = kind.open([arm(template="messages")], chat.spec()).start([ITEM], 0)
     assert said(ask) == [("user", "hi"), ("assistant", "ho")]
 
 
 def test_answers_can_be_read_without_a_spec():
-    (row,) = open_task("generate", [], {}).read(thread(*answered("x")))
+    (row,) = kind.open([], {}).read(thread(*answered("x")))
     assert row == {"template": "prompt", "thinking": "default", "parsed": None}

@@ -10,6 +10,7 @@ import msgspec
 
 from overnight.api.adopted_files import BY_POSITION, lines_of, read_output
 from overnight.api.adoption import STAGE, Adoption, Wanted, copied, registered, taken_in
+from overnight.api.made_elsewhere import BODY
 from overnight.api.places import named_folder
 from overnight.api.ready import arm_of
 from overnight.api.work import Run, Say, Tell, saved_work, silent, work_on
@@ -28,7 +29,6 @@ from overnight.providers import vendor
 from overnight.settings import Settings, settings
 from overnight.store.contract import Writer
 from overnight.store.run_folder import RunFolder
-from overnight.tasks._ready import BODY
 
 
 class _Tracked(msgspec.Struct):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from overnight.api.adopted_files import BY_POSITION, is_keyless, no_keys_text, numbered, position_name, positioned
+from overnight.api.made_elsewhere import ARM, BODY, Ready, body_of
 from overnight.api.places import short_id
 from overnight.api.ready import arm_of, read_lines
 from overnight.api.work import Say
@@ -21,9 +22,17 @@ from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
 from overnight.ledger.questions import register_pending, settle_pending
 from overnight.ledger.transaction import Transaction
-from overnight.providers import Batch, BatchConnection, Fence, Provider, ReadyLine, batch_format, batches_of, vendor
+from overnight.providers import (
+    Batch,
+    BatchConnection,
+    Fence,
+    Provider,
+    ReadyLine,
+    batch_format,
+    batches_of,
+    vendor,
+)
 from overnight.store.contract import StoredFile, Writer
-from overnight.tasks._ready import ARM, BODY, Ready, body_of
 
 STAGE = "adopted"
 # How much of a listing is read for a token: of a hundred batches each, more than a provider retains of most accounts.

@@ -1,13 +1,16 @@
 """The stages of a run as its ledger has them: opened without their study."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from overnight.api.made_elsewhere import Ready
+from overnight.core.ask import Arm
 from overnight.core.stage import Stage, StageRules
 from overnight.core.task import Rounds, Task
+from overnight.ledger.identity import RecordedStage
 from overnight.ledger.transaction import View
-from overnight.tasks import open_task
+from overnight.study.task_registry import task_kind
 
 
 def stages_on_record(view: View, tasks: Mapping[str, Task | Rounds] | None = None) -> tuple[Stage, ...]:
@@ -16,7 +19,12 @@ def stages_on_record(view: View, tasks: Mapping[str, Task | Rounds] | None = Non
     found = []
     for row in view.stages.everything():
         own = tuple(arm for arm in known if arm.stage == row.name)
-        task = given.get(row.name) or open_task(row.task, own, msgspec.json.decode(row.spec))
+        task = given.get(row.name) or _opened(row, own)
         rules = msgspec.json.decode(row.settings, type=StageRules)
         found.append(Stage(id=row.id, name=row.name, task=task, arms=own, **msgspec.structs.asdict(rules)))
     return tuple(found)
+
+
+def _opened(row: RecordedStage, own: Sequence[Arm]) -> Task | Rounds:
+    """Requests that were made elsewhere are no task of a study: nobody else can bring them."""
+    return Ready(own) if row.task == Ready.name else task_kind(row.task).open(own, msgspec.json.decode(row.spec))

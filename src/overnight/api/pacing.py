@@ -15,7 +15,7 @@ def paced_study(study: Study, mode: Mode | None, live: LiveSettings) -> Study:
     if mode is None and not given:
         return study
     written = msgspec.to_builtins(study.live) if study.live is not None else {}
-    return msgspec.structs.replace(study, mode=mode or study.mode, live={**written, **given} or None)
+    return study.replace(mode=mode or study.mode, live={**written, **given} or None)
 
 
 def paced_work(work: Work, mode: Mode | None, pacing: Pacing) -> Work:

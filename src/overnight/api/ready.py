@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 
 from overnight.api.adopted_files import numbered
+from overnight.api.made_elsewhere import ARM, BODY, Ready, body_of
 from overnight.core.ask import Arm, Ask, Item, Model
 from overnight.core.errors import StudyError
 from overnight.core.stage import Stage
 from overnight.providers import BatchFormat, ReadyLine, batch_format, vendor
-from overnight.tasks._ready import ARM, BODY, Ready, body_of
 
 STAGE = "ready"
 

@@ -108,3 +108,8 @@ class KeyMaker:
 def key_text(key: bytes) -> str:
     """The key as tables show it."""
     return KEY_PREFIX + key.hex()
+
+
+def thinking_text(thinking: Thinking | None) -> str:
+    """As tables and arm names show it."""
+    return "default" if thinking is None else str(thinking)

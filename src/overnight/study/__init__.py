@@ -2,7 +2,6 @@
 
 from overnight.core.money import Budget
 from overnight.study.arms import Grid, GridRule
-from overnight.study.comparing import PairsEntry, TraitEntry
 from overnight.study.handing_on import HANDED_ON
 from overnight.study.identity import differences
 from overnight.study.items import ItemSource
@@ -21,13 +20,11 @@ __all__ = [
     "ItemSource",
     "LiveSettings",
     "ModelEntry",
-    "PairsEntry",
     "PollSettings",
     "Resolved",
     "SpillSettings",
     "Study",
     "TemplateEntry",
-    "TraitEntry",
     "definition",
     "differences",
     "pacing_of",

@@ -8,12 +8,11 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from overnight.core.ask import Arm
+from overnight.core.ask import Arm, thinking_text
 from overnight.core.errors import UnknownName, nearest
 from overnight.providers import resolve_model
 from overnight.study.models import Candidate
 from overnight.study.origin import Origin, Route
-from overnight.tasks.generate import thinking_text
 
 _canonical = msgspec.json.Encoder(order="deterministic")
 _SHORT = 8

@@ -5,52 +5,35 @@ from typing import Any
 
 import msgspec
 
-from overnight.study.comparing import Comparison
-from overnight.study.drafts import Draft
 from overnight.study.handing_on import taken_by, when_of
 from overnight.study.items import ItemSource
-from overnight.tasks.generate import vote_starts
+from overnight.study.task_kind import Draft
+from overnight.study.task_registry import task_kind, task_names
 
 Definition = dict[str, Any]
 
 _SHOWN = 60
-# Fields of the definition that may not change at all; what they are called in the study.
-_FIXED = (
-    "task", "of", "when", "take", "messages", "system", "turns", "id", "seed", "dedupe",
-    "trait", "text", "ties", "explanation", "confidence", "tags",
-)  # fmt: skip
-# Fields of `pairs` that may only grow: a larger draw holds the smaller one.
-_GROWING_PAIRS = ("n", "reverse")
+# Fields of every task's definition that may not change at all; what they are called in the study.
+_FIXED = ("task", "of", "when", "take", "system", "id", "seed", "dedupe")
 
 
 def define(draft: Draft, sources: Mapping[str, ItemSource]) -> Definition:
     """Canonical plain values: texts rather than the files they came from, and nothing about pace or pay."""
-    stage, prompts = draft.settings, draft.prompts
-    votes = vote_starts(prompts.templates)
+    stage = draft.stage
     later = stage.of is not None
     return {
         "task": stage.task,
         "of": stage.of,
         "when": when_of(stage) if later else None,
         "take": list(taken_by(stage)) if later else None,
-        "templates": {
-            name: {"text": template.text, "votes_from": votes[name]} for name, template in prompts.templates.items()
-        },
-        "messages": prompts.messages,
-        "system": prompts.system.text if prompts.system else None,
-        "turns": stage.turns,
+        "system": stage.system,
         "arms": {branch.arm.name: branch.definition for branch in draft.branches},
         "id": None if later else sources[stage.name].id_column,
         "replicates": stage.replicates,
         "seed": stage.seed,
         "dedupe": stage.dedupe,
-        **(_comparison(draft.comparison, stage.text) if draft.comparison else {}),
+        **draft.definition,
     }
-
-
-def _comparison(comparison: Comparison, text: str | None) -> Definition:
-    trait, pairs, form = (msgspec.json.decode(msgspec.json.encode(part)) for part in comparison)
-    return {"trait": trait, "pairs": pairs, "text": text, **form}
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -91,28 +74,21 @@ def _order_differences(before: Sequence[str], now: Sequence[str]) -> Iterator[st
 
 
 def _stage_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    for field in _FIXED:
+    kinds = [task_kind(name) for name in dict.fromkeys((old["task"], new["task"])) if name in task_names()]
+    for field in dict.fromkeys((*_FIXED, *(field for kind in kinds for field in kind.fixed))):
         if old.get(field) != new.get(field):
-            yield _changed(field, old.get(field), new.get(field))
+            yield changed(field, old.get(field), new.get(field))
     if new["replicates"] < old["replicates"]:
         yield f"replicates: was {old['replicates']}, is now {new['replicates']}; there may only be more"
-    yield from _pairs_differences(old.get("pairs") or {}, new.get("pairs") or {})
-    yield from _template_differences(old["templates"], new["templates"])
+    for kind in kinds:
+        yield from kind.differences(old, new)
+    before, now = old.get("templates") or {}, new.get("templates") or {}
+    yield from _template_differences(before, now)
     for name, arm in old["arms"].items():
         if name in new["arms"]:
             yield from _arm_differences(name, arm, new["arms"][name])
-        elif arm["template"] in new["templates"] or not old["templates"]:
+        elif arm["template"] in now or not before:
             yield f"models: the arm {name} is gone"
-
-
-def _pairs_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    for field, before in old.items():
-        now = new.get(field)
-        if field in _GROWING_PAIRS and before is not None and now is not None:
-            if now < before:
-                yield f"pairs.{field}: was {before}, is now {now}; there may only be more"
-        elif now != before:
-            yield _changed(f"pairs.{field}", before, now)
 
 
 def _template_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
@@ -129,10 +105,11 @@ def _arm_differences(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) 
     before, now = {**old, **old["options"]}, {**new, **new["options"]}
     for field in sorted((before.keys() | now.keys()) - {"options"}):
         if before.get(field) != now.get(field):
-            yield f"models: in the arm {name}, {_changed(field, before.get(field), now.get(field))}"
+            yield f"models: in the arm {name}, {changed(field, before.get(field), now.get(field))}"
 
 
-def _changed(field: str, old: Any, new: Any) -> str:
+def changed(field: str, old: Any, new: Any) -> str:
+    """The sentence about a field that is not what it was."""
     return f"{field}: was {_shown(old)}, is now {_shown(new)}"
 
 

@@ -3,11 +3,11 @@
 from array import array
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from overnight.core.ask import Item
 from overnight.core.errors import StudyError, nearest
-from overnight.core.template import Template, columns_text, nearest_column
+from overnight.core.template import columns_text, nearest_column
 from overnight.study.files import DelimitedRows, JsonLines, Row, Rows, TextFolder, TextLines
 from overnight.study.frames import ParquetRows, frame_kind
 from overnight.study.origin import Origin, Route
@@ -15,27 +15,26 @@ from overnight.study.origin import Origin, Route
 _FILE_KINDS = (".csv", ".tsv", ".jsonl", ".parquet", ".txt")
 
 
-class MessagesColumn:
-    """The column that holds conversations: it can be missing just as a template's can."""
+class Asking(Protocol):
+    """Who asks something of an item: a template, or a task that names a column."""
 
-    def __init__(self, column: str) -> None:
-        self.names = (column,)
-
+    @property
+    def names(self) -> tuple[str, ...]: ...
     def missing(self, columns: Collection[str]) -> str | None:
         """What is wrong when the items have these columns and no others; None when all is well."""
-        (column,) = self.names
-        if column in columns:
-            return None
-        known = f"{columns_text(columns)}{nearest_column(column, columns)}"
-        return f"`messages` asks for '{column}', which is no column of the items; {known}"
+        ...
 
 
 class Need(NamedTuple):
-    """What is asked of each item. `given` are names that are known without it; `stage` is who asks, if not its own."""
+    """What is asked of each item. `given` are names that are known without it; `stage` is who asks, if not its own.
 
-    asking: Template | MessagesColumn
+    `filled` are those among the given ones that the task itself fills in, whatever the item has under them.
+    """
+
+    asking: Asking
     given: tuple[str, ...] = ()
     stage: str | None = None
+    filled: tuple[str, ...] = ()
 
     def columns(self) -> frozenset[str]:
         return frozenset(self.asking.names) - frozenset(self.given)

@@ -1,17 +1,18 @@
-"""What is asked: an inline prompt, templates in files or in place, or a column of messages; and the system text."""
+"""Templates of questions, as several tasks have them: in files, in place, or shipped; and system texts."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 
 from overnight.core.errors import nearest
 from overnight.core.template import Template
+from overnight.study.arms import Branch
 from overnight.study.origin import Origin, Route
 from overnight.study.utf8 import read_text
-from overnight.tasks.generate import turn_templates
 
-_WAYS = ("prompt", "templates", "messages")
+# Votes of a template's second listing begin here: replicates that are added later never meet them.
+MOST_REPLICATES = 1_000_000
 
 
 class TemplateEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,90 +22,55 @@ class TemplateEntry(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Asked(Protocol):
-    """The part of a study that is read here."""
+class Templates(NamedTuple):
+    """Templates by name, in the order they were listed, and the place of each."""
 
-    @property
-    def prompt(self) -> str | None: ...
-    @property
-    def templates(self) -> Sequence[str | TemplateEntry] | None: ...
-    @property
-    def messages(self) -> str | None: ...
-    @property
-    def system(self) -> str | None: ...
-    @property
-    def turns(self) -> Sequence[str] | None: ...
-
-
-class Prompts(NamedTuple):
-    """Templates by name, in the order they were listed, each with its place; none with a column of messages."""
-
-    templates: dict[str, Template]
+    texts: dict[str, Template]
     routes: dict[str, Route]
-    messages: str | None
-    system: Template | None
-    turns: tuple[Template, ...]
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The first part of the arms' names."""
-        return tuple(self.templates) or ("messages",)
+    def by_place(self) -> dict[Route, Template]:
+        return {self.routes[name]: template for name, template in self.texts.items()}
+
+    @property
+    def definition(self) -> dict[str, dict[str, object]]:
+        """What defines them: the texts themselves, and which votes are whose."""
+        votes = vote_starts(self.texts)
+        return {name: {"text": one.text, "votes_from": votes[name]} for name, one in self.texts.items()}
 
 
-def check_prompts(asked: Asked, origin: Origin, *, needed: bool = True) -> None:
-    """Everything that can be known without opening a file. `needed`: the task brings no templates of its own."""
-    given = [way for way in _WAYS if getattr(asked, way) is not None]
-    if needed and len(given) != 1:
-        found = " and ".join(given) or "none of them"
-        raise origin.error((), f"wanted one of `prompt`, `templates` and `messages`, found {found}")
-    if asked.templates is not None and not asked.templates:
+def check_templates(listed: Sequence[str | TemplateEntry] | None, origin: Origin) -> None:
+    """Everything that can be known without opening a file."""
+    if listed is not None and not listed:
         raise origin.error(("templates",), "the list is empty")
-    if asked.turns is not None and not asked.turns:
-        raise origin.error(("turns",), "the list is empty")
-    if asked.messages is not None and not asked.messages.strip():
-        raise origin.error(("messages",), "wanted the name of a column")
-    for route, text in _texts(asked):
-        _check_text(text, origin, route)
-
-
-def _texts(asked: Asked) -> list[tuple[Route, str]]:
-    texts: list[tuple[Route, str]] = [
-        ((field,), text) for field in ("prompt", "system") if (text := getattr(asked, field)) is not None
-    ]
-    for index, entry in enumerate(asked.templates or ()):
+    for index, entry in enumerate(listed or ()):
+        route: Route = ("templates", index)
         if isinstance(entry, TemplateEntry):
-            texts += [(("templates", index, "name"), entry.name), (("templates", index, "text"), entry.text)]
+            check_text(entry.name, origin, (*route, "name"))
+            check_text(entry.text, origin, (*route, "text"))
         else:
-            texts.append((("templates", index), entry))
-    return texts + [(("turns", index), text) for index, text in enumerate(asked.turns or ())]
+            check_text(entry, origin, route)
 
 
-def _check_text(text: str, origin: Origin, route: Route) -> None:
+def check_text(text: str, origin: Origin, route: Route) -> None:
     if not text.strip():
         raise origin.error(route, "the text is empty")
 
 
-def read_prompts(asked: Asked, origin: Origin, shipped: Mapping[str, str] | None = None) -> Prompts:
-    """`shipped` are the templates that the task brings, by name: `default` is used where none is listed."""
-    known = shipped or {}
-    templates: dict[str, Template] = {}
-    routes: dict[str, Route] = {}
-    if asked.prompt is not None:
-        _refuse_file_name(asked.prompt, origin, ("prompt",), "to use a file write templates: [{name}]")
-        templates["prompt"] = Template(asked.prompt)
-        routes["prompt"] = ("prompt",)
-    for index, entry in enumerate(asked.templates or ("default",) * bool(known)):
+def read_templates(
+    listed: Sequence[str | TemplateEntry], origin: Origin, shipped: Mapping[str, str] | None = None
+) -> Templates:
+    """`shipped` are the templates that the task brings, by name."""
+    found = Templates({}, {})
+    for index, entry in enumerate(listed):
         route: Route = ("templates", index)
-        template = _read_template(entry, origin, route, known)
-        if template.name in templates:
+        template = _read_template(entry, origin, route, shipped or {})
+        if template.name in found.texts:
             way_out = "give one of them another with {name: ..., text: ...}"
             raise origin.error(route, f"two templates are called '{template.name}'; {way_out}")
-        templates[template.name] = template
-        routes[template.name] = route
-    system = None if asked.system is None else Template(asked.system, "system")
-    for index, text in enumerate(asked.turns or ()):
-        _refuse_file_name(text, origin, ("turns", index), "turns are written in place")
-    return Prompts(templates, routes, asked.messages, system, turn_templates(asked.turns or ()))
+        found.texts[template.name] = template
+        found.routes[template.name] = route
+    return found
 
 
 def _read_template(entry: str | TemplateEntry, origin: Origin, route: Route, shipped: Mapping[str, str]) -> Template:
@@ -118,12 +84,46 @@ def _read_template(entry: str | TemplateEntry, origin: Origin, route: Route, shi
         there = f"{nearest(entry, shipped)} (shipped: {', '.join(shipped)})" if shipped else ""
         raise origin.error(route, f"{path}: no such file{there}; {way_out}")
     text = read_text(path)
-    _check_text(text, origin, route)
+    check_text(text, origin, route)
     return Template(text, path.stem)
 
 
-def _refuse_file_name(text: str, origin: Origin, route: Route, way_out: str) -> None:
+def refuse_file_name(text: str, origin: Origin, route: Route, way_out: str) -> None:
     """A file's name sent as the question itself would cost as much as the right one."""
     name = text.strip()
     if "\n" not in name and name.endswith((".txt", ".md")) and " " not in name:
         raise origin.error(route, f"'{name}' would be sent as it stands; {way_out.format(name=name)}")
+
+
+def vote_starts(templates: Mapping[str, Template]) -> dict[str, int]:
+    """The same text under another name is another vote: each listing of a text has numbers of its own."""
+    listed: dict[str, int] = {}
+    starts: dict[str, int] = {}
+    for name, template in templates.items():
+        copy = listed.get(template.text, 0)
+        listed[template.text] = copy + 1
+        starts[name] = copy * MOST_REPLICATES
+    return starts
+
+
+class Systems(NamedTuple):
+    """The system text of each arm that has one, by the arm's name; and each by its place in the study."""
+
+    by_arm: dict[str, Template]
+    by_place: dict[Route, Template]
+
+
+def read_systems(branches: Sequence[Branch], written: str | None) -> Systems:
+    """The stage's own text, unless the model has one for itself."""
+    found = Systems({}, {})
+    common = None if written is None else Template(written, "system")
+    for branch in branches:
+        route: Route = ("system",)
+        template = common
+        if branch.system is not None:
+            route = ("models", branch.entry, "system")
+            template = found.by_place.get(route) or Template(branch.system, "system")
+        if template:
+            found.by_place[route] = template
+            found.by_arm[branch.arm.name] = template
+    return found

@@ -7,18 +7,17 @@ from typing import cast
 
 import msgspec
 
+from overnight.core.errors import StudyError
 from overnight.core.money import Budget
 from overnight.core.stage import Stage, StagePace
-from overnight.engine.decisions import Mode
+from overnight.engine.decisions import Mode, first_processing
 from overnight.engine.pace import Pacing
 from overnight.engine.spill import Spill
-from overnight.providers import bucket_scheme
+from overnight.providers import batch_format, bucket_scheme, live_format, vendor
 from overnight.study.buckets import check_scheme
-from overnight.study.drafts import Draft, check_processing, draft_stage
 from overnight.study.handing_on import taken_by, when_of
 from overnight.study.identity import Definition, define
 from overnight.study.items import ItemSource
-from overnight.study.making import make_task
 from overnight.study.origin import Origin
 from overnight.study.pace import (
     BatchSettings,
@@ -31,6 +30,8 @@ from overnight.study.pace import (
 )
 from overnight.study.sources import hidden_columns, open_sources
 from overnight.study.study import Header, Study, read_settings
+from overnight.study.task_kind import Draft
+from overnight.study.task_registry import task_kind
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -59,13 +60,16 @@ def definition(study: Study) -> Definition:
 def resolve(study: Study) -> Resolved:
     """Raises a StudyError for everything that is wrong with the study and can be known before it is sent."""
     header, written, origins, budget = read_settings(study)
-    drafts = [draft_stage(stage, origin, header.buckets) for stage, origin in zip(written, origins, strict=True)]
+    drafts = [
+        task_kind(stage.task).draft(stage, origin, header.buckets)
+        for stage, origin in zip(written, origins, strict=True)
+    ]
     _check_schemes(header, drafts, study.origin)
     sources = open_sources(drafts)
-    stages = tuple(_resolved(draft, sources[draft.settings.name], header) for draft in drafts)
+    stages = tuple(_resolved(draft, sources[draft.stage.name], header) for draft in drafts)
     mode = cast("Mode", header.mode)
     for draft in drafts:
-        check_processing(draft, mode)
+        _check_processing(draft, mode)
     return Resolved(
         name=header.name,
         mode=mode,
@@ -74,7 +78,7 @@ def resolve(study: Study) -> Resolved:
         deadline_after=partial(_deadline, header, study.origin),
         spill=spill_of(header.spill),
         stages=stages if len(stages) == 1 else tuple(_with_its_name(stage) for stage in stages),
-        definition={"stages": {draft.settings.name: define(draft, sources) for draft in drafts}},
+        definition={"stages": {draft.stage.name: define(draft, sources) for draft in drafts}},
         budget=budget,
         prices=_prices(header, study.origin),
         poll=header.poll or PollSettings(),
@@ -83,8 +87,8 @@ def resolve(study: Study) -> Resolved:
 
 
 def _resolved(draft: Draft, source: ItemSource, header: Header) -> Stage:
-    settings = draft.settings
-    task, notes = make_task(draft, source)
+    settings = draft.stage
+    task, notes = draft.make(source)
     batch = settings.batch or header.batch or BatchSettings()
     gather = gather_seconds(header.gather if settings.gather is None else settings.gather, draft.origin)
     return Stage(
@@ -98,12 +102,22 @@ def _resolved(draft: Draft, source: ItemSource, header: Header) -> Stage:
         seed=settings.seed,
         dedupe=settings.dedupe,
         pace=StagePace(max_requests=batch.max_requests, segments=batch.segments, gather=gather),
-        notes=(*draft.notes, *notes, *hidden_columns(draft, source.columns or ())),
+        notes=(*draft.notes, *hidden_columns(draft, source.columns or ()), *notes),
     )
 
 
 def _deadline(header: Header, origin: Origin, now: float) -> float | None:
     return None if header.deadline is None else deadline_after(header.deadline, now, origin)
+
+
+def _check_processing(draft: Draft, mode: Mode) -> None:
+    """Each model's provider must take what the study's mode sends."""
+    for branch in draft.branches:
+        seller = vendor(branch.arm.model.provider)
+        try:
+            (batch_format if first_processing(mode, seller) == "batch" else live_format)(seller)
+        except StudyError as error:
+            raise draft.origin.error(("models", branch.entry), str(error)) from None
 
 
 def _with_its_name(stage: Stage) -> Stage:

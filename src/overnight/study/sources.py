@@ -2,10 +2,9 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from overnight.study.drafts import Draft
 from overnight.study.handing_on import HANDED_ON
 from overnight.study.items import ItemSource, open_items
-from overnight.tasks.generate import LAST_ANSWER
+from overnight.study.task_kind import Draft
 
 
 def open_sources(drafts: Sequence[Draft]) -> dict[str, ItemSource]:
@@ -16,19 +15,19 @@ def open_sources(drafts: Sequence[Draft]) -> dict[str, ItemSource]:
     """
     roots: dict[str, Draft] = {}
     for draft in drafts:
-        roots[draft.settings.name] = draft if draft.settings.of is None else roots[draft.settings.of]
+        roots[draft.stage.name] = draft if draft.stage.of is None else roots[draft.stage.of]
     tables: dict[str, ItemSource] = {}
     for root in drafts:
-        if root.settings.of is None:
-            heirs = [draft for draft in drafts if roots[draft.settings.name] is root]
-            tables[root.settings.name] = _opened(root, heirs)
-    return {name: tables[root.settings.name] for name, root in roots.items()}
+        if root.stage.of is None:
+            heirs = [draft for draft in drafts if roots[draft.stage.name] is root]
+            tables[root.stage.name] = _opened(root, heirs)
+    return {name: tables[root.stage.name] for name, root in roots.items()}
 
 
 def _opened(root: Draft, heirs: Sequence[Draft]) -> ItemSource:
     """The first row is read to see that it can be."""
     needs = [need for draft in heirs for need in draft.needs.values()]
-    items = open_items(root.settings.items, root.settings.id, root.origin, needs)
+    items = open_items(root.stage.items, root.stage.id, root.origin, needs)
     if items.columns is not None:
         for draft in heirs:
             _check_columns(draft, items.columns)
@@ -43,17 +42,10 @@ def _check_columns(draft: Draft, columns: Collection[str]) -> None:
 
 
 def hidden_columns(draft: Draft, columns: Collection[str]) -> Iterator[str]:
-    """A word on names that stand for something else than the items' column of that name."""
-    later = draft.settings.of is not None
-    followed = _names(draft, turns=True)
-    asked = _names(draft, turns=False) | (followed - {LAST_ANSWER})
+    """A word on names that stand for the row handed on, where the items have a column of that name too."""
+    if draft.stage.of is None:
+        return
+    asked = {name for need in draft.needs.values() for name in need.asking.names if name not in need.filled}
     for name in HANDED_ON:
-        if later and name in asked and name in columns:
+        if name in asked and name in columns:
             yield f"{{{name}}} is that of the row handed on, not the items' column of that name"
-    if LAST_ANSWER in followed and (later or LAST_ANSWER in columns):
-        yield f"{{{LAST_ANSWER}}} in `turns` is the model's last answer, not the items'"
-
-
-def _names(draft: Draft, *, turns: bool) -> set[str]:
-    asking = [need.asking for route, need in draft.needs.items() if (route[0] == "turns") == turns]
-    return {name for one in asking for name in one.names}

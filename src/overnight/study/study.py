@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,6 @@ from overnight.core.wording import found_text
 from overnight.study.arms import Grid
 from overnight.study.buckets import check_buckets
 from overnight.study.budget import read_budget
-from overnight.study.comparing import PairsEntry, TraitEntry
 from overnight.study.document import read_document
 from overnight.study.handing_on import check_order
 from overnight.study.items import check_items
@@ -33,11 +33,12 @@ from overnight.study.pace import (
     gather_seconds,
     timeout_seconds,
 )
-from overnight.study.prompts import TemplateEntry
+from overnight.study.reading import LATER_STAGE_KEYS, check_keys, default_of, read_stage, shaped_stage
 from overnight.study.shape import plain_settings, shaped
-from overnight.study.stage import LATER_STAGE_KEYS, StageSettings, check_name, read_stage, shaped_stage
+from overnight.study.stage import WrittenStage, check_name
+from overnight.study.task_registry import own_keys, task_kind, task_names
 
-# Keys and modes that later versions have. To take them in silence would promise what is not done.
+# Keys that later versions have. To take them in silence would promise what is not done.
 LATER_KEYS = (*LATER_STAGE_KEYS, "notify")
 
 _REQUIRED = ("name", "task", "items", "models")
@@ -45,50 +46,84 @@ _REQUIRED = ("name", "task", "items", "models")
 _LISTED_ONLY = ("of", "when", "take")
 
 
-class Study(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_defaults=True):
+class Study:
     """One stage with a name, or a list of stages. `items` is a path, a polars or pandas frame, or a list of mappings.
 
-    `stages` holds mappings with the keys of a stage; what is a stage's own is then written there.
+    `stages` holds mappings with the keys of a stage; what is a stage's own is then written there. The keys of the task
+    are given by name as the others are: `Study(name=..., task=..., items=..., models=..., prompt=...)`.
     """
 
     name: str
-    task: str | None = None
-    items: Any = None
-    models: Sequence[str | ModelEntry | Mapping[str, Any]] | None = None
-    id: str | None = None
-    prompt: str | None = None
-    templates: Sequence[str | Path | TemplateEntry | Mapping[str, Any]] | None = None
-    messages: str | None = None
-    system: str | None = None
-    turns: Sequence[str] | None = None
-    text: str | None = None
-    trait: str | TraitEntry | Mapping[str, Any] | None = None
-    pairs: PairsEntry | Mapping[str, Any] | None = None
-    ties: bool = False
-    explanation: bool = False
-    confidence: bool = False
-    tags: Sequence[str] | None = None
-    grid: Grid | Mapping[str, Any] | None = None
-    replicates: int = 1
-    seed: int = 0
-    dedupe: bool = True
-    stages: Sequence[Mapping[str, Any]] | None = None
-    mode: str = "batch"
-    batch: BatchSettings | Mapping[str, Any] | None = None
-    live: LiveSettings | Mapping[str, Any] | None = None
-    gather: str | float = "10m"
-    poll: PollSettings | Mapping[str, Any] | None = None
-    timeout: str | float = "24h"
-    deadline: str | float | None = None
-    spill: SpillSettings | Mapping[str, Any] | None = None
-    budget: float | Decimal | Mapping[str, Any] | None = None
-    prices: str | Path | None = None
-    buckets: Buckets | Mapping[str, Any] | None = None
+    task: str | None
+    items: Any
+    models: Sequence[str | ModelEntry | Mapping[str, Any]] | None
+    stages: Sequence[Mapping[str, Any]] | None
+    mode: str
+    live: LiveSettings | Mapping[str, Any] | None
+    budget: float | Decimal | Mapping[str, Any] | None
     # Where it was written: for messages, and for the paths in it.
-    origin: Origin = msgspec.field(default_factory=Origin)
+    origin: Origin
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        name: str | None = None,
+        task: str | None = None,
+        items: Any = None,
+        models: Sequence[str | ModelEntry | Mapping[str, Any]] | None = None,
+        id: str | None = None,  # noqa: A002 - a key of the study
+        system: str | None = None,
+        grid: Grid | Mapping[str, Any] | None = None,
+        replicates: int = 1,
+        seed: int = 0,
+        dedupe: bool = True,
+        stages: Sequence[Mapping[str, Any]] | None = None,
+        mode: str = "batch",
+        batch: BatchSettings | Mapping[str, Any] | None = None,
+        live: LiveSettings | Mapping[str, Any] | None = None,
+        gather: str | float = "10m",
+        poll: PollSettings | Mapping[str, Any] | None = None,
+        timeout: str | float = "24h",
+        deadline: str | float | None = None,
+        spill: SpillSettings | Mapping[str, Any] | None = None,
+        budget: float | Decimal | Mapping[str, Any] | None = None,
+        prices: str | Path | None = None,
+        buckets: Buckets | Mapping[str, Any] | None = None,
+        origin: Origin | None = None,
+        **own: Any,
+    ) -> None:
+        given = {key: value for key, value in locals().items() if key in DEFAULTS}
+        vars(self).update(given, origin=origin or Origin(), _own=own)
+        _refuse_unknown(given | own if name is not None else {"task": task, **own}, self.origin)
+        if name is None:
+            raise self.origin.error((), "`name` is missing")
         read_settings(self)
+
+    def __getattr__(self, key: str) -> Any:
+        """A key of the task's own; its default where it was not given."""
+        if not key.startswith("_"):
+            own = vars(self)["_own"]
+            kind = task_kind(self.task) if self.task in task_names() else None
+            if key in own:
+                return own[key]
+            if kind is not None and key in own_keys(kind):
+                return default_of(key, kind.settings)
+        raise AttributeError(f"a study has no '{key}'")
+
+    def __setattr__(self, key: str, value: Any) -> None:
+        raise AttributeError(f"{key}: a study does not change; `replace` makes another one")
+
+    def __repr__(self) -> str:
+        """What was written, and where."""
+        changed = [key for key in DEFAULTS if not _is(getattr(self, key), DEFAULTS[key])]
+        shown = [f"{key}={getattr(self, key)!r}" for key in changed]
+        own = [f"{key}={value!r}" for key, value in self._own.items() if value is not None]
+        return f"Study({', '.join([*shown, *own, f'origin={self.origin!r}'])})"
+
+    def replace(self, **changes: Any) -> "Study":
+        """The same study but for these keys."""
+        written = {key: getattr(self, key) for key in DEFAULTS} | self._own
+        return Study(**{**written, "origin": self.origin, **changes})
 
     @classmethod
     @checked
@@ -107,6 +142,14 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_defau
             raise origin.error((), f"{wanted}, found {found_text(mapping)}")
         _check_keys(mapping, origin)
         return cls(**mapping, origin=origin)
+
+
+# The common keys, each with what it is where it is not written.
+DEFAULTS: Mapping[str, Any] = {
+    name: one.default
+    for name, one in signature(Study).parameters.items()
+    if name != "origin" and one.kind is Parameter.KEYWORD_ONLY
+}
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,30 +172,29 @@ class Settings(NamedTuple):
     """A study in parts: each stage with the place it was written at."""
 
     header: Header
-    stages: tuple[StageSettings, ...]
+    stages: tuple[WrittenStage, ...]
     origins: tuple[Origin, ...]
     budget: Budget | None
 
 
-# Fields of a study that are its only stage's, where there is no list of stages.
+# Common keys that are the only stage's, where there is no list of stages.
 FLAT_KEYS = tuple(
-    field
-    for field in Study.__struct_fields__
-    if field in StageSettings.__struct_fields__ and field not in Header.__struct_fields__
+    key for key in DEFAULTS if key in WrittenStage.__struct_fields__ and key not in Header.__struct_fields__
 )
 
 
-def _check_keys(mapping: Mapping[Any, Any], origin: Origin) -> None:
-    known = [field for field in Study.__struct_fields__ if field != "origin"]
-    for key in mapping:
-        if key in LATER_KEYS:
-            raise origin.key_error((), key, f"`{key}` is not part of this version")
+def _refuse_unknown(written: Mapping[Any, Any], origin: Origin) -> None:
+    for key in written:
         if key in _LISTED_ONLY:
             raise origin.key_error((), key, f"`{key}` is for a stage of a list; write it under `stages`")
-        if key not in known:
-            raise origin.unknown_key((), str(key), known)
+    check_keys(written, tuple(DEFAULTS), origin, LATER_KEYS)
+
+
+def _check_keys(mapping: Mapping[Any, Any], origin: Origin) -> None:
+    _refuse_unknown(mapping, origin)
     if "stages" in mapping:
-        _refuse_flat((key for key in mapping if key in FLAT_KEYS), origin)
+        above = (*Header.__struct_fields__, "stages", "budget")
+        _refuse_flat((key for key in mapping if key not in above), origin)
         _check_listed(mapping["stages"], origin)
     for key in ("name",) if "stages" in mapping else _REQUIRED:
         if key not in mapping:
@@ -197,15 +239,15 @@ def _read_header(study: Study, origin: Origin) -> Header:
     return header
 
 
-def _flat(study: Study) -> tuple[tuple[StageSettings, ...], tuple[Origin, ...]]:
+def _flat(study: Study) -> tuple[tuple[WrittenStage, ...], tuple[Origin, ...]]:
     """The study is its only stage, named after its task."""
     check_items(study.items, study.origin)
-    written = {field: getattr(study, field) for field in FLAT_KEYS}
+    written = {key: getattr(study, key) for key in FLAT_KEYS} | study._own  # noqa: SLF001 - of this module
     name = study.task if isinstance(study.task, str) else ""
     return (shaped_stage({**written, "name": name}, study.origin),), (study.origin,)
 
 
-def _listed(study: Study, written: Sequence[Any]) -> tuple[tuple[StageSettings, ...], tuple[Origin, ...]]:
+def _listed(study: Study, written: Sequence[Any]) -> tuple[tuple[WrittenStage, ...], tuple[Origin, ...]]:
     origin = study.origin
     _check_listed(written, origin)
     _refuse_flat(_changed_fields(study), origin)
@@ -217,11 +259,10 @@ def _listed(study: Study, written: Sequence[Any]) -> tuple[tuple[StageSettings, 
 
 def _changed_fields(study: Study) -> list[str]:
     """What a program gave of a stage's own fields."""
-    found = []
-    defaults = {field.name: field.default for field in msgspec.structs.fields(Study)}
-    for name in FLAT_KEYS:
-        value, default = getattr(study, name), defaults[name]
-        # A frame has no plain answer to whether it differs from something.
-        if value is not None if default is None else value != default:
-            found.append(name)
-    return found
+    common = [key for key in FLAT_KEYS if not _is(getattr(study, key), DEFAULTS[key])]
+    return common + [key for key, value in study._own.items() if value is not None]  # noqa: SLF001 - of this module
+
+
+def _is(value: Any, default: Any) -> bool:
+    """A frame has no plain answer to whether it differs from something."""
+    return value is None if default is None else isinstance(value, type(default)) and value == default

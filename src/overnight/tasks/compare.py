@@ -1,239 +1,319 @@
-"""The task `compare`: judges see two samples at a time and say which is better on a trait.
+"""The task `compare`: judges compare samples in pairs, and the samples are ranked.
 
-The items are the samples; what is asked about are pairs of them. An arm of the direction `reverse` sees its pairs the
-other way round. What a sample's text contains is never looked at: it goes into the prompt as it is, once.
+Here is what a study says of it: the trait, the pairs and their orders, and the form of the verdict.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import msgspec
 
-from overnight.core.ask import Arm, Ask, Item, Message
-from overnight.core.errors import StudyError
-from overnight.core.task import ColumnKind, Row, Thread
-from overnight.core.template import Template, columns_text, nearest_column, text_of
-from overnight.tasks._adapting import Places, Tally, next_pairs
-from overnight.tasks._answer_form import AnswerForm, Reading
-from overnight.tasks._pairing import Listing, Pair, PairPlan, pair_id, pair_of, planned_pairs, shown_pair
+from overnight.core.ask import Buckets
+from overnight.core.errors import StudyError, UnknownName, nearest
+from overnight.core.template import Template, columns_text, nearest_column
+from overnight.study.arms import Branch, build_arms
+from overnight.study.files import Row, Rows
+from overnight.study.identity import changed
+from overnight.study.items import ItemSource, open_rows
+from overnight.study.models import entries, resolve_models, takes
+from overnight.study.origin import Origin, Route
+from overnight.study.prompts import TemplateEntry, check_templates, read_systems, read_templates
+from overnight.study.stage import WrittenStage
+from overnight.study.task_kind import Draft, Made, TaskKind
+from overnight.tasks._answer_form import TAGS, AnswerForm
+from overnight.tasks._pair_questions import PLACES, SAMPLES, Compare, kind_of
+from overnight.tasks._pairing import Listed, Listing, Order, PairPlan, Select, pair_count
+from overnight.tasks._prompt_files import prompt_names, prompt_text
 from overnight.tasks._traits import Trait, known_trait
-from overnight.tasks.generate import thinking_text, vote_starts
 
-# What a template may name; the samples it must.
-SAMPLES = ("SAMPLE_1", "SAMPLE_2")
-PLACES = ("TRAIT_NAME", "TRAIT_DESCRIPTION", *SAMPLES)
-# Further votes on a pair begin here: replicates and templates that are added later never meet them.
-_VOTES_ON_A_PAIR = 10**12
+SELECTS: tuple[str, ...] = get_args(Select)
+ORDERS: tuple[str, ...] = get_args(Order)
+PAIR_COLUMNS = ("ID1", "ID2")
+# From here on the number of pairs is worth a word before they are paid for.
+MANY_PAIRS = 10_000
+
+_TEXT = "text"
+# Fields of `pairs` that may only grow: a larger draw holds the smaller one.
+_GROWING = ("n", "reverse")
 
 
-class _Named(msgspec.Struct, frozen=True):
+class TraitEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A trait of one's own: its name and what it means, as the prompt says them."""
+
     name: str
-    text: str
+    description: str
 
 
-class _Spec(msgspec.Struct, frozen=True, kw_only=True):
-    """All that makes the task but its arms and a list of pairs. The order of templates says whose votes are whose."""
+class PairsEntry(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """Which pairs are compared. `list` is a table with the columns ID1 and ID2, instead of all pairs there are."""
 
-    templates: list[_Named] = []
-    systems: dict[str, str] = {}
-    trait: Trait | None = None
-    pairs: PairPlan = PairPlan()
-    form: AnswerForm = AnswerForm()
-    text: str = "text"
-    replicates: int = 1
-
-
-class _Question(NamedTuple):
-    """What differs between the prompts of one pair."""
-
-    template: Template
-    system: Template | None
-    turned: bool
+    select: str | None = None
+    n: int | None = None
+    share: float | None = None
+    order: str | None = None
+    reverse: float = 0.0
+    seed: int | None = None
+    rounds: int | None = None
+    list: Any = None
 
 
-class _Branch(NamedTuple):
-    arm: Arm
-    question: int
-    first_vote: int
+class CompareStage(WrittenStage, frozen=True, kw_only=True):
+    """What a stage of this task has besides the common keys."""
+
+    templates: list[str | TemplateEntry] | None = None
+    text: str | None = None
+    trait: str | TraitEntry | None = None
+    pairs: PairsEntry | None = None
+    ties: bool = False
+    explanation: bool = False
+    confidence: bool = False
+    tags: list[str] | None = None
 
 
-class Compare:
-    """Templates are filled with the trait and two samples, and end in the form of the answer."""
+class Comparison(NamedTuple):
+    """The same, read."""
 
-    name = "compare"
-    version = "1"
-    reads_items = False
-    most_turns = 1
-    columns: Mapping[str, ColumnKind] = {
-        "template": "text",
-        "thinking": "text",
-        "parsed": "boolean",
-        "first_id": "text",
-        "second_id": "text",
-        "direction": "text",
-        "verdict": "text",
-        "winner_id": "text",
-        "confidence": "number",
-        "explanation": "text",
-    }
+    trait: Trait
+    pairs: PairPlan
+    form: AnswerForm
 
-    def __init__(
-        self,
-        arms: Sequence[Arm],
-        *,
-        templates: Mapping[str, Template] | None = None,
-        systems: Mapping[str, Template] | None = None,
-        trait: Trait | None = None,
-        pairs: PairPlan = PairPlan(),  # noqa: B008 - frozen
-        listing: Listing | None = None,
-        form: AnswerForm = AnswerForm(),  # noqa: B008 - frozen
-        text: str = "text",
-        replicates: int = 1,
-    ) -> None:
-        """`templates` go by template name, `systems` by arm name; `listing` gives pairs instead of all there are."""
-        self._templates = dict(templates or {})
-        self._systems = dict(systems or {})
-        self._trait = trait or known_trait("overall_quality")
-        self._pairs = pairs
-        self._listing = listing
-        self._form = form
-        self._text = text
-        self._replicates = replicates
-        self._questions: list[_Question] = []
-        self._branches = list(self._grown(arms))
+    @property
+    def directions(self) -> tuple[Literal["forward", "reverse"], ...]:
+        return ("forward", "reverse") if self.pairs.reverse > 0 else ("forward",)
 
-    def _grown(self, arms: Sequence[Arm]) -> Iterator[_Branch]:
-        votes = vote_starts(self._templates)
-        whole: dict[tuple[str, bool], Template] = {}
-        for arm in arms:
-            if arm.template not in self._templates:
-                continue  # opened from a run's record, to read only
-            kind = (arm.template, is_structured(arm))
-            if kind not in whole:
-                text = self._form.asked_in(self._templates[arm.template].text, structured=kind[1])
-                whole[kind] = Template(text, arm.template)
-            question = _Question(whole[kind], self._systems.get(arm.name), arm.direction == "reverse")
-            if question not in self._questions:
-                self._questions.append(question)
-            yield _Branch(arm, self._questions.index(question), votes[arm.template])
 
-    @classmethod
-    def from_spec(cls, arms: Sequence[Arm], spec: Mapping[str, Any]) -> "Compare":
-        known = msgspec.convert(spec, _Spec)
-        return kind_of(known.pairs)(
-            arms,
-            templates={entry.name: Template(entry.text, entry.name) for entry in known.templates},
-            systems={arm: Template(text, "system") for arm, text in known.systems.items()},
-            trait=known.trait,
-            pairs=known.pairs,
-            form=known.form,
-            text=known.text,
-            replicates=known.replicates,
+def _shipped_templates() -> dict[str, str]:
+    return {name: prompt_text("compare", name) for name in prompt_names("compare")}
+
+
+def check(stage: CompareStage, origin: Origin) -> None:
+    """Everything that can be known without opening a file."""
+    if stage.of is not None:
+        raise origin.error(("of",), "compare takes samples from `items`, not the rows of another stage")
+    for index, entry in enumerate(entries(stage.models)):
+        if entry.json_schema is not None:
+            raise origin.error(("models", index, "json_schema"), "compare has a form of its own for its answers")
+    check_templates(stage.templates, origin)
+    _check_trait(stage.trait, origin)
+    if stage.text is not None and not stage.text:
+        raise origin.error(("text",), "wanted the name of a column")
+    if stage.tags is not None and (len(stage.tags) != 2 or not all(tag.strip() for tag in stage.tags)):
+        raise origin.error(("tags",), f"wanted two texts, such as {TAGS[0]} and {TAGS[1]}")
+    if stage.pairs is not None:
+        _check_pairs(stage.pairs, origin)
+
+
+def _check_trait(trait: str | TraitEntry | None, origin: Origin) -> None:
+    if isinstance(trait, TraitEntry):
+        for field in TraitEntry.__struct_fields__:
+            if not getattr(trait, field).strip():
+                raise origin.error(("trait", field), "the text is empty")
+    elif trait is not None:
+        try:
+            known_trait(trait)
+        except UnknownName as error:
+            way_out = "write one of your own as {name: ..., description: ...}"
+            raise origin.error(("trait",), f"{error}; {way_out}", UnknownName) from None
+
+
+def _check_pairs(pairs: PairsEntry, origin: Origin) -> None:
+    _check_word("select", pairs.select, SELECTS, origin)
+    _check_word("order", pairs.order, ORDERS, origin)
+    if not 0 <= pairs.reverse <= 1:
+        raise origin.error(("pairs", "reverse"), f"{pairs.reverse:g} is not between 0 and 1")
+    if pairs.seed is not None and pairs.seed < 0:
+        raise origin.error(("pairs", "seed"), f"{pairs.seed} is less than 0")
+    given = [field for field in ("n", "share") if getattr(pairs, field) is not None]
+    if len(given) == 2:
+        raise origin.error(("pairs",), "`n` and `share` exclude each other; keep one of them")
+    if pairs.select in ("sample", "adaptive") and not given:
+        raise origin.error(("pairs",), f"`{pairs.select}` needs `n`, a number of pairs, or `share`, a part of them")
+    if given and pairs.select not in ("sample", "adaptive"):
+        raise origin.error(("pairs", given[0]), "this is for `select: sample` or `adaptive`")
+    _check_rounds(pairs, origin)
+    if pairs.n is not None and pairs.n < 1:
+        raise origin.error(("pairs", "n"), f"{pairs.n} is less than 1")
+    if pairs.share is not None and not 0 < pairs.share <= 1:
+        raise origin.error(("pairs", "share"), f"{pairs.share:g} is not more than 0 and at most 1")
+
+
+def _check_rounds(pairs: PairsEntry, origin: Origin) -> None:
+    if pairs.rounds is not None and pairs.select != "adaptive":
+        raise origin.error(("pairs", "rounds"), "this is for `select: adaptive`")
+    if pairs.rounds is not None and pairs.rounds < 2:
+        raise origin.error(("pairs", "rounds"), f"{pairs.rounds} is less than 2: the later rounds learn from the first")
+    if pairs.select == "adaptive" and pairs.list is not None:
+        raise origin.error(("pairs", "list"), "adaptive chooses among all pairs; leave the list out, or `select`")
+
+
+def _check_word(field: str, word: str | None, words: Sequence[str], origin: Origin) -> None:
+    if word is not None and word not in words:
+        wanted = f"wanted {', '.join(words[:-1])} or {words[-1]}"
+        raise origin.error(("pairs", field), f"{wanted}, found '{word}'{nearest(word, words)}")
+
+
+def _read(stage: CompareStage) -> Comparison:
+    trait = stage.trait or "overall_quality"
+    written = stage.pairs or PairsEntry()
+    # A list has an order that somebody chose; pairs that are made here have none but that of the items.
+    order = written.order or ("random" if written.list is None else "given")
+    return Comparison(
+        known_trait(trait) if isinstance(trait, str) else Trait(trait.name, trait.description),
+        PairPlan(
+            select=cast(Select, written.select or "all"),
+            n=written.n,
+            share=written.share,
+            order=cast(Order, order),
+            reverse=written.reverse,
+            seed=stage.seed if written.seed is None else written.seed,
+            rounds=PairPlan().rounds if written.rounds is None else written.rounds,
+        ),
+        AnswerForm(
+            ties=stage.ties,
+            explanation=stage.explanation,
+            confidence=stage.confidence,
+            tags=cast(tuple[str, str], tuple(stage.tags or TAGS)),
+        ),
+    )
+
+
+def _check_places(templates: Mapping[Route, Template], origin: Origin) -> None:
+    """A template shows both samples, and asks for nothing that a pair does not have."""
+    for route, template in templates.items():
+        for name in template.names:
+            if name not in PLACES:
+                known = f"{nearest_column(name, PLACES)} (there are: {', '.join(PLACES)})"
+                raise origin.error(route, f"template '{template.name}' asks for {{{name}}}, which no pair has{known}")
+    for route, template in templates.items():
+        missing = [name for name in SAMPLES if name not in template.names]
+        if missing and template.name != "system":
+            raise origin.error(route, f"template '{template.name}' does not show {{{missing[0]}}}")
+
+
+def _with_answer_forms(
+    branches: Iterable[Branch], templates: Mapping[str, Template], form: AnswerForm
+) -> Iterator[Branch]:
+    """Arms whose provider holds answers to a schema get one, unless their template asks for tags itself."""
+    for branch in branches:
+        arm = branch.arm
+        if form.is_in(templates[arm.template].text):
+            yield branch
+            continue
+        options = msgspec.structs.replace(arm.model.options, json_schema=form.schema())
+        model = msgspec.structs.replace(arm.model, options=options)
+        yield branch._replace(arm=msgspec.structs.replace(arm, model=model)) if takes(model) else branch
+
+
+def _text_column(source: ItemSource, written: str | None, origin: Origin) -> str:
+    """The column of the samples' texts: the one named, `text`, or the only one beside the id."""
+    columns = source.columns if source.columns is not None else tuple(next(source.read()).fields)
+    others = [column for column in columns if column != source.id_column]
+    name = written or (others[0] if len(others) == 1 else _TEXT)
+    if name not in columns:
+        known = f"{columns_text(columns)}{nearest_column(name, columns)}"
+        raise origin.error(("text",), f"{source.name} has no column '{name}'; {known}; name it with `text`")
+    return name
+
+
+def _open_listing(pairs: PairsEntry | None, origin: Origin) -> Listing | None:
+    """The listed pairs, read again at every call; None where all pairs are candidates."""
+    if pairs is None or pairs.list is None:
+        return None
+    rows = open_rows(pairs.list, origin, ("pairs", "list"))
+    for column in PAIR_COLUMNS:
+        if rows.columns is not None and column not in rows.columns:
+            near = nearest_column(column, rows.columns)
+            raise origin.error(
+                ("pairs", "list"), f"{rows.name} has no column '{column}'; {columns_text(rows.columns)}{near}"
+            )
+    return lambda: _listed(rows)
+
+
+def _listed(rows: Rows) -> Iterator[Listed]:
+    for number, row in rows:
+        place = rows.place(number)
+        yield Listed(place, *(_sample_id(row, column, place) for column in PAIR_COLUMNS))
+
+
+def _sample_id(row: Row, column: str, place: str) -> str:
+    value = row.get(column)
+    if value is None or not str(value).strip():
+        raise StudyError(f"{place}: column '{column}' names no sample")
+    return str(value)
+
+
+def _notes_on(comparison: Comparison, source: ItemSource, listing: Listing | None) -> Iterator[str]:
+    """What the user should know before paying."""
+    if comparison.pairs.reverse == 0 and listing is None:
+        yield "each pair is asked in one order only; `pairs: {reverse: 1.0}` asks both, and shows if the place decides"
+    if comparison.pairs.select == "adaptive":
+        rounds = comparison.pairs.rounds
+        yield f"pairs are chosen in about {rounds} rounds; each waits for all verdicts on those before it"
+    if listing is None and comparison.pairs.select == "all":
+        samples = sum(1 for _ in source.read())
+        if pair_count(samples) >= MANY_PAIRS:
+            fewer = "`pairs: {select: sample, n: 2000}` asks fewer"
+            yield f"all pairs of {samples:,} samples are {pair_count(samples):,}; {fewer}"
+
+
+def draft(stage: CompareStage, origin: Origin, buckets: Buckets | None) -> Draft:
+    comparison = _read(stage)
+    asked = read_templates(stage.templates or ("default",), origin, _shipped_templates())
+    candidates, notes = resolve_models(stage.models, origin, buckets)
+    arms = build_arms(stage.name, tuple(asked.texts), candidates, stage.grid, origin, comparison.directions)
+    branches = tuple(_with_answer_forms(arms, asked.texts, comparison.form))
+    systems = read_systems(branches, stage.system)
+    _check_places(asked.by_place | systems.by_place, origin)
+
+    def make(source: ItemSource) -> Made:
+        listing = _open_listing(stage.pairs, origin)
+        task = kind_of(comparison.pairs)(
+            [branch.arm for branch in branches],
+            templates=asked.texts,
+            systems=systems.by_arm,
+            trait=comparison.trait,
+            pairs=comparison.pairs,
+            listing=listing,
+            form=comparison.form,
+            text=_text_column(source, stage.text, origin),
+            replicates=stage.replicates,
         )
+        return Made(task, tuple(_notes_on(comparison, source, listing)))
 
-    def spec(self) -> dict[str, Any]:
-        known = _Spec(
-            templates=[_Named(name, template.text) for name, template in self._templates.items()],
-            systems={arm: template.text for arm, template in self._systems.items()},
-            trait=self._trait,
-            pairs=self._pairs,
-            form=self._form,
-            text=self._text,
-            replicates=self._replicates,
-        )
-        plain: dict[str, Any] = msgspec.to_builtins(known)
-        return plain
-
-    def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - the pairs have a seed of theirs
-        texts = {item.id: self._text_of(item) for item in items}
-        for pair in planned_pairs(list(texts), self._pairs, self._listing):
-            yield from self._asks(pair, texts)
-
-    def _asks(self, pair: Pair, texts: Mapping[str, str]) -> Iterator[Ask]:
-        name = pair_id(pair)
-        prompts: dict[int, tuple[Message, ...]] = {}
-        for arm, number, first_vote in self._branches:
-            if arm.direction == "reverse" and not pair.both_orders:
-                continue
-            if number not in prompts:
-                prompts[number] = self._messages(self._questions[number], texts[pair.first], texts[pair.second])
-            vote = first_vote + (pair.occurrence - 1) * _VOTES_ON_A_PAIR
-            for replicate in range(self._replicates):
-                yield Ask(arm=arm, item=name, messages=prompts[number], replicate=replicate, vote=vote + replicate)
-
-    def _messages(self, question: _Question, first: str, second: str) -> tuple[Message, ...]:
-        shown = (second, first) if question.turned else (first, second)
-        fields = dict(zip(PLACES, (self._trait.name, self._trait.description, *shown), strict=True))
-        asked = Message("user", question.template.render(fields))
-        instruction = question.system.render(fields) if question.system else ""
-        return (Message("system", instruction), asked) if instruction else (asked,)
-
-    def _text_of(self, item: Item) -> str:
-        if self._text not in item.fields:
-            columns = item.fields.keys()
-            known = f"{columns_text(columns)}{nearest_column(self._text, columns)}"
-            raise StudyError(f"sample '{item.id}' has no column '{self._text}' with its text; {known}")
-        text = text_of(item.fields[self._text])
-        if not text.strip():
-            raise StudyError(f"sample '{item.id}': its text, column '{self._text}', is empty")
-        return text
-
-    def follow_up(self, thread: Thread) -> Sequence[Ask]:  # noqa: ARG002 - a verdict is the last word
-        return ()
-
-    def read(self, thread: Thread) -> Iterator[Row]:
-        arm, pair = thread.arm, pair_of(thread.item.id)
-        first, second = (pair.second, pair.first) if arm.direction == "reverse" else (pair.first, pair.second)
-        for result in thread.turns:
-            reading = Reading("none")
-            if result.outcome == "answered" and result.answer is not None:
-                reading = self._form.read(result.answer, structured=is_structured(arm))
-            yield {
-                "template": arm.template,
-                "thinking": thinking_text(arm.model.options.thinking),
-                "parsed": None if reading.verdict == "none" else reading.verdict != "unparsed",
-                "first_id": first,
-                "second_id": second,
-                "direction": arm.direction,
-                "verdict": reading.verdict,
-                "winner_id": {"first": first, "second": second}.get(reading.verdict),
-                "confidence": reading.confidence,
-                "explanation": reading.explanation,
-            }
+    return Draft(
+        stage=stage,
+        origin=origin,
+        branches=branches,
+        make=make,
+        definition={"templates": asked.definition, "text": stage.text, **_definition(comparison)},
+        notes=tuple(notes),
+    )
 
 
-class CompareInRounds(Compare):
-    """Pairs are chosen by the verdicts on those before them: `start` only tells how much there will be to ask."""
-
-    def next_round(self, n: int, items: Iterable[Item], rows: Iterable[Row], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - the verdicts say how far it is
-        texts = {item.id: self._text_of(item) for item in items}
-        ids = list(texts)
-        tallies = _tallies(ids, rows)
-        for one, other in next_pairs(len(ids), tallies, self._pairs, seed ^ self._pairs.seed):
-            pair = shown_pair(Pair(ids[one], ids[other]), (one + other + 1) % 2, self._pairs)
-            yield from self._asks(pair, texts)
+def _definition(comparison: Comparison) -> dict[str, Any]:
+    trait, pairs, form = (msgspec.json.decode(msgspec.json.encode(part)) for part in comparison)
+    return {"trait": trait, "pairs": pairs, **form}
 
 
-def _tallies(ids: Sequence[str], rows: Iterable[Row]) -> dict[Places, Tally]:
-    """All judges' verdicts on each pair that was asked; those that gave none count for nothing."""
-    places = {name: place for place, name in enumerate(ids)}
-    tallies: dict[Places, Tally] = {}
-    for row in rows:
-        first, second = places[row["first_id"]], places[row["second_id"]]
-        pair = (min(first, second), max(first, second))
-        wins, verdicts = tallies.get(pair, Tally(0.0, 0))
-        share = {"first": 1.0, "second": 0.0, "tie": 0.5}.get(row["verdict"])
-        if share is not None:
-            wins, verdicts = wins + (share if first < second else 1 - share), verdicts + 1
-        tallies[pair] = Tally(wins, verdicts)
-    return tallies
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    """Of `pairs`, only what a larger draw holds as well may grow."""
+    before, now = old.get("pairs") or {}, new.get("pairs") or {}
+    for field, was in before.items():
+        here = now.get(field)
+        if field in _GROWING and was is not None and here is not None:
+            if here < was:
+                yield f"pairs.{field}: was {was}, is now {here}; there may only be more"
+        elif here != was:
+            yield changed(f"pairs.{field}", was, here)
 
 
-def kind_of(pairs: PairPlan) -> type[Compare]:
-    """Pairs that are all known at once, or chosen in rounds."""
-    return CompareInRounds if pairs.select == "adaptive" else Compare
-
-
-def is_structured(arm: Arm) -> bool:
-    """Whether the provider holds this arm's answers to a schema."""
-    return arm.model.options.json_schema is not None
+kind = TaskKind(
+    name=Compare.name,
+    settings=CompareStage,
+    check=check,
+    draft=draft,
+    open=Compare.from_spec,
+    fixed=("trait", "text", "ties", "explanation", "confidence", "tags"),
+    differences=differences,
+    holds_tables=(("pairs", "list"),),
+)

@@ -3,18 +3,34 @@
 Further turns go on in the same conversation, each when the answer before it has landed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from overnight.core.ask import Arm, Ask, Item, Message, Role, Thinking
+from overnight.core.ask import Arm, Ask, Buckets, Item, Message, Role, thinking_text
 from overnight.core.errors import StudyError
 from overnight.core.task import ColumnKind, Row, Thread
 from overnight.core.template import Template, columns_text, nearest_column
+from overnight.study.arms import build_arms
+from overnight.study.handing_on import HANDED_ON
+from overnight.study.items import ItemSource, Need
+from overnight.study.models import resolve_models
+from overnight.study.origin import Origin, Route
+from overnight.study.prompts import (
+    Systems,
+    TemplateEntry,
+    Templates,
+    check_templates,
+    check_text,
+    read_systems,
+    read_templates,
+    refuse_file_name,
+    vote_starts,
+)
+from overnight.study.stage import WrittenStage
+from overnight.study.task_kind import Draft, Made, TaskKind
 
-# Votes of a template's second listing begin here: replicates that are added later never meet them.
-MOST_REPLICATES = 1_000_000
 # What a further turn may name besides the item's columns: the model's last answer, which wins over a column.
 LAST_ANSWER = "answer"
 
@@ -200,17 +216,6 @@ class Generate:
             raise StudyError(f"item '{item.id}', column '{column}': {wanted}; {error}") from None
 
 
-def vote_starts(templates: Mapping[str, Template]) -> dict[str, int]:
-    """The same text under another name is another vote: each listing of a text has numbers of its own."""
-    listed: dict[str, int] = {}
-    starts: dict[str, int] = {}
-    for name, template in templates.items():
-        copy = listed.get(template.text, 0)
-        listed[template.text] = copy + 1
-        starts[name] = copy * MOST_REPLICATES
-    return starts
-
-
 def turn_templates(texts: Iterable[str]) -> tuple[Template, ...]:
     """Further turns by the numbers they have in tables: the first question is turn 0."""
     return tuple(Template(text, f"turn {number}") for number, text in enumerate(texts, 1))
@@ -225,11 +230,6 @@ def messages_of(value: Any) -> tuple[Message, ...]:
     if not turns:
         raise msgspec.ValidationError("the list is empty")
     return tuple(Message(turn.role, turn.content) for turn in turns)
-
-
-def thinking_text(thinking: Thinking | None) -> str:
-    """As tables and arm names show it."""
-    return "default" if thinking is None else str(thinking)
 
 
 def admits(schema: Mapping[str, Any], answer: str) -> bool:
@@ -251,3 +251,118 @@ def _rendered(template: Template, item: Item) -> str:
     if not text or text.isspace():
         raise StudyError(f"item '{item.id}': template '{template.name}' comes out empty")
     return text
+
+
+# --- its keys in a study
+
+
+class GenerateStage(WrittenStage, frozen=True, kw_only=True):
+    """What a stage of this task has besides the common keys."""
+
+    prompt: str | None = None
+    templates: list[str | TemplateEntry] | None = None
+    messages: str | None = None
+    turns: list[str] | None = None
+
+
+class MessagesColumn:
+    """The column that holds conversations: it can be missing just as a template's can."""
+
+    def __init__(self, column: str) -> None:
+        self.names = (column,)
+
+    def missing(self, columns: Collection[str]) -> str | None:
+        """What is wrong when the items have these columns and no others; None when all is well."""
+        (column,) = self.names
+        if column in columns:
+            return None
+        known = f"{columns_text(columns)}{nearest_column(column, columns)}"
+        return f"`messages` asks for '{column}', which is no column of the items; {known}"
+
+
+def check(stage: GenerateStage, origin: Origin) -> None:
+    given = [way for way in ("prompt", "templates", "messages") if getattr(stage, way) is not None]
+    if len(given) != 1:
+        found = " and ".join(given) or "none of them"
+        raise origin.error((), f"wanted one of `prompt`, `templates` and `messages`, found {found}")
+    if stage.prompt is not None:
+        check_text(stage.prompt, origin, ("prompt",))
+    check_templates(stage.templates, origin)
+    if stage.messages is not None and not stage.messages.strip():
+        raise origin.error(("messages",), "wanted the name of a column")
+    if stage.turns is not None and not stage.turns:
+        raise origin.error(("turns",), "the list is empty")
+    for index, text in enumerate(stage.turns or ()):
+        check_text(text, origin, ("turns", index))
+
+
+def draft(stage: GenerateStage, origin: Origin, buckets: Buckets | None) -> Draft:
+    asked = _questions(stage, origin)
+    turns = turn_templates(stage.turns or ())
+    for index, text in enumerate(stage.turns or ()):
+        refuse_file_name(text, origin, ("turns", index), "turns are written in place")
+    candidates, notes = resolve_models(stage.models, origin, buckets)
+    branches = tuple(build_arms(stage.name, tuple(asked.texts) or ("messages",), candidates, stage.grid, origin))
+    systems = read_systems(branches, stage.system)
+
+    def make(source: ItemSource) -> Made:
+        task = Generate(
+            [branch.arm for branch in branches],
+            templates=asked.texts,
+            messages=stage.messages,
+            systems=systems.by_arm,
+            turns=turns,
+            replicates=stage.replicates,
+        )
+        return Made(task, tuple(_hidden_answers(stage, turns, source.columns or ())))
+
+    return Draft(
+        stage=stage,
+        origin=origin,
+        branches=branches,
+        make=make,
+        definition={"templates": asked.definition, "messages": stage.messages, "turns": stage.turns},
+        needs=_needs(stage, asked, systems, turns),
+        notes=(*notes, *_constant_templates(asked)),
+    )
+
+
+def _questions(stage: GenerateStage, origin: Origin) -> Templates:
+    if stage.prompt is None:
+        return read_templates(stage.templates or (), origin)
+    refuse_file_name(stage.prompt, origin, ("prompt",), "to use a file write templates: [{name}]")
+    return Templates({"prompt": Template(stage.prompt)}, {"prompt": ("prompt",)})
+
+
+def _needs(stage: GenerateStage, asked: Templates, systems: Systems, turns: Sequence[Template]) -> dict[Route, Need]:
+    given = HANDED_ON if stage.of is not None else ()
+    asker = stage.name if stage.of is not None else None
+    needs = {route: Need(template, given, asker) for route, template in (asked.by_place | systems.by_place).items()}
+    if stage.messages is not None:
+        needs["messages",] = Need(MessagesColumn(stage.messages), given, asker)
+    for index, turn in enumerate(turns):
+        needs["turns", index] = Need(turn, (*given, LAST_ANSWER), asker, (LAST_ANSWER,))
+    return needs
+
+
+def _constant_templates(asked: Templates) -> list[str]:
+    return [
+        f"template '{name}' names no column: every item is asked the same"
+        for name, template in asked.texts.items()
+        if not template.names
+    ]
+
+
+def _hidden_answers(stage: GenerateStage, turns: Sequence[Template], columns: Collection[str]) -> Iterator[str]:
+    if any(LAST_ANSWER in turn.names for turn in turns) and (stage.of is not None or LAST_ANSWER in columns):
+        yield f"{{{LAST_ANSWER}}} in `turns` is the model's last answer, not the items'"
+
+
+kind = TaskKind(
+    name=Generate.name,
+    settings=GenerateStage,
+    check=check,
+    draft=draft,
+    open=Generate.from_spec,
+    fixed=("messages", "turns"),
+)

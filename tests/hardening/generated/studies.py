@@ -12,8 +12,8 @@ from msgspec import inspect
 
 from hardening.conftest import ITEMS, STUDY
 from hardening.generated.cases import Case
-from overnight.study.stage import StageSettings
 from overnight.study.study import Header
+from overnight.study.task_registry import task_kinds
 
 COMPARE: dict[str, Any] = {
     "name": "fruit", "task": "compare", "items": "items.csv", "trait": "overall_quality", "models": ["openai/gpt-4.1"],
@@ -61,7 +61,7 @@ def routes() -> list[tuple[str | int, ...]]:
         ("budget", "stages"),
         ("budget", "output_tokens"),
     ]
-    for kind in (Header, StageSettings):
+    for kind in (Header, *(kind.settings for kind in task_kinds().values())):
         _walk(inspect.type_info(kind), (), found)
     return list(dict.fromkeys(route for route in found if route))
 

@@ -5,7 +5,7 @@ import pytest
 
 from overnight.core.errors import StudyError, UnknownName
 from overnight.study import Study, differences, resolve
-from overnight.study.comparing import MANY_PAIRS
+from overnight.tasks.compare import MANY_PAIRS
 from study.writing import ITEMS, complaint
 
 MODEL = "openai/gpt-4.1"

@@ -1,0 +1,68 @@
+"""The tasks there are, by name: our own and those of other packages (entry point `overnight.tasks`).
+
+A kind is loaded when a study, a run or a command names it, and not before.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
+
+from overnight.core.errors import StudyError, UnknownName, nearest
+from overnight.core.wording import quoted
+from overnight.study.stage import WrittenStage
+from overnight.study.task_kind import TaskKind
+
+GROUP = "overnight.tasks"
+
+
+def task_names() -> tuple[str, ...]:
+    return tuple(_installed())
+
+
+def task_kind(name: str) -> TaskKind:
+    """UnknownName, with the nearest there is, for what is no task."""
+    known = _installed()
+    if name not in known:
+        there = ", ".join(known) or "none; install Overnight again, this installation is older than its files"
+        raise UnknownName(f"unknown task {quoted(name)}{nearest(name, known)} (known: {there})")
+    return load(known[name])
+
+
+def task_kinds() -> dict[str, TaskKind]:
+    return {name: task_kind(name) for name in task_names()}
+
+
+def own_keys(kind: TaskKind) -> tuple[str, ...]:
+    """The keys of a stage that not every task has."""
+    common = WrittenStage.__struct_fields__
+    return tuple(key for key in kind.settings.__struct_fields__ if key not in common)
+
+
+def all_own_keys() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(key for kind in task_kinds().values() for key in own_keys(kind)))
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    return by_name(entry_points(group=GROUP))
+
+
+def by_name(points: Iterable[EntryPoint]) -> dict[str, EntryPoint]:
+    """Two packages may not claim one name."""
+    found: dict[str, EntryPoint] = {}
+    for point in sorted(points, key=lambda one: (one.name, one.value)):
+        if point.name in found:
+            raise StudyError(f"task '{point.name}' is claimed by two packages; uninstall one ({point.value})")
+        found[point.name] = point
+    return found
+
+
+def load(point: EntryPoint) -> TaskKind:
+    try:
+        one = point.load()
+    except (ImportError, AttributeError) as error:
+        raise StudyError(f"task '{point.name}' cannot be loaded from {point.value}: {error}") from error
+    if getattr(one, "name", None) != point.name or not hasattr(one, "draft"):
+        raise StudyError(f"task '{point.name}': {point.value} is not a task of that name")
+    return cast(TaskKind, one)
