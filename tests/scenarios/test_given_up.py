@@ -61,6 +61,20 @@ def test_a_batch_that_was_gone_is_back(night: Callable[..., Night]) -> None:
     assert one.findings() == []
 
 
+def test_a_batch_that_was_thought_absent_is_taken_before_another_is_made(night: Callable[..., Night]) -> None:
+    """Nothing was decided about its rows yet: they are still the shard's."""
+    one = night()
+    study = priced(one, 5)
+    one.emulator.arm([{"on": "create", "do": "drop_answer", "times": 1}, HIDDEN])
+    assert one.run(study, environ={"OVERNIGHT_KILL_AT": "committed closed"}).signal
+    one.emulator.arm([])
+    api.resolve_shard("night", 1, batch_id=one.batches()[0]["id"], runs=one.folder / "runs")
+    assert one.call("resume", "night").state == "done"
+    assert len(one.batches()) == 1
+    assert_bill(one)
+    assert one.findings() == []
+
+
 def test_rows_that_were_asked_elsewhere_meanwhile_are_left_alone(night: Callable[..., Night]) -> None:
     one = night()
     batch = given_up_after_a_refusal(one, priced(one, 5))
