@@ -82,12 +82,13 @@ def before_the_intents(one: Night, study: str) -> None:
 
 @pytest.mark.parametrize("provider", TAGGED)
 def test_a_ledger_from_before_anything_was_sent(night: Callable[..., Night], provider: str) -> None:
-    """Not even the intents are in it: the same shards get the same names, and their batches are found."""
+    """Not even the intents are in it: the same shards get the same names, and their batches are found behind others."""
     one = night(provider=provider)
     study = one.study(12)
     before_the_intents(one, study)
     kept = back_up(one)
     assert one.run(study).state == "done"
+    one.emulator.add_foreign(provider, 150)
     made = len(one.batches())
     put_back(one, kept)
     ending = one.run(study)
@@ -112,7 +113,23 @@ def test_a_run_of_three_stages(night: Callable[..., Night]) -> None:
     one.assert_paid_once()
 
 
-def test_what_is_cut_otherwise_is_not_sent(night: Callable[..., Night]) -> None:
+def requeued(db: sqlite3.Connection) -> None:
+    """Its shards were given up, and new ones get new numbers."""
+    for number in (3, 1, 2):
+        Shards(db).requeue(number, 0.0)
+
+
+def uncut(db: sqlite3.Connection) -> None:
+    """From before its shards were cut: other ones get the same numbers."""
+    for table in ("shard", "shard_row", "shard_done", "reservation"):
+        db.execute(f"DELETE FROM {table}")
+    db.execute("INSERT OR IGNORE INTO queue SELECT id, 0, 0 FROM ask")
+
+
+@pytest.mark.parametrize("older", [requeued, uncut])
+def test_what_is_cut_otherwise_is_not_sent(
+    night: Callable[..., Night], older: Callable[[sqlite3.Connection], None]
+) -> None:
     """The batches at the provider hold other rows than the restored ledger would send: nothing is joined or paid."""
     one = night()
     study = one.study(12)
@@ -124,8 +141,7 @@ def test_what_is_cut_otherwise_is_not_sent(night: Callable[..., Night]) -> None:
     with closing(sqlite3.connect(ledger(one))) as db, db:
         for table in ("attempt", "event"):
             db.execute(f"DELETE FROM {table}")
-        for number in (3, 1, 2):
-            Shards(db).requeue(number, 0.0)
+        older(db)
     other = one.study(12, batch={"max_requests": 4})
     ending = one.run(other)
     assert ending.state == "held up", ending
