@@ -99,11 +99,11 @@ def test_what_is_no_ledger_says_so(tmp_path: Path) -> None:
 def test_a_full_disk_fails_every_waiting_fact_and_keeps_the_old_ones(path: Path) -> None:
     db = Ledger(path)
     db.write("a", lambda tx: put(tx, "a")).result()
-    pages = db.write("limit", lambda tx: tx.connection.execute("PRAGMA max_page_count=40").fetchone()[0]).result()
+    pages = db.write("limit", lambda tx: tx._db.execute("PRAGMA max_page_count=40").fetchone()[0]).result()
     assert pages == 40
 
     def large(tx: Transaction) -> None:
-        tx.connection.execute("INSERT INTO fact VALUES('large', ?)", ("x" * 1_000_000,))
+        tx._db.execute("INSERT INTO fact VALUES('large', ?)", ("x" * 1_000_000,))
 
     with pytest.raises((LedgerError, sqlite3.Error)):
         db.write("large", large).result()
@@ -116,7 +116,7 @@ def test_durability_is_not_negotiable(path: Path) -> None:
     db = Ledger(path)
     found = db.write(
         "pragmas",
-        lambda tx: [tx.connection.execute(f"PRAGMA {p}").fetchone()[0] for p in ("synchronous", "journal_mode")],
+        lambda tx: [tx._db.execute(f"PRAGMA {p}").fetchone()[0] for p in ("synchronous", "journal_mode")],
     )
     assert found.result() == [2, "wal"]
     db.close()
@@ -191,7 +191,7 @@ def test_a_fact_whose_transaction_sqlite_took_back_fails_them_all(path: Path) ->
     db = Ledger(path)
 
     def lost(tx: Transaction) -> None:
-        tx.connection.execute("ROLLBACK")
+        tx._db.execute("ROLLBACK")
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space"):

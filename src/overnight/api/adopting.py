@@ -182,7 +182,7 @@ def _adopt_file(
 def _record_file(session: Session, arm: Arm, items: Sequence[Item], copy: Writer, work: Work, tx: Transaction) -> None:
     at = session.clock.now()
     number = taken_in(session, arm, items, work, tx)
-    file = registered(session, copy, tx)
+    file = registered(copy, tx)
     token = token_of(session.run_id, STAGE, arm.name, 1, 1)
     attempt = tx.attempts.adopt(number, tx.shards.take_queue(), token, at)
     for event in (

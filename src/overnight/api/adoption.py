@@ -20,7 +20,6 @@ from overnight.engine.account_check import account_identity
 from overnight.engine.intake import take_stage
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
-from overnight.ledger.questions import register_pending, settle_pending
 from overnight.ledger.transaction import Transaction
 from overnight.providers import (
     Batch,
@@ -243,9 +242,7 @@ class Adoption:
 
         def fact(tx: Transaction) -> None:
             number = taken_in(session, arm, rows.items, Work(can_ask_again=ask_again), tx)
-            came: list[AttemptEvent] = (
-                [] if copy is None else [_ended(batch), Fetched((registered(session, copy, tx),), 2)]
-            )
+            came: list[AttemptEvent] = [] if copy is None else [_ended(batch), Fetched((registered(copy, tx),), 2)]
             token = token_of(session.run_id, STAGE, arm.name, 1, 1)
             attempt = tx.attempts.adopt(number, tx.shards.take_queue(), token, at, tx.accounts.keep(account))
             for event in (*events, *came):
@@ -266,10 +263,8 @@ def taken_in(session: Session, arm: Arm, items: Sequence[Item], work: Work, tx: 
     return tx.stages.keep_arm(tx.stages.keep(STAGE, Ready.name, Ready.version), arm)
 
 
-def registered(session: Session, copy: Writer, tx: Transaction) -> int:
-    file = register_pending(tx.connection, copy)
-    settle_pending(tx.connection, session.folder.files, file, copy)
-    return file
+def registered(copy: Writer, tx: Transaction) -> int:
+    return tx.files.keep(copy.name, copy.size, copy.sha256)
 
 
 def copied(session: Session, lines: Iterable[bytes]) -> tuple[Writer, int]:

@@ -18,7 +18,6 @@ def reuse_answers(session: Session, source: RunFolder, *, leave_damaged: bool = 
     A line that is not the one on record is refused; with `leave_damaged`, its question is asked again.
     """
     files = session.folder.files
-    files = session.folder.files
     with look_at(source) as origin:
         names = origin.files.paths()
         found = reusable(session.ledger.view().copies, origin.copies)
@@ -31,7 +30,7 @@ def reuse_answers(session: Session, source: RunFolder, *, leave_damaged: bool = 
     at = session.clock.now()
 
     def fact(tx: Transaction) -> None:
-        tx.copies.take_over(files, file, copied, source.name, at)
+        tx.copies.take_over(file, copied, source.name, at)
 
     session.ledger.write("reused", fact).result()
     return len(copied)

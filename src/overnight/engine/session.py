@@ -278,5 +278,5 @@ def opened(folder: RunFolder, accounts_folder: RunFolder, clock: Clock) -> Itera
 
 def _begun(tx: Transaction, folder: RunFolder, at: float) -> tuple[str, str | None]:
     """The run's id, and a word about a ledger that is older than its folder."""
-    refuse_blank(folder, tx.connection)
-    return tx.facts.begin_run(at), check_age(folder, tx.connection)
+    refuse_blank(folder, tx.facts)
+    return tx.facts.begin_run(at), check_age(folder, tx.attempts)

@@ -50,6 +50,14 @@ class AttemptsView(Records):
         found = (self._db.execute("SELECT token FROM attempt WHERE token=?", (token,)).fetchone() for token in tokens)
         return {str(row[0]) for row in found if row is not None}
 
+    def sent_tokens(self) -> set[str]:
+        """The names of attempts of which something may have gone out."""
+        rows = self._db.execute(
+            "SELECT token FROM attempt JOIN event ON event.attempt=attempt.id "
+            "WHERE event.kind IN ('creating', 'calling', 'accepted', 'reopened')"
+        )
+        return {str(token) for (token,) in rows}
+
     def batches(self) -> set[str]:
         """Every batch that any attempt of this run has or had."""
         rows = self._db.execute(

@@ -8,10 +8,10 @@ from overnight.core.attempt import Closed
 from overnight.ledger.attempts import Attempts
 from overnight.ledger.connection import Records
 from overnight.ledger.counts import Counts
-from overnight.ledger.questions import register_pending, settle_pending
+from overnight.ledger.files import Files
 from overnight.ledger.shards import Shards
 from overnight.ledger.threads import Threads
-from overnight.store.contract import Store, Writer
+from overnight.store.contract import Writer
 
 # An attempt whose answers came from another run, and bear the custom ids that they had there.
 REUSED = "reused-"
@@ -70,17 +70,9 @@ def reusable(here: CopiesView, there: CopiesView) -> Iterator[Reusable]:
 class Copies(CopiesView):
     """Answers of other runs that are put on record here."""
 
-    def take_over(
-        self,
-        files: Store,
-        file: Writer,
-        copied: Sequence[tuple[Reusable, int]],
-        source: str,
-        at: float,
-    ) -> None:
+    def take_over(self, file: Writer, copied: Sequence[tuple[Reusable, int]], source: str, at: float) -> None:
         """Settle the questions with the copied lines: one closed attempt that never travelled."""
-        number = register_pending(self._db, file)
-        settle_pending(self._db, files, number, file)
+        number = Files(self._db).keep(file.name, file.size, file.sha256)
         attempts = Attempts(self._db)
         by_arm: dict[int, list[tuple[Reusable, int]]] = {}
         for one, offset in copied:

@@ -1,9 +1,12 @@
 """The files of a run that are on record."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from overnight.core.errors import LedgerError
 from overnight.ledger.connection import Records
+from overnight.store.contract import Store, Writer
 
 
 class FileOnRecord(NamedTuple):
@@ -61,6 +64,19 @@ class Files(FilesView):
     def complete(self, number: int, size: int, sha256: str) -> None:
         self._db.execute("UPDATE file SET bytes=?, sha256=? WHERE id=?", (size, sha256, number))
 
-    def drop(self, number: int) -> None:
-        """There was nothing to put into it."""
-        self._db.execute("DELETE FROM file WHERE id=?", (number,))
+    def next(self, files: Store, kind: str) -> Writer:
+        """A new file, numbered after those on record: one that a killed process left behind is written over."""
+        newest = "SELECT path FROM file WHERE path LIKE ? ORDER BY id DESC LIMIT 1"
+        row = self._db.execute(newest, (kind + "/%",)).fetchone()
+        last = "0" if row is None else PurePosixPath(row[0]).stem
+        if not last.isdecimal():
+            raise LedgerError(f"{files.home}: file.path {row[0]!r} is none that a run has")
+        return files.put(f"{kind}/{int(last) + 1:05d}.jsonl")
+
+    def end(self, files: Store, number: int, file: Writer) -> None:
+        """A file that was begun is whole; one that nothing was put into goes."""
+        if file.size:
+            self.complete(number, file.size, file.sha256)
+        else:
+            files.remove(file.name)
+            self._db.execute("DELETE FROM file WHERE id=?", (number,))

@@ -51,8 +51,9 @@ def look_at(folder: RunFolder) -> Iterator[View]:
         db = connect(folder.ledger, read_only=True)
         try:
             with _told(folder):
-                refuse_blank(folder, db)
-                yield View(db)
+                view = View(db)
+                refuse_blank(folder, view.facts)
+                yield view
         finally:
             db.close()
 

@@ -3,15 +3,15 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import PurePosixPath
 
 import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
-from overnight.core.errors import LedgerError, StudyChanged
+from overnight.core.errors import StudyChanged
 from overnight.ledger.bulk_insert import BulkInsert
 from overnight.ledger.connection import Records
 from overnight.ledger.counts import Counts
+from overnight.ledger.files import Files
 from overnight.ledger.identity import Facts, FactsView, Stages
 from overnight.ledger.raw import digest_of
 from overnight.ledger.threads import Threads
@@ -44,16 +44,6 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     settled: dict[str, int] = {}
 
 
-def next_file(db: sqlite3.Connection, files: Store, kind: str) -> Writer:
-    """A new file, numbered after those on record: one that a killed process left behind is written over."""
-    newest = "SELECT path FROM file WHERE path LIKE ? ORDER BY id DESC LIMIT 1"
-    row = db.execute(newest, (kind + "/%",)).fetchone()
-    last = "0" if row is None else PurePosixPath(row[0]).stem
-    if not last.isdecimal():
-        raise LedgerError(f"{files.home}: file.path {row[0]!r} is none that a run has")
-    return files.put(f"{kind}/{int(last) + 1:05d}.jsonl")
-
-
 class Intake:
     """Takes a stage's items and questions into the ledger, all in the caller's one transaction.
 
@@ -63,6 +53,7 @@ class Intake:
     def __init__(self, db: sqlite3.Connection, files: Store, stage: tuple[str, str, str], arms: Iterable[Arm]) -> None:
         self._db = db
         self._files = files
+        self._record = Files(db)
         self.stage = Stages(db).keep(*stage)
         self._arms = {arm.name: (Stages(db).keep_arm(self.stage, arm), KeyMaker(arm)) for arm in arms}
         # Items without questions: a task that asks in rounds has not begun the first.
@@ -77,14 +68,14 @@ class Intake:
 
     def items(self, source: Iterable[Item]) -> Iterator[Item]:
         """Pass the items through, keeping a copy of each new one."""
-        with next_file(self._db, self._files, "items") as file:
-            number = register_pending(self._db, file)
+        with self._record.next(self._files, "items") as file:
+            number = self._record.begin(file.name)
             coming = iter(source)
             while some := list(islice(coming, _AT_ONCE)):
                 self._keep_items(some, file, number)
                 yield from some
         self._new_items.flush()
-        settle_pending(self._db, self._files, number, file)
+        self._record.end(self._files, number, file)
 
     def _keep_items(self, items: Sequence[Item], file: Writer, number: int) -> None:
         stage, fresh, offset = self.stage, self._fresh, file.size
@@ -128,14 +119,14 @@ class Intake:
 
         `follow`: they follow from answers, so a few of them may wait for siblings.
         """
-        with next_file(self._db, self._files, "requests") as file:
-            number = register_pending(self._db, file)
+        with self._record.next(self._files, "requests") as file:
+            number = self._record.begin(file.name)
             coming = iter(asks)
             while some := list(islice(coming, _AT_ONCE)):
                 self._keep_asks(some, encode, file, number, shared=shared, round_n=round_n)
         self._new_asks.flush()
         self._new_slots.flush()
-        settle_pending(self._db, self._files, number, file)
+        self._record.end(self._files, number, file)
         self._db.execute("CREATE INDEX IF NOT EXISTS ask_key ON ask(key)")
         self._db.execute("CREATE UNIQUE INDEX IF NOT EXISTS slot_address ON slot(item, arm, replicate, turn)")
         self._db.execute("CREATE INDEX IF NOT EXISTS slot_ask ON slot(ask)")
@@ -218,26 +209,6 @@ class Intake:
         count = self._db.execute("DELETE FROM ask WHERE id IN (SELECT id FROM twin)").rowcount
         self._db.execute("DROP TABLE temp.twin")
         return int(count)
-
-
-def register_pending(db: sqlite3.Connection, file: Writer) -> int:
-    """A number for a file still being written; both become durable together."""
-    row = db.execute("INSERT INTO file(path, bytes, sha256) VALUES(?,0,'') RETURNING id", (file.name,)).fetchone()
-    return int(row[0])
-
-
-def settle_pending(db: sqlite3.Connection, files: Store, number: int, file: Writer) -> None:
-    if file.size:
-        db.execute("UPDATE file SET bytes=?, sha256=? WHERE id=?", (file.size, file.sha256, number))
-    else:
-        files.remove(file.name)
-        db.execute("DELETE FROM file WHERE id=?", (number,))
-
-
-def files_on_record(db: sqlite3.Connection, numbers: Sequence[int]) -> list[tuple[str, int, str]]:
-    """(path, bytes, sha256) of these files."""
-    query = "SELECT path, bytes, sha256 FROM file WHERE id=?"
-    return [row for number in numbers for row in db.execute(query, (number,))]
 
 
 class QuestionsView(Records):

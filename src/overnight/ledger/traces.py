@@ -6,12 +6,12 @@ as sent was sent after the ledger was last written: somebody has put back an old
 """
 
 import re
-import sqlite3
 from typing import Literal, cast
 
 from overnight.core.errors import LedgerLost
 from overnight.core.shard import TOKEN_LENGTH
 from overnight.core.surroundings import disk_trouble
+from overnight.ledger.attempts import AttemptsView
 from overnight.ledger.identity import FactsView
 from overnight.store.contract import Store
 from overnight.store.names import FILES, HALF, SENT, TABLES
@@ -62,10 +62,10 @@ def no_ledger(folder: RunFolder) -> bool:
     return empty
 
 
-def refuse_blank(folder: RunFolder, db: sqlite3.Connection) -> None:
+def refuse_blank(folder: RunFolder, facts: FactsView) -> None:
     """A ledger with nothing in it, in a folder with something: its newest part, or all of it, was lost."""
     found = traces(folder)  # looked for first: another process may be founding the run just now
-    if found and FactsView(db).get("run_id") is None:
+    if found and facts.get("run_id") is None:
         _refuse(folder, "has nothing on record", found)
 
 
@@ -76,18 +76,14 @@ def _refuse(folder: RunFolder, what: str, found: list[str]) -> None:
         raise LedgerLost(message)
 
 
-def check_age(folder: RunFolder, db: sqlite3.Connection) -> str | None:
+def check_age(folder: RunFolder, attempts: AttemptsView) -> str | None:
     """A word about a ledger that is older than its folder; LedgerLost when going on with it would pay twice.
 
     A batch that its provider lists with our token is found there before anything is sent. Calls leave no trace but
     their answers, and a batch without a tag cannot be told from others.
     """
     sent = sent_attempts(folder.marks)
-    rows = db.execute(
-        "SELECT token FROM attempt JOIN event ON event.attempt=attempt.id "
-        "WHERE event.kind IN ('creating', 'calling', 'accepted', 'reopened')"
-    )
-    known = {str(token) for (token,) in rows}
+    known = attempts.sent_tokens()
     unknown = [token for token in sent if token not in known]
     if not unknown:
         return None

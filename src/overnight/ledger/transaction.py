@@ -25,8 +25,7 @@ class View:
     """Everything on record, to be read."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
-        # For modules of the ledger that do not have their verbs here yet; nobody else uses it.
-        self.connection = db
+        self._db = db
         self.accounts = AccountsView(db)
         self.answers = AnswersView(db)
         self.attempts = AttemptsView(db)
@@ -81,4 +80,4 @@ class Transaction(View):
 
     def intake(self, files: Store, stage: tuple[str, str, str], arms: Iterable[Arm]) -> Intake:
         """Takes in items and questions of a stage: its name, its task's name and version."""
-        return Intake(self.connection, files, stage, arms)
+        return Intake(self._db, files, stage, arms)
