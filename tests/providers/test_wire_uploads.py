@@ -10,6 +10,7 @@ from aiohttp import web
 
 from overnight.core.errors import Unauthorized, Unavailable
 from overnight.providers.wire.http import Timeouts, Wire
+from overnight.providers.wire.signing import Request
 from providers.asking import KEY, stored
 from providers.scripted_server import replying, serving
 from providers.wiring import closing, run, wire
@@ -139,7 +140,7 @@ def test_an_upload_address_of_no_use_is_refused(tmp_path: Path, address: str) ->
 def test_key_headers_that_last_an_hour_are_asked_for_at_each_call() -> None:
     asked = []
 
-    async def headers() -> dict[str, str]:
+    async def headers(_: Request) -> dict[str, str]:
         asked.append(1)
         if len(asked) > 2:
             raise Unauthorized("the credentials were withdrawn")

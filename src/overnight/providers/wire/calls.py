@@ -16,7 +16,8 @@ from overnight.providers.contract import Rates, Reply
 from overnight.providers.reading.responses import retry_after_of
 from overnight.providers.reading.secrets import Secrets
 from overnight.providers.wire.bodies import IDENTITY, whole
-from overnight.providers.wire.http import KeyHeaders, proxy_for, trouble_of
+from overnight.providers.wire.http import proxy_for, trouble_of
+from overnight.providers.wire.signing import KeyHeaders, Request, proof_of
 
 # A model may think for minutes before its first byte; a connection that is silent for longer is lost.
 READ_SECONDS = 600.0
@@ -68,7 +69,7 @@ class LiveWire:
         session = self._session or self._open()
         status: int | None = None
         try:
-            headers = await self._sent_headers()
+            headers = await self._sent_headers(path, body)
         except ProviderError as error:
             return Reply(sent=False, problem=str(error))
         checkpoint("send:call")
@@ -98,9 +99,9 @@ class LiveWire:
             await self._session.close()
             self._session = None
 
-    async def _sent_headers(self) -> CIMultiDict[str]:
+    async def _sent_headers(self, path: str, body: bytes) -> CIMultiDict[str]:
         """The same for every call, until there is another proof of who asks."""
-        proof = await self._key_headers() if callable(self._key_headers) else self._key_headers
+        proof = await proof_of(self._key_headers, lambda: Request("POST", str(self._url(path)), _ALWAYS, body))
         if proof != self._proof:
             self._proof, self._headers = proof, CIMultiDict({**_ALWAYS, **proof})
             self._secrets.know(proof)

@@ -29,11 +29,10 @@ from overnight.providers.reading.complaints import complaint_of, scrub
 from overnight.providers.reading.responses import UNSETTLED, Response, Sending, epoch_of, retry_after_of
 from overnight.providers.reading.secrets import Secrets
 from overnight.providers.wire.bodies import IDENTITY, MOST_BYTES, Envelope, Pace, TooMuch, pieces, whole
+from overnight.providers.wire.signing import KeyHeaders, Request, proof_of
 from overnight.store.contract import StoredFile
 
 Verb = Literal["upload", "list", "create", "retrieve", "fetch", "cancel", "delete"]
-# Headers that prove who asks. They may be asked for anew at each call, where they last an hour.
-KeyHeaders = Mapping[str, str] | Callable[[], Awaitable[Mapping[str, str]]]
 T = TypeVar("T")
 
 _MOST_HOPS = 5
@@ -140,13 +139,14 @@ class Wire:
         query: Mapping[str, str] | None = None,
         also: Collection[int] = (),
         headers: Mapping[str, str] | None = None,
+        method: str = "POST",
     ) -> Response:
         """A file as the body of a request. An address that the provider gave for it is asked without the key."""
         own = path.startswith("/")
         url = self._url(path, query) if own else self._given_url(path)
-        what = f"POST {url.path}"
+        what = f"{method} {url.path}"
         with file.open() as content:
-            stream = self._answer(what, "POST", url, headers=headers, data=content, keyed=own)
+            stream = self._answer(what, method, url, headers=headers, data=content, file=file, keyed=own)
             return self._checked(what, await self._sent_file(what, file.size, stream), also)
 
     async def _sent_file(self, what: str, size: int, stream: Any) -> Response:
@@ -201,7 +201,9 @@ class Wire:
         connected = _Connected()
         url = self._url(path)
         try:
-            headers = {**await self._keys(), **IDENTITY, "Content-Type": "application/json"}
+            plain = {**IDENTITY, "Content-Type": "application/json"}
+            signed = None if isinstance(body, Envelope) else body
+            headers = {**await self._keys(Request("POST", str(url), plain, signed)), **plain}
         except ProviderError as error:
             return Sending(sent=False, problem=str(error))
         patience = self._timeouts.total
@@ -267,6 +269,7 @@ class Wire:
         *,
         headers: Mapping[str, str] | None = None,
         data: aiohttp.FormData | BinaryIO | bytes | None = None,
+        file: StoredFile | None = None,
         roam: bool = False,
         keyed: bool = True,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
@@ -274,7 +277,9 @@ class Wire:
         if self._session is None:
             self._session = self._new_session()
         for _ in range(_MOST_HOPS):
-            sent = {**(await self._keys() if keyed else {}), **IDENTITY, **(headers or {})}
+            plain = {**IDENTITY, **(headers or {})}
+            signed = data if isinstance(data, bytes) else b"" if data is None else file
+            sent = {**(await self._keys(Request(method, str(url), plain, signed)) if keyed else {}), **plain}
             response = await self._told(
                 what,
                 self._session.request(
@@ -306,8 +311,8 @@ class Wire:
             )
         return url
 
-    async def _keys(self) -> Mapping[str, str]:
-        headers = await self._key_headers() if callable(self._key_headers) else self._key_headers
+    async def _keys(self, request: Request) -> Mapping[str, str]:
+        headers = await proof_of(self._key_headers, lambda: request)
         self._secrets.know(headers)
         return headers
 

@@ -14,6 +14,7 @@ import msgspec
 
 from overnight.core.errors import StudyError, Unauthorized, Unavailable
 from overnight.providers.reading.complaints import scrub
+from overnight.providers.wire.signing import Request
 
 USUAL_FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 INSTALL = "pip install 'overnight[vertex]'"
@@ -43,7 +44,8 @@ class Tokens:
         self._credentials: Any = None
         self._making = asyncio.Lock()
 
-    async def headers(self) -> Mapping[str, str]:
+    async def headers(self, _: Request | None = None) -> Mapping[str, str]:
+        """The same for every request, as long as they last."""
         if self._given:
             return {"Authorization": f"Bearer {self._given}"}
         async with self._making:
