@@ -21,6 +21,7 @@ from overnight.engine.evidence import (
     Standing,
     conclude,
     doubt_of,
+    part_names,
     pause,
 )
 
@@ -167,3 +168,13 @@ def test_a_paid_answer_is_never_asked_for_again_unbidden(
 def test_pauses_grow_and_have_an_end(looks: list[tuple[float, Fetched]]) -> None:
     assert FIRST_PAUSE <= pause(looks) <= LONGEST_PAUSE
     assert pause(looks) >= min(LONGEST_PAUSE, looks[-1][0] - looks[0][0])
+
+
+def test_each_part_of_a_batch_has_a_name_of_its_own() -> None:
+    parts = [("output", "a"), ("error", "b"), ("output", "c"), ("output", "d")]
+    assert part_names(parts) == [
+        ("output", "output", "a"),
+        ("error", "error", "b"),
+        ("output.2", "output", "c"),
+        ("output.3", "output", "d"),
+    ]

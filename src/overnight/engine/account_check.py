@@ -8,7 +8,7 @@ from overnight.engine.context import RunContext
 from overnight.engine.provider_account import ProviderAccount
 from overnight.ledger.identity import Account, fingerprint
 from overnight.ledger.transaction import Transaction
-from overnight.providers.contract import Provider
+from overnight.providers.provider import Provider
 
 
 def account_identity(run_id: str, provider: Provider) -> Account:

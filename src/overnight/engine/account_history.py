@@ -7,7 +7,7 @@ from pathlib import Path
 
 from overnight.engine.decisions import Learned
 from overnight.ledger.account_book import AccountBook
-from overnight.providers.contract import Provider
+from overnight.providers.provider import Provider
 
 # Before anything was measured: a little over what English text makes, so that room is not overestimated.
 DEFAULT_TOKENS_PER_BYTE = 0.28

@@ -10,16 +10,8 @@ from overnight.core.result import PASSING, UNASKED, Result
 from overnight.core.stage import GATHER
 from overnight.ledger.answers import Fate
 from overnight.prices import Processing
-from overnight.providers.contract import (
-    Batch,
-    CreateAnswer,
-    Fence,
-    Formatted,
-    Limits,
-    Refusal,
-    Sightings,
-    takes_batches,
-)
+from overnight.providers.contract import Batch, CreateAnswer, Fence, Limits, Refusal, Sightings
+from overnight.providers.provider import Formatted, takes_batches
 
 # Refusals of one shard after which our count of its tokens is no longer trusted.
 _REFUSED_ENOUGH = 4

@@ -6,7 +6,8 @@ for again, with growing pauses, for as long as the provider keeps them. A row th
 is not to be had, it has failed and its cost is presumed spent. Only rows that were not run are asked again unbidden.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -42,6 +43,16 @@ class Download(msgspec.Struct, frozen=True, kw_only=True):
     ends_whole: bool = True
     # It holds rows that no earlier download brought.
     news: bool = False
+
+
+def part_names(parts: Iterable[tuple[str, str]]) -> list[tuple[str, str, str]]:
+    """Each part's name among a batch's files, its kind and its reference: `output`, `output.2`, `error`."""
+    seen: Counter[str] = Counter()
+    named = []
+    for kind, ref in parts:
+        seen[kind] += 1
+        named.append((kind if seen[kind] == 1 else f"{kind}.{seen[kind]}", kind, ref))
+    return named
 
 
 def doubt_of(download: Download) -> str | None:

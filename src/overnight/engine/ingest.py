@@ -30,6 +30,7 @@ from overnight.engine.evidence import (
     conclude,
     doubt_of,
     ended_event,
+    part_names,
 )
 from overnight.engine.line_splitting import LONGEST_LINE
 from overnight.engine.outbox import line_overhead
@@ -155,8 +156,8 @@ class Ingest:
         past = False
         try:
             async with self._account.fetching:
-                for kind, ref in self._ended.parts:
-                    parts.append(await self._download(kind, ref, number, missing))
+                for name, kind, ref in part_names(self._ended.parts):
+                    parts.append(await self._download(name, kind, ref, number, missing))
         except Gone as gone:
             past = True
             await self._context.note("gone", str(gone), self._attempt)
@@ -183,10 +184,10 @@ class Ingest:
         if event != known:
             self._attempt = await self._context.record(self._attempt, event)
 
-    async def _download(self, kind: str, ref: str, number: int, missing: Collection[int]) -> _Came:
+    async def _download(self, name: str, kind: str, ref: str, number: int, missing: Collection[int]) -> _Came:
         suffix = "" if number == 1 else f"-{number}"
-        name = f"raw/{self._attempt.token}-{kind}{suffix}.jsonl"
-        file, announced = await self._account.patiently(partial(self._stream, kind, name, ref))
+        path = f"raw/{self._attempt.token}-{name}{suffix}.jsonl"
+        file, announced = await self._account.patiently(partial(self._stream, kind, path, ref))
         try:
             download = await asyncio.to_thread(self._survey, kind, file, announced, missing, number)
         except BaseException:

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 from overnight.core.errors import ProviderError
 from overnight.engine.waiting import Waiting
-from overnight.providers.contract import Connection, swaps_models
+from overnight.providers.contract import Connection
+from overnight.providers.provider import swaps_models
 
 # Slices that have just been begun are waited for, so that the model in memory can go first.
 _GATHER = 0.05

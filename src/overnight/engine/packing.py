@@ -16,7 +16,7 @@ from overnight.ledger.shards import ArmPacking
 from overnight.ledger.transaction import Transaction, View
 from overnight.prices import Processing
 from overnight.providers import vendor
-from overnight.providers.contract import batch_floor, takes_batches, takes_calls
+from overnight.providers.provider import batch_floor, takes_batches, takes_calls
 
 # Rows in a live slice: enough that its own commits do not matter, few enough that it is soon over.
 _SLICE = 2_000

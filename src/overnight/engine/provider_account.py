@@ -14,19 +14,8 @@ from overnight.engine.decisions import Learned, Load, backoff, may_go, poll_how
 from overnight.engine.model_swapping import ModelSwapping
 from overnight.engine.pace import Cooldown
 from overnight.engine.waiting import Waiting
-from overnight.providers.contract import (
-    Batch,
-    BatchConnection,
-    BatchFormat,
-    Fence,
-    LiveConnection,
-    LiveFormat,
-    Provider,
-    batch_format,
-    batches_of,
-    calls_of,
-    live_format,
-)
+from overnight.providers.contract import Batch, BatchConnection, BatchFormat, Fence, LiveConnection, LiveFormat
+from overnight.providers.provider import Provider, batch_format, batches_of, calls_of, live_format
 
 T = TypeVar("T")
 

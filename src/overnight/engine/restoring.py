@@ -6,6 +6,7 @@ from typing import NamedTuple
 from overnight.core.attempt import Attempt
 from overnight.core.errors import ProviderError
 from overnight.engine.context import RunContext
+from overnight.engine.evidence import part_names
 from overnight.ledger.raw import file_problem
 
 
@@ -37,7 +38,8 @@ def _lost(context: RunContext) -> Iterator[_Lost]:
         for _, path, size, sha256 in view.files.on_record(attempt.files if parts else ()):
             if file_problem(context.files, path, size, sha256) is not None:
                 start = f"raw/{attempt.token}-"
-                refs = tuple(ref for kind, ref in parts if path.startswith(start + kind))
+                named = ((f"{start}{name}", ref) for name, _, ref in part_names(parts))
+                refs = tuple(ref for name, ref in named if path.startswith((f"{name}.jsonl", f"{name}-")))
                 yield _Lost(attempt, path, size, sha256, refs)
 
 

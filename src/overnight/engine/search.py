@@ -13,6 +13,7 @@ from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.waiting import NotNow
 from overnight.ledger.transaction import Transaction, View
 from overnight.providers.contract import Batch, Intent
+from overnight.providers.provider import chooses_ids
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,8 +75,12 @@ async def _reopen(context: RunContext, present: Attempt, earlier: Attempt, batch
 
 
 async def look(context: RunContext, account: ProviderAccount, attempt: Attempt, intent: Intent) -> Looked:
-    """One look through the listing for a batch that may have been made."""
-    provider, fence = account.batches, how_far(attempt.fence)
+    """One look for a batch that may have been made: by its id where we chose it, else through the listing."""
+    provider, fence, its_format = account.batches, how_far(attempt.fence), account.batch_format
+    if chooses_ids(its_format):
+        batch_id = its_format.batch_id(attempt.token)
+        if await account.patiently(lambda: provider.retrieve(batch_id)) is not None:
+            return Looked(complete=True, candidates=(batch_id,))
     seen = await account.patiently(lambda: provider.recent(fence, LISTING_PAGES))
     found = listed_as_ours(account, intent, attempt, seen.batches)
     if account.batch_format.tags:

@@ -29,7 +29,8 @@ from overnight.ledger.checks import diagnosed
 from overnight.ledger.ledger import Ledger, open_ledger
 from overnight.ledger.traces import check_age, no_ledger, refuse_blank
 from overnight.ledger.transaction import Transaction, View
-from overnight.providers.contract import BatchConnection, Provider
+from overnight.providers.contract import BatchConnection
+from overnight.providers.provider import Provider
 from overnight.store.run_folder import RunFolder
 
 # Progress is told at most this often, in real seconds.

@@ -28,7 +28,6 @@ from overnight.providers.contract import (
     LiveFormat,
     Ours,
     Phase,
-    Provider,
     Rates,
     ReadyLine,
     Refusal,
@@ -36,6 +35,9 @@ from overnight.providers.contract import (
     Reply,
     Sightings,
     Vendor,
+)
+from overnight.providers.provider import (
+    Provider,
     batch_floor,
     batch_format,
     batches_of,
