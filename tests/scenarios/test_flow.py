@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -177,6 +178,38 @@ def test_refusals_are_handed_on_when_asked_for(night: Callable[..., Night]) -> N
     one.study(3)
     one.run(one.write({"name": "night", "stages": stages}))
     assert one.table().filter(pl.col("stage") == "second").height == 3
+
+
+def test_the_task_decides_after_every_settled_turn(night: Callable[..., Night]) -> None:
+    broken = {"on": "row", "do": "error", "status": 400, "where": "Please sing", "times": 1}
+    one = night({"answers": {"refused": 1.0}}, faults=[broken])
+    assert one.call("scenarios.insisting:insist").state == "done"
+    rows = one.table().select("item_id", "turn", "status", "before").rows()
+    refused = [(0, "refused", None), (1, "refused", "refused"), (2, "refused", "refused")]
+    failed = [(0, "failed", None), (1, "refused", "failed"), (2, "refused", "refused")]
+    assert rows == [(item, *row) for item in "abc" for row in (failed if item == "a" else refused)]
+    one.assert_paid_once()
+
+
+def test_the_whole_conversation_is_handed_on(night: Callable[..., Night]) -> None:
+    one = night({"answer_with": {r"(?s)All: (.*)$": r"\1", **ECHO["answer_with"]}})
+    study = json.loads(Path(talk(one, 2)).read_text())
+    study["stages"][0]["system"] = "You name {text}."
+    study["stages"][1] |= {"prompt": "All: {conversation}", "models": ["openai/gpt-4.1"]}
+    assert one.run(one.write(study)).state == "done"
+    judged = one.table().filter(pl.col("stage") == "judge")["answer"].to_list()
+    assert [json.loads(text) for text in judged] == [
+        [
+            {"role": "system", "content": f"You name thing number {n}."},
+            {"role": "user", "content": f"Name thing number {n}."},
+            {"role": "assistant", "content": f"thing {n}"},
+            {"role": "user", "content": f"Really? You said thing {n}"},
+            {"role": "assistant", "content": f"yes really [thing {n}]"},
+            {"role": "user", "content": f"And thing number {n} again?"},
+            {"role": "assistant", "content": f"again [thing number {n}]"},
+        ]
+        for n in range(2)
+    ]
 
 
 def test_rounds_take_the_one_path_there_is(night: Callable[..., Night]) -> None:

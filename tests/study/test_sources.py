@@ -3,10 +3,11 @@
 import polars as pl
 import pytest
 
+from overnight.core.template import columns_text
 from overnight.study import HANDED_ON, Study, resolve
 from study.writing import ANSWERS, ITEMS, JUDGING, a_study, changed, complaint, staged, write
 
-OF_ROWS = f"which is no column of the items; the columns are ID, text, {', '.join(HANDED_ON)}"
+OF_ROWS = f"which is no column of the items; {columns_text(('ID', 'text', *HANDED_ON))}"
 OF_ITEMS = "which is no column of the items; the columns are ID, text"
 
 

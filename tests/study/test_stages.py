@@ -5,6 +5,7 @@ import pytest
 
 from overnight.core.ask import Item
 from overnight.core.errors import UnknownName
+from overnight.core.handed_on import GROUPED
 from overnight.core.stage import StagePace
 from overnight.study import HANDED_ON, Study, resolve
 from overnight.study.reading import LATER_STAGE_KEYS
@@ -276,9 +277,50 @@ def test_notes_say_whose_they_are():
 
 
 def test_what_is_handed_on_is_a_promise():
-    promised = "answer thoughts item_id arm provider model template thinking replicate turn"
+    promised = "answer thoughts item_id arm provider model template thinking replicate turn answers conversation status"
     assert " ".join(HANDED_ON) == promised
+    assert {group: " ".join(names) for group, names in GROUPED.items()} == {
+        "item": "item_id answers members missing",
+        "thread": "item_id arm provider model template thinking replicate conversation answers members missing",
+    }
+
+
+@pytest.mark.parametrize("name", ["text", "item_id", "members", "answers", "missing"])
+def test_a_stage_may_take_rows_in_groups(name):
+    judging = changed(JUDGING, group="item", prompt=f"{{{name}}}")
+    assert [stage.group for stage in resolve(staged(ANSWERS, judging)).stages] == [None, "item"]
+
+
+def test_a_group_knows_what_its_rows_were_made_of():
+    third = changed(JUDGING, name="third", of="judging", group="item", prompt="{answer} {members}")
+    assert resolve(staged(ANSWERS, JUDGING, third)).stages[2].group == "item"
+    fourth = changed(JUDGING, name="fourth", of="third", prompt="{missing} {answer}")
+    assert len(resolve(staged(ANSWERS, JUDGING, third, fourth)).stages) == 4
+
+
+@pytest.mark.parametrize(
+    ("stage", "message"),
+    [
+        (changed(JUDGING, group="items"), "group: wanted item or thread, found 'items'; did you mean 'item'?"),
+        (changed(ANSWERS, name="x", group="item"), "group: this is for a stage with `of`, not for one with `items`"),
+    ],
+)
+def test_a_wrong_group_is_refused(stage, message):
+    assert complaint(lambda: staged(ANSWERS, stage)) == f"study: stages[1].{message}"
+
+
+def test_a_group_has_no_answer_of_its_own():
+    judging = changed(JUDGING, group="item", prompt="{answer}")
+    assert "asks for {answer}, which is no column of the items" in complaint(lambda: resolve(staged(ANSWERS, judging)))
 
 
 def test_every_key_of_a_stage_is_known():
-    assert set(FLAT_KEYS) == {*WrittenStage.__struct_fields__} - {"name", "of", "when", "take", "gather", "batch"}
+    assert set(FLAT_KEYS) == {*WrittenStage.__struct_fields__} - {
+        "name",
+        "of",
+        "when",
+        "take",
+        "group",
+        "gather",
+        "batch",
+    }

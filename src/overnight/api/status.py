@@ -9,7 +9,7 @@ import polars as pl
 
 from overnight.api.on_record import stages_on_record
 from overnight.api.places import chosen_runs, run_folder, run_with_batch
-from overnight.api.work import undecided_text
+from overnight.api.work import left_out_text, undecided_text
 from overnight.core.arguments import checked
 from overnight.core.clock import time_text
 from overnight.core.errors import OvernightError
@@ -54,6 +54,8 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     # What rows that were run may have cost, where no bill came.
     presumed: int = 0
     priced: Priced = "none"
+    # Rows that are not in the groups that later stages were given, in words.
+    left_out: tuple[str, ...] = ()
     to_do: tuple[str, ...] = ()
     # Why its records cannot be read; nothing else is known of the run then.
     trouble: str | None = None
@@ -117,6 +119,7 @@ def status_of(folder: RunFolder) -> RunStatus:
             priced=how_priced(len(known), len({arm for arm, _ in view.spending.prices()})),
             input_tokens=sums[0],
             output_tokens=sums[1],
+            left_out=tuple(map(left_out_text, view.threads.left_out())),
             to_do=tuple(
                 undecided_text(folder.name, attempt.shard, attempt.candidates)
                 for attempt in everything

@@ -22,6 +22,7 @@ from overnight.engine.progress import BatchLine, Snapshot
 from overnight.engine.session import Connect, Session, Worked, opened
 from overnight.engine.work import Work
 from overnight.ledger.ledger import look_at
+from overnight.ledger.threads import LeftOut
 from overnight.prices import dollars
 from overnight.providers import Provider, connected, taken_echoes, unconnected, vendor
 from overnight.settings import Settings
@@ -254,12 +255,27 @@ def _verdict(folder: RunFolder, worked: Worked, work: Work) -> tuple[State, str]
     if snapshot.pending == 0:
         if snapshot.failed:
             failed = number_of(snapshot.failed, "row")
-            return "rows failed", f"{failed} failed for good: overnight results {name} --failed"
-        return "done", "all rows are settled"
+            return "rows failed", f"{failed} failed for good: overnight results {name} --failed{_left_out(worked)}"
+        return "done", f"all rows are settled{_left_out(worked)}"
     if work.until_sent and not worked.timed_out:
         return "submitted", f"{whereabouts(snapshot.batches)}{_unsent(snapshot)}. To collect: {go_on}"
     pending = number_of(snapshot.pending, "row")
     return "running", f"{pending} open; {whereabouts(snapshot.batches)}. To go on: {go_on}"
+
+
+def _left_out(worked: Worked) -> str:
+    return "".join(f"; {left_out_text(one)}" for one in worked.left_out)
+
+
+def left_out_text(one: LeftOut) -> str:
+    """`judging: 2 rows are missing in their groups`, and why they stay so."""
+    told = []
+    if one.missing:
+        told.append(f"{number_of(one.missing, 'row')} {'is' if one.missing == 1 else 'are'} missing in its groups")
+    if one.late:
+        came = number_of(one.late, "row")
+        told.append(f"{came} came too late for a group that was handed on (a copy with --as NAME makes groups of all)")
+    return f"{one.stage}: {', '.join(told)}"
 
 
 def _unsent(snapshot: Snapshot) -> str:

@@ -116,6 +116,8 @@ def _facts(run: RunStatus, advice: Sequence[str]) -> Table:
         grid.add_row("asked again", causes_text(run.asked_again))
     if run.answered_twice:
         grid.add_row("answered twice", f"{run.answered_twice:,} rows, in a batch and live; the first answer counts")
+    for line in run.left_out:
+        grid.add_row("left out", one_line(line))
     grid.add_row("tokens", tokens_text(run.input_tokens, run.output_tokens))
     aside = f", {dollars(run.reserved)} set aside" if run.reserved else ""
     grid.add_row("cost", money_text(run.spent, run.priced, run.presumed) + aside)

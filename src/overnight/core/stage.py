@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from overnight.core.ask import Arm, Item
+from overnight.core.handed_on import Group
 from overnight.core.task import Rounds, Task
 
 When = Literal["landed", "done"]
@@ -18,12 +19,13 @@ class StageRules(msgspec.Struct, frozen=True, kw_only=True):
     """What a run keeps of a stage beside its task: where its items come from, and how its questions are drawn.
 
     Its items are a table of its own, or the rows of the stage `of`: those with a status that `take` names, each
-    when it has landed, or all of them when that stage is done.
+    when it has landed, or all of them when that stage is done; one by one, or all of a `group` as one item.
     """
 
     of: str | None = None
     when: When = "landed"
     take: tuple[str, ...] = ("answered",)
+    group: Group | None = None
     seed: int = 0
     dedupe: bool = True
     round_deadline: float | None = None

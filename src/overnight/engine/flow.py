@@ -8,13 +8,14 @@ answers and no more, and others may write between two of them.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from overnight.core.ask import Arm, Ask, Item
+from overnight.core.ask import Arm, Ask
 from overnight.core.stage import Stage
-from overnight.core.task import Rounds, Thread
+from overnight.core.task import Rounds
+from overnight.engine.handing_over import HandOver
 from overnight.engine.rounds import RoundFlow
 from overnight.engine.threads import Decode, Grown, ThreadReader
 from overnight.ledger.questions import Intake
-from overnight.ledger.threads import Follower, LandedThread
+from overnight.ledger.threads import Follower
 from overnight.ledger.transaction import Transaction, View
 from overnight.store.contract import Store
 
@@ -113,23 +114,22 @@ class Flow:
     # --- the next stage
 
     def _hand_over(self, tx: Transaction, stage: Stage, source: Stage) -> Grown | None:
-        """Give the next answers to a later stage. Failed ones never are, and stay unmarked: they may be asked again."""
+        """Give the next answers to a later stage."""
         task = stage.task
         assert not isinstance(task, Rounds)
         if stage.when == "done" and not self._is_over(tx, source):
             return None
-        landed = tx.threads.landed(source.id, stage.id, _CHUNK)
-        if not landed:
+        handed = HandOver(stage, source, self._reader).next(tx, _CHUNK)
+        if handed is None:
             return None
-        taken = [one for one in landed if one.turns[-1].outcome in stage.take]
-        items = (handed_on(one, thread) for one, thread in self._reader.read(tx, taken, fields=True))
         intake = self._intake(tx, stage)
-        kept = intake.items(items)
+        kept = intake.items(handed.items)
         grown = self._taken(stage, intake, task.start(kept, stage.seed))
         for _ in kept:
             pass  # what the task did not look at is an item all the same
-        tx.threads.pass_on(stage.id, ((one.slot, 1) for one in taken))
-        tx.threads.looked_at(stage.id, landed[-1].slot)
+        tx.threads.pass_on(stage.id, handed.marks)
+        tx.threads.looked_at(stage.id, handed.last)
+        tx.threads.leave_out(stage.id, handed.missing, handed.late)
         return grown
 
     def _is_over(self, tx: Transaction, stage: Stage) -> bool:
@@ -165,34 +165,8 @@ def more_follows(view: View, stages: Sequence[Stage]) -> bool:
                 return True
         elif has_turns(stage) and view.threads.anything_landed(stage.id, _ANY):
             return True
-        if stage.of is not None and view.threads.anything_landed(stage.id, stage.take):
+        # A failed row may be the last that a group waits for.
+        wanted = stage.take if stage.group is None else _ANY
+        if stage.of is not None and view.threads.anything_landed(stage.id, wanted):
             return True
     return False
-
-
-def handed_on_id(item: str, arm: str, replicate: int) -> str:
-    """The id of a landed row as an item of a later stage."""
-    return f"{item}@{arm}" + (f"#{replicate}" if replicate else "")
-
-
-def handed_on(one: LandedThread, thread: Thread) -> Item:
-    """A landed row as an item: the original fields, the answer, and where it came from."""
-    arm, turns = thread.arm, thread.turns
-    thinking = arm.model.options.thinking
-    return Item(
-        handed_on_id(one.item, arm.name, one.replicate),
-        {
-            **thread.item.fields,
-            "item_id": one.item,
-            "arm": arm.name,
-            "provider": arm.model.provider,
-            "model": arm.model.name,
-            "template": arm.template,
-            "thinking": "default" if thinking is None else str(thinking),
-            "replicate": one.replicate,
-            "turn": one.turn,
-            "answer": turns[-1].answer,
-            "thoughts": turns[-1].thoughts,
-            "answers": [turn.answer for turn in turns],
-        },
-    )

@@ -27,6 +27,7 @@ from overnight.engine.waiting import Waiting
 from overnight.engine.work import Work
 from overnight.ledger.checks import diagnosed
 from overnight.ledger.ledger import Ledger, open_ledger
+from overnight.ledger.threads import LeftOut
 from overnight.ledger.traces import check_age, no_ledger, refuse_blank
 from overnight.ledger.transaction import Transaction, View
 from overnight.providers.contract import BatchConnection
@@ -50,6 +51,8 @@ class Worked(msgspec.Struct, frozen=True, kw_only=True):
     held: Held = Held()
     # Time was up between answers and what is to be asked because of them.
     more_follows: bool = False
+    # Rows that are not in the groups that later stages were given.
+    left_out: tuple[LeftOut, ...] = ()
 
 
 class Session:
@@ -114,6 +117,7 @@ class Session:
                 held=scheduler.held,
                 more_follows=scheduler.timed_out
                 and await asyncio.to_thread(lambda: more_follows(self.ledger.view(), stages)),
+                left_out=tuple(await self.ledger.read(lambda view: view.threads.left_out())),
             )
         finally:
             waiting.stop()

@@ -156,6 +156,7 @@ def _add_landed(db: sqlite3.Connection) -> None:
     db.execute(
         "CREATE TABLE landed(stage INTEGER NOT NULL, slot INTEGER NOT NULL, PRIMARY KEY(stage, slot)) WITHOUT ROWID"
     )
+    db.execute("CREATE TABLE left_out(stage INTEGER PRIMARY KEY, missing INTEGER NOT NULL, late INTEGER NOT NULL)")
 
 
 def _add_counts(db: sqlite3.Connection) -> None:

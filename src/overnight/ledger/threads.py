@@ -52,6 +52,30 @@ class LandedThread(msgspec.Struct, frozen=True, gc=False):
     turns: tuple[Settled, ...]
 
 
+class LeftOut(NamedTuple):
+    """Rows that are missing in the groups a stage was given, and rows that came when theirs had been handed on."""
+
+    stage: str
+    missing: int
+    late: int
+
+
+class GroupedSlot(NamedTuple):
+    """An address of a group: whether it is settled, and whether its conversation ended with it.
+
+    `marked`: the later stage has looked at it; `gone`: the group has been handed on.
+    """
+
+    item: str
+    slot: int
+    arm: int
+    replicate: int
+    settled: bool
+    ended: bool
+    marked: bool
+    gone: bool
+
+
 _TO_FOLLOWERS = (
     "INSERT OR IGNORE INTO landed SELECT follower.stage, slot.id FROM slot JOIN arm ON arm.id=slot.arm "
     "JOIN follower ON follower.source=arm.stage AND follower.every_turn JOIN settled ON settled.ask=slot.ask "
@@ -75,6 +99,21 @@ THREADS = (
 _LANDED = "WITH due AS MATERIALIZED (SELECT slot, slot AS n FROM landed WHERE stage=:stage ORDER BY slot LIMIT :limit) "
 
 
+# The slots of all groups that the first landed ones are of: whole conversations, in the order of the tables.
+_GROUPED = (
+    "WITH due AS MATERIALIZED (SELECT slot FROM landed WHERE stage=:stage ORDER BY slot LIMIT :limit), "
+    "name AS MATERIALIZED (SELECT DISTINCT slot.item AS item FROM due CROSS JOIN slot ON slot.id=due.slot) "
+    "SELECT slot.item, slot.id, slot.arm, slot.replicate, settled.ask IS NOT NULL, coalesce(own.asks=0, 0), "
+    "given.slot IS NOT NULL, item.item_id IS NOT NULL FROM name CROSS JOIN slot ON slot.item=name.item "
+    "CROSS JOIN arm ON arm.id=slot.arm AND arm.stage=:source LEFT JOIN settled ON settled.ask=slot.ask "
+    "LEFT JOIN passed_on AS own ON own.stage=:source AND own.slot=slot.id "
+    "LEFT JOIN passed_on AS given ON given.stage=:stage AND given.slot=slot.id "
+    "LEFT JOIN item ON item.stage=:stage AND item.item_id=slot.item "
+    "ORDER BY slot.item, arm.name, slot.replicate, slot.turn"
+)
+_THESE = "WITH due AS MATERIALIZED (SELECT value AS slot, key AS n FROM json_each(:slots)) "
+
+
 class ThreadsView(Records):
     """What turns and later stages have to look at, and what they have been given."""
 
@@ -82,6 +121,35 @@ class ThreadsView(Records):
         """The first answers of `source` that `stage` has to look at: their items, and where all their turns are."""
         rows = self._db.execute(_LANDED + THREADS, {"source": source, "stage": stage, "limit": limit})
         return list(threads_of(rows))
+
+    def of_slots(self, source: int, slots: Sequence[int]) -> list[LandedThread]:
+        """The threads that end with these settled addresses of `source`, in this order."""
+        text = msgspec.json.encode(slots).decode()
+        return list(threads_of(self._db.execute(_THESE + THREADS, {"source": source, "slots": text})))
+
+    def grouped(self, source: int, stage: int, limit: int) -> tuple[int | None, list[GroupedSlot]]:
+        """The last of the first addresses that have landed, and all addresses about the same items as these."""
+        values = {"source": source, "stage": stage, "limit": limit}
+        (last,) = self._db.execute(
+            "SELECT max(slot) FROM (SELECT slot FROM landed WHERE stage=:stage ORDER BY slot LIMIT :limit)", values
+        ).fetchone()
+        if last is None:
+            return None, []
+        return int(last), [
+            GroupedSlot(item, slot, arm, replicate, *map(bool, told))
+            for item, slot, arm, replicate, *told in self._db.execute(_GROUPED, values)
+        ]
+
+    def is_item(self, stage: int, name: str) -> bool:
+        query = "SELECT 1 FROM item WHERE stage=? AND item_id=?"
+        return self._db.execute(query, (stage, name)).fetchone() is not None
+
+    def left_out(self) -> list[LeftOut]:
+        """Stages that were given groups in which rows are missing, in the study's order."""
+        rows = self._db.execute(
+            "SELECT stage.name, missing, late FROM left_out JOIN stage ON stage.id=left_out.stage ORDER BY stage.id"
+        )
+        return [LeftOut._make(row) for row in rows]
 
     def anything_landed(self, stage: int, outcomes: Sequence[str]) -> bool:
         """Whether a stage has yet to look at an answer with one of these outcomes."""
@@ -182,6 +250,15 @@ class Threads(ThreadsView):
     def pass_on(self, stage: int, slots: Iterable[tuple[int, int]]) -> None:
         """(slot, asks that followed): each is passed on to a stage once."""
         self._db.executemany("INSERT INTO passed_on VALUES(?,?,?)", ((stage, slot, asks) for slot, asks in slots))
+
+    def leave_out(self, stage: int, missing: int, late: int) -> None:
+        """So many more rows are not in the groups that a stage was given."""
+        if missing or late:
+            self._db.execute(
+                "INSERT INTO left_out VALUES(?,?,?) ON CONFLICT DO UPDATE SET "
+                "missing=missing+excluded.missing, late=late+excluded.late",
+                (stage, missing, late),
+            )
 
     def end(self, source: int, slots: Sequence[int]) -> None:
         """Conversations that are over with these turns: later stages are to look at them."""

@@ -1,8 +1,8 @@
 """Studies: what a researcher writes, and what it comes to."""
 
+from overnight.core.handed_on import HANDED_ON
 from overnight.core.money import Budget
 from overnight.study.arms import Grid, GridRule
-from overnight.study.handing_on import HANDED_ON
 from overnight.study.identity import differences
 from overnight.study.items import ItemSource
 from overnight.study.models import ModelEntry

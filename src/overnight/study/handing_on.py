@@ -4,27 +4,15 @@ from collections.abc import Sequence
 from typing import Protocol, cast
 
 from overnight.core.errors import StudyError, UnknownName, nearest
+from overnight.core.handed_on import GROUPED, HANDED_ON, Group
 from overnight.core.stage import When
 from overnight.study.origin import Origin, Route
 
-# What a template may name of a row that was handed on, besides the columns of its item. These win over columns.
-HANDED_ON: tuple[str, ...] = (
-    "answer",
-    "thoughts",
-    "item_id",
-    "arm",
-    "provider",
-    "model",
-    "template",
-    "thinking",
-    "replicate",
-    "turn",
-)
 # Rows that have something to hand on: a failed one has not.
 TAKEABLE: tuple[str, ...] = ("answered", "refused", "truncated")
 
 _WHENS = ("landed", "done")
-_OF_ROWS_ONLY = ("when", "take")
+_OF_ROWS_ONLY = ("when", "take", "group")
 
 
 class Sourced(Protocol):
@@ -42,6 +30,8 @@ class Sourced(Protocol):
     def when(self) -> str | None: ...
     @property
     def take(self) -> Sequence[str] | None: ...
+    @property
+    def group(self) -> str | None: ...
 
 
 def check_source(stage: Sourced, origin: Origin) -> None:
@@ -56,6 +46,8 @@ def check_source(stage: Sourced, origin: Origin) -> None:
         raise origin.error(("id",), "this is for a stage with `items`; rows of another stage have ids already")
     _check_when(stage, origin)
     _check_take(stage, origin)
+    if stage.group is not None and stage.group not in GROUPED:
+        raise origin.error(("group",), f"wanted item or thread, found '{stage.group}'{nearest(stage.group, GROUPED)}")
 
 
 def _check_when(stage: Sourced, origin: Origin) -> None:
@@ -105,3 +97,15 @@ def when_of(stage: Sourced) -> When:
 def taken_by(stage: Sourced) -> tuple[str, ...]:
     """In one order, whatever the order they were written in."""
     return tuple(status for status in TAKEABLE if status in (stage.take or ("answered",)))
+
+
+def group_of(stage: Sourced) -> Group | None:
+    return cast("Group | None", stage.group)
+
+
+def given_to(stage: Sourced) -> tuple[str, ...]:
+    """What a template may name of rows that are handed on, besides their items' columns. These win over columns."""
+    if stage.of is None:
+        return ()
+    group = group_of(stage)
+    return HANDED_ON if group is None else GROUPED[group]

@@ -14,7 +14,7 @@ Definition = dict[str, Any]
 
 _SHOWN = 60
 # Fields of every task's definition that may not change at all; what they are called in the study.
-_FIXED = ("task", "of", "when", "take", "system", "id", "seed", "dedupe")
+_FIXED = ("task", "of", "when", "take", "group", "system", "id", "seed", "dedupe")
 
 
 def define(draft: Draft, sources: Mapping[str, ItemSource]) -> Definition:
@@ -26,6 +26,7 @@ def define(draft: Draft, sources: Mapping[str, ItemSource]) -> Definition:
         "of": stage.of,
         "when": when_of(stage) if later else None,
         "take": list(taken_by(stage)) if later else None,
+        **({"group": stage.group} if stage.group else {}),
         "system": stage.system,
         "arms": {branch.arm.name: branch.definition for branch in draft.branches},
         "id": None if later else sources[stage.name].id_column,

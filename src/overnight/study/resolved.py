@@ -15,7 +15,7 @@ from overnight.engine.pace import Pacing
 from overnight.engine.spill import Spill
 from overnight.providers import batch_format, bucket_scheme, live_format, vendor
 from overnight.study.buckets import check_scheme
-from overnight.study.handing_on import taken_by, when_of
+from overnight.study.handing_on import group_of, taken_by, when_of
 from overnight.study.identity import Definition, define
 from overnight.study.items import ItemSource
 from overnight.study.origin import Origin
@@ -99,6 +99,7 @@ def _resolved(draft: Draft, source: ItemSource, header: Header) -> Stage:
         of=settings.of,
         when=when_of(settings),
         take=taken_by(settings),
+        group=group_of(settings),
         seed=settings.seed,
         dedupe=settings.dedupe,
         pace=StagePace(max_requests=batch.max_requests, segments=batch.segments, gather=gather),

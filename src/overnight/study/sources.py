@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from overnight.study.handing_on import HANDED_ON
+from overnight.study.handing_on import given_to
 from overnight.study.items import ItemSource, open_items
 from overnight.study.task_kind import Draft
 
@@ -14,6 +14,7 @@ def open_sources(drafts: Sequence[Draft]) -> dict[str, ItemSource]:
     is missing must not come out when an earlier stage has been paid for.
     """
     roots: dict[str, Draft] = {}
+    drafts = _with_what_sources_were_given(drafts)
     for draft in drafts:
         roots[draft.stage.name] = draft if draft.stage.of is None else roots[draft.stage.of]
     tables: dict[str, ItemSource] = {}
@@ -22,6 +23,18 @@ def open_sources(drafts: Sequence[Draft]) -> dict[str, ItemSource]:
             heirs = [draft for draft in drafts if roots[draft.stage.name] is root]
             tables[root.stage.name] = _opened(root, heirs)
     return {name: tables[root.stage.name] for name, root in roots.items()}
+
+
+def _with_what_sources_were_given(drafts: Sequence[Draft]) -> list[Draft]:
+    """What was handed on to a stage is part of its items, and so of those of the stages after it."""
+    given: dict[str, tuple[str, ...]] = {}
+    found: list[Draft] = []
+    for draft in drafts:
+        before = given.get(draft.stage.of or "", ())
+        given[draft.stage.name] = (*given_to(draft.stage), *before)
+        needs = {route: need._replace(given=(*need.given, *before)) for route, need in draft.needs.items()}
+        found.append(draft._replace(needs=needs))
+    return found
 
 
 def _opened(root: Draft, heirs: Sequence[Draft]) -> ItemSource:
@@ -46,6 +59,6 @@ def hidden_columns(draft: Draft, columns: Collection[str]) -> Iterator[str]:
     if draft.stage.of is None:
         return
     asked = {name for need in draft.needs.values() for name in need.asking.names if name not in need.filled}
-    for name in HANDED_ON:
+    for name in given_to(draft.stage):
         if name in asked and name in columns:
             yield f"{{{name}}} is that of the row handed on, not the items' column of that name"

@@ -25,6 +25,7 @@ class WrittenStage(msgspec.Struct, frozen=True, kw_only=True):
     of: str | None = None
     when: str | None = None
     take: list[str] | None = None
+    group: str | None = None
     id: str | None = None
     system: str | None = None
     grid: Grid | None = None

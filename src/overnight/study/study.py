@@ -43,7 +43,7 @@ LATER_KEYS = (*LATER_STAGE_KEYS, "notify")
 
 _REQUIRED = ("name", "task", "items", "models")
 # Keys that only a stage of a list can have.
-_LISTED_ONLY = ("of", "when", "take")
+_LISTED_ONLY = ("of", "when", "take", "group")
 
 
 class Study:

@@ -13,7 +13,7 @@ from overnight.core.errors import StudyError
 from overnight.core.task import ColumnKind, Row, Thread
 from overnight.core.template import Template, columns_text, nearest_column
 from overnight.study.arms import build_arms
-from overnight.study.handing_on import HANDED_ON
+from overnight.study.handing_on import given_to
 from overnight.study.items import ItemSource, Need
 from overnight.study.models import resolve_models
 from overnight.study.origin import Origin, Route
@@ -335,7 +335,7 @@ def _questions(stage: GenerateStage, origin: Origin) -> Templates:
 
 
 def _needs(stage: GenerateStage, asked: Templates, systems: Systems, turns: Sequence[Template]) -> dict[Route, Need]:
-    given = HANDED_ON if stage.of is not None else ()
+    given = given_to(stage)
     asker = stage.name if stage.of is not None else None
     needs = {route: Need(template, given, asker) for route, template in (asked.by_place | systems.by_place).items()}
     if stage.messages is not None:
