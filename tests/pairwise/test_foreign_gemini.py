@@ -169,3 +169,12 @@ def test_a_batch_without_keys_is_adopted_by_position(desk: Begin, tmp_path: Path
     assert run.state == "done"
     assert run.results()["item_id"].to_list() == [f"{n + 1:06d}" for n in range(28)]
     assert run.results()["answer"].str.contains(WON, literal=True).all()
+
+
+def test_places_say_nothing_when_an_answer_is_missing(desk: Begin, tmp_path: Path) -> None:
+    one = desk(faults=[{"on": "row", "do": "omit", "times": 1}], **truth(8))
+    batch = sent_by_r(one, "gemini", PAIRS)
+    one.emulator.finish()
+    with pytest.raises(StudyError, match=r"27 answers came for 28 requests, .*--by-position .*is refused"):
+        api.adopt("gemini", batch, by_position=True, runs=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()

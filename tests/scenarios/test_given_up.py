@@ -11,6 +11,7 @@ import pytest
 
 from overnight import api
 from overnight.core.errors import StudyError
+from overnight.ledger.answers import Answers
 from scenarios.bill import assert_bill, on_record, paid, priced
 from scenarios.conftest import Night
 
@@ -79,8 +80,7 @@ def test_rows_that_were_asked_elsewhere_meanwhile_are_left_alone(night: Callable
     one = night()
     batch = given_up_after_a_refusal(one, priced(one, 5))
     with closing(sqlite3.connect(one.folder / "runs" / "night" / "ledger.db")) as db, db:
-        db.execute("DELETE FROM settled WHERE ask<=2")
-        db.execute("INSERT INTO queue SELECT id, 0, 0 FROM ask WHERE id<=2")
+        Answers(db).ask_again([1, 2])
     assert one.call("resume", "night").state == "rows failed"
     assert one.statuses() == {"answered": 2, "failed": 3}
     answers = one.table()
