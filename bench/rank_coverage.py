@@ -27,10 +27,10 @@ from overnight.core.ask import Arm, Ask, Item, Model
 from overnight.core.result import Result
 from overnight.core.task import Thread
 from overnight.core.template import Template
-from overnight.tables.rankings import write_rankings
-from overnight.tables.verdicts import write_verdicts
 from overnight.tasks._pair_questions import Compare, kind_of
 from overnight.tasks._pairing import PairPlan
+from overnight.tasks._rankings import write_rankings
+from overnight.tasks._verdicts import write_verdicts
 
 _STAGE = "compare"
 

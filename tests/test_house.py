@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,21 @@ def _broad(node: ast.ExceptHandler) -> bool:
     everything = node.type is None or (isinstance(node.type, ast.Name) and node.type.id in names)
     again = any(isinstance(child, ast.Raise) and child.exc is None for child in ast.walk(node))
     return everything and not again
+
+
+def test_nobody_says_the_name_of_a_task() -> None:
+    """Tasks are found by their entry points; only they themselves, and the notebook functions for pairs, are of one."""
+    names = {point.name for point in entry_points(group="overnight.tasks")}
+    assert names >= {"compare", "generate"}
+    free = {"tasks", "pairwise"}
+    found = [
+        f"{path.name}:{node.lineno} {node.value}"
+        for path, tree in trees()
+        if path.parts[len(ROOT.parts) + 1] == "overnight" and path.parts[len(ROOT.parts) + 2] not in free
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value in names
+    ]
+    assert found == []
 
 
 def test_modules_say_what_they_are() -> None:

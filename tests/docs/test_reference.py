@@ -9,7 +9,9 @@ from typing import get_args
 from overnight.core.result import PASSING, UNASKED, Cause
 from overnight.engine.decisions import TRIES
 from overnight.settings import VARIABLES
-from overnight.tables import attempts, costs, rankings, results, verdicts
+from overnight.tables import attempts, costs, results
+from overnight.tasks import _rankings as rankings
+from overnight.tasks import _verdicts as verdicts
 from overnight.tasks.generate import Generate
 
 DOCS = Path(__file__).parents[2] / "docs"

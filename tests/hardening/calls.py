@@ -68,7 +68,6 @@ def good_call(function: Callable[..., Any]) -> dict[str, Any]:
     fitting = _fitting()
     own = {
         "judge_bias": {"judge": "judge", "model": "model"},
-        "judgements": {"run": "fruit"},
         "rate": {"outcomes": FIVE},
         "rate_table": {"outcome": "score"},
         "rows_for_rate": {"rate": 0.5},

@@ -8,7 +8,7 @@ import pytest
 
 from overnight.cli import main
 from overnight.cli.rank_pairs import rank_pairs
-from overnight.cli.rank_pictures import whisker
+from overnight.terminal.rank_pictures import whisker
 
 from .simulated import CITATIONS, Truth, centred, counted, spelled
 

@@ -23,8 +23,8 @@ from overnight.study.stage import WrittenStage
 from overnight.study.study import DEFAULTS
 from overnight.study.task_registry import task_kinds
 from overnight.tasks._pair_questions import Compare
+from overnight.tasks._pair_settings import PairsEntry, TraitEntry
 from overnight.tasks._prompt_files import prompt_names
-from overnight.tasks.compare import PairsEntry, TraitEntry
 from overnight.tasks.generate import Generate
 from study.writing import complaint
 

@@ -3,7 +3,6 @@
 from overnight.api.adopting import adopt
 from overnight.api.cancelling import cancel, forget_batch, resolve_shard
 from overnight.api.costs import costs
-from overnight.api.judgements import judgements
 from overnight.api.keys import KeyStatus, keys
 from overnight.api.planning import ArmPlan, Plan, plan
 from overnight.api.running import resume, run, submit
@@ -25,7 +24,6 @@ __all__ = [
     "cancel",
     "costs",
     "forget_batch",
-    "judgements",
     "keys",
     "plan",
     "rebuild",

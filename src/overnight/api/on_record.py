@@ -9,8 +9,11 @@ from overnight.core.ask import Arm
 from overnight.core.stage import Stage, StageRules
 from overnight.core.task import Rounds, Task
 from overnight.ledger.identity import RecordedStage
+from overnight.ledger.ledger import look_at
 from overnight.ledger.transaction import View
-from overnight.study.task_registry import task_kind
+from overnight.store.run_folder import RunFolder
+from overnight.study.task_kind import TaskKind
+from overnight.study.task_registry import task_kind, task_names
 
 
 def stages_on_record(view: View, tasks: Mapping[str, Task | Rounds] | None = None) -> tuple[Stage, ...]:
@@ -28,3 +31,10 @@ def stages_on_record(view: View, tasks: Mapping[str, Task | Rounds] | None = Non
 def _opened(row: RecordedStage, own: Sequence[Arm]) -> Task | Rounds:
     """Requests that were made elsewhere are no task of a study: nobody else can bring them."""
     return Ready(own) if row.task == Ready.name else task_kind(row.task).open(own, msgspec.json.decode(row.spec))
+
+
+def kinds_on_record(folder: RunFolder) -> list[TaskKind]:
+    """The kinds of task that a run has, in the order of its stages."""
+    with look_at(folder) as view:
+        names = dict.fromkeys(row.task for row in view.stages.everything())
+    return [task_kind(name) for name in names if name in task_names()]

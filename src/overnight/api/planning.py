@@ -31,6 +31,7 @@ from overnight.providers import batch_format, takes_batches, vendor
 from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
 from overnight.study import Resolved, Study, resolve
+from overnight.study.task_registry import task_kind
 
 Items = Callable[[], Iterable[Item]]
 
@@ -145,11 +146,10 @@ def check_limit(limit: int | None) -> None:
 
 def check_rounds(resolved: Resolved, limit: int | None, write: str | Path | None = None) -> None:
     """Questions that are chosen by the answers to others cannot be sampled or written down before there are any."""
-    in_rounds = any(isinstance(stage.task, Rounds) for stage in resolved.stages)
+    in_rounds = [stage.task.name for stage in resolved.stages if isinstance(stage.task, Rounds)]
     for flag, given in {"--limit": limit, "--write": write}.items():
         if in_rounds and given is not None:
-            message = f"{flag}: adaptive pairs are chosen by the verdicts on others; use `select: sample` for this"
-            raise StudyError(message)
+            raise StudyError(f"{flag}: {task_kind(in_rounds[0]).in_rounds}")
 
 
 def clamped(stage: Stage) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
 
 import polars as pl
 import polars.selectors as cs
@@ -13,15 +12,15 @@ from overnight.api.pricing import prices_of_today
 from overnight.api.tabling import decoders, write_tables
 from overnight.core.arguments import checked
 from overnight.core.clock import WallClock
-from overnight.core.errors import StudyError, nearest
+from overnight.core.errors import StudyError, UnknownName, nearest
+from overnight.core.wording import quoted
 from overnight.engine.session import opened
 from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
-from overnight.tables.rankings import MOST_RANKED
+from overnight.study.task_registry import task_kinds
 from overnight.tables.rereading import reread
 
 WRITERS = (".parquet", ".csv", ".jsonl")
-Table = Literal["results", "verdicts", "rankings"]
 # How a cell begins that a spreadsheet runs instead of showing.
 _FORMULA = r"^[=+\-@\t\r]"
 
@@ -33,13 +32,13 @@ def results(
     output: str | Path | None = None,
     failed: bool = False,
     stage: str | None = None,
-    table: Table = "results",
+    table: str = "results",
     emulate: bool | None = None,
     runs: str | Path | None = None,
 ) -> pl.DataFrame:
     """The run's rows; `failed` keeps those without an answer and adds why. `output` also writes them.
 
-    `table` is `verdicts` for what judges said of pairs, `rankings` for the order it comes to.
+    `table` may be another one that a task of the run makes: for instance `verdicts`, what judges said of pairs.
     """
     frame = scan_results(run, failed=failed, stage=stage, table=table, emulate=emulate, runs=runs)
     with readable_tables():
@@ -55,7 +54,7 @@ def scan_results(
     *,
     failed: bool = False,
     stage: str | None = None,
-    table: Table = "results",
+    table: str = "results",
     emulate: bool | None = None,
     runs: str | Path | None = None,
 ) -> pl.LazyFrame:
@@ -64,6 +63,7 @@ def scan_results(
     if failed and table != "results":
         message = f"--failed goes with the table of results, not with {table}"
         raise StudyError(message)
+    _check_table(table)
     file = _table_file(folder, table)
     with readable_tables():
         frame = pl.scan_parquet(file, glob=False)
@@ -86,7 +86,13 @@ def readable_tables() -> Iterator[None]:
         ) from error
 
 
-def _table_file(folder: RunFolder, table: Table) -> Path:
+def _check_table(table: str) -> None:
+    known = ("results", *(name for kind in task_kinds().values() for name in kind.tables))
+    if table not in known:
+        raise UnknownName(f"--table: no table {quoted(table)}{nearest(table, known)} (there are: {', '.join(known)})")
+
+
+def _table_file(folder: RunFolder, table: str) -> Path:
     file = folder.tables / f"{table}.parquet"
     if file.is_file():
         return file
@@ -94,13 +100,9 @@ def _table_file(folder: RunFolder, table: Table) -> Path:
         raise StudyError(f"{file}: this is no file; take it away, then overnight rebuild {folder.name}")
     if not (folder.tables / "results.parquet").exists():
         message = f"run '{folder.name}' has no tables yet: overnight rebuild {folder.name}"
-    elif table == "rankings" and (folder.tables / "verdicts.parquet").exists():
-        message = (
-            f"run '{folder.name}' has no ranking: it takes a readable verdict and at most {MOST_RANKED:,} samples; "
-            f"try overnight rank-pairs {folder.tables / 'verdicts.parquet'}"
-        )
     else:
-        message = f"run '{folder.name}' has no {table}: none of its stages compares anything"
+        (maker,) = (kind for kind in task_kinds().values() if table in kind.tables)
+        message = f"run '{folder.name}' has no {maker.missing_table(table, folder.tables)}"
     raise StudyError(message)
 
 

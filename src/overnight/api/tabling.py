@@ -8,11 +8,10 @@ from overnight.core.task import Rounds, Task
 from overnight.ledger.transaction import View
 from overnight.providers import vendor
 from overnight.store.run_folder import RunFolder
+from overnight.study.task_registry import task_kind, task_names
 from overnight.tables.attempts import write_attempts
 from overnight.tables.costs import write_costs
-from overnight.tables.rankings import write_rankings
 from overnight.tables.results import Decode, ResultsTable
-from overnight.tables.verdicts import write_verdicts
 
 
 def decoders(its_arms: Sequence[Arm]) -> dict[str, Decode]:
@@ -23,13 +22,13 @@ def decoders(its_arms: Sequence[Arm]) -> dict[str, Decode]:
 
 def write_tables(view: View, folder: RunFolder, tasks: Mapping[str, Task | Rounds] | None = None) -> int:
     """Every table of a run; returns the number of rows. Tasks are opened from the ledger unless handed in."""
-    opened = {stage.name: stage.task for stage in stages_on_record(view, tasks)}
+    stages = stages_on_record(view, tasks)
+    opened = {stage.name: stage.task for stage in stages}
     known = list(view.stages.arms().values())
-    results, verdicts = folder.tables / "results.parquet", folder.tables / "verdicts.parquet"
-    rows = ResultsTable(view, folder.files, opened, decoders(known)).write(results)
-    if write_verdicts(results, verdicts):
-        adaptive = {name for name, task in opened.items() if isinstance(task, Rounds)}
-        write_rankings(verdicts, folder.tables / "rankings.parquet", adaptive)
+    rows = ResultsTable(view, folder.files, opened, decoders(known)).write(folder.tables / "results.parquet")
+    for name in dict.fromkeys(task.name for task in opened.values()):
+        if name in task_names():
+            task_kind(name).write_tables(folder.tables, [stage for stage in stages if stage.task.name == name])
     write_attempts(view, folder.tables / "attempts.parquet")
     write_costs(view, folder.tables / "costs.parquet")
     return rows

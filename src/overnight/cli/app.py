@@ -3,8 +3,9 @@
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.abc import InspectLoader
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from itertools import count
 from typing import Any
@@ -12,9 +13,10 @@ from typing import Any
 from cyclopts import App, Group
 
 from overnight import __version__
-from overnight.cli import comparing, deciding, emulating, generating, looking, planning, sending, verifying
+from overnight.cli import deciding, emulating, looking, planning, sending, verifying
 from overnight.cli.help_page import HelpPage
-from overnight.cli.parameters import Parameter
+from overnight.core.task import ENTRY_POINT
+from overnight.terminal.parameters import Parameter
 
 _ABOUT = """\
 Language-model evaluations in bulk, through half-price batch APIs.
@@ -47,7 +49,7 @@ _USAGES = {
 Verb = Callable[..., int]
 
 _VERBS: tuple[tuple[Group, tuple[Verb, ...]], ...] = (
-    (RUN, (sending.run, planning.plan, sending.submit, sending.resume, generating.generate, comparing.compare)),
+    (RUN, (sending.run, planning.plan, sending.submit, sending.resume)),
     (LOOK, (looking.status, looking.watch, looking.results, looking.costs)),
     (MEND, (deciding.cancel, deciding.adopt, deciding.resolve, deciding.rebuild, verifying.verify)),
     (TOOLS, (looking.keys,)),
@@ -76,6 +78,8 @@ def build() -> App:
     for group, verbs in _VERBS:
         for verb in verbs:
             app.command(verb, sort_key=next(order), **_page(group, verb.__name__, verb.__doc__))
+        if group is RUN:
+            _add_tasks(app, order)
     for group, module, name in _LAZY_VERBS:
         docstring = _written_docstring(module, name)
         if docstring is not None:
@@ -84,6 +88,15 @@ def build() -> App:
     # Its own parser answers --help.
     app.command(emulating.emulator, group=TOOLS, sort_key=next(order), help_flags=(), version_flags=())
     return app
+
+
+def _add_tasks(app: App, order: Iterator[int]) -> None:
+    """The commands of the tasks. Their help is read where it is written; nothing of a task is loaded for it."""
+    for point in sorted(entry_points(group=ENTRY_POINT), key=lambda one: one.name):
+        docstring = _written_docstring(point.module, "Flags")
+        if docstring is not None:
+            page = _page(RUN, point.name, docstring)
+            app.command(f"overnight.cli.task_commands:{point.name}", name=point.name, sort_key=next(order), **page)
 
 
 def _page(group: Group, name: str, docstring: str | None) -> dict[str, Any]:
@@ -97,14 +110,15 @@ def _page(group: Group, name: str, docstring: str | None) -> dict[str, Any]:
     }
 
 
-def _written_docstring(module: str, function: str) -> str | None:
+def _written_docstring(module: str, name: str) -> str | None:
     """The docstring as it stands in the source, which is read and not run; None when there is no such module."""
     spec = find_spec(module)
     if spec is None or not isinstance(spec.loader, InspectLoader):
         return None
     tree = ast.parse(spec.loader.get_source(module) or "")
-    found = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
-    return ast.get_docstring(next(found))
+    written = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
+    found = next((node for node in written if node.name == name), None)
+    return None if found is None else ast.get_docstring(found)
 
 
 def unwrapped(text: str) -> str:

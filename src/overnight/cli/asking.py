@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from overnight.cli.parameters import Parameter
+from overnight.terminal.parameters import Parameter
 
 Models = Annotated[
     list[str],

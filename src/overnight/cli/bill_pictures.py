@@ -7,10 +7,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from overnight.cli.status_pictures import columns
 from overnight.cli.words import price_lines, short_names
 from overnight.core.money import DOLLAR
 from overnight.prices import dollars
+from overnight.terminal.columns import columns
 
 _NUMBERS = ("tries", "tokens in", "cached", "tokens out", "at most", "set aside", "cost")
 

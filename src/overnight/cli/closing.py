@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from overnight.api import Run
-from overnight.cli.plain_text import one_line
 from overnight.cli.words import OUTCOMES, causes_text, money_text, outcomes_text, tokens_text
 from overnight.core.money import DOLLAR
+from overnight.terminal.plain_text import one_line
 
 _STYLES = {
     "done": "green",

@@ -7,9 +7,9 @@ import overnight
 from overnight.cli.ending import gathered
 from overnight.cli.flags import Flags, TrustFlags
 from overnight.cli.looking import OneRun
-from overnight.cli.parameters import Parameter
 from overnight.core.errors import StudyError
 from overnight.core.wording import number_of
+from overnight.terminal.parameters import Parameter
 
 
 def cancel(

@@ -10,20 +10,22 @@ import polars as pl
 from rich.console import RenderableType
 
 from overnight.api import KeyStatus, Plan, Run, RunStatus, status
+from overnight.api.on_record import kinds_on_record
 from overnight.api.places import run_folder
 from overnight.api.tables import readable_tables, write_rows
-from overnight.cli import bill_pictures, closing, plan_pictures, row_pictures, status_pictures, verdict_pictures
+from overnight.cli import bill_pictures, closing, plan_pictures, row_pictures, status_pictures
 from overnight.cli.ending import STOPPED, complain_line
 from overnight.cli.flags import Flags, Voice
 from overnight.cli.following import Look, follow
 from overnight.cli.live_picture import LivePicture
 from overnight.cli.log_lines import LogLines
 from overnight.cli.output import Output, is_terminal
-from overnight.cli.plain_text import one_line, visible
 from overnight.cli.words import state_words
 from overnight.core.errors import LedgerError, RowsFailed, Unauthorized
 from overnight.core.wording import number_of
 from overnight.engine.progress import Snapshot
+from overnight.store.run_folder import RunFolder
+from overnight.terminal.plain_text import one_line, visible
 
 
 class Progress(Protocol):
@@ -132,20 +134,17 @@ class Display:
             if not self._voice.quiet and run.state != "blocked":
                 next_command = self._voice.typed(f"overnight results {run.name}")
                 self.output.print(closing.details(run, causes, next_command))
-                self.output.print(*self._verdicts(run.path, run.name))
+                self.output.print(*self._summaries(RunFolder(run.path)))
         return closing.document(run, message, causes)
 
-    def _verdicts(self, path: Path, run: str) -> Iterator[RenderableType]:
-        return verdict_pictures.pictures(
-            path / "tables", self._voice.typed(f"overnight results {run} --table rankings")
-        )
+    def _summaries(self, folder: RunFolder) -> Iterator[RenderableType]:
+        """What each task of the run has to say of what came."""
+        for kind in kinds_on_record(folder):
+            yield from kind.summary(folder.tables, folder.name, self._voice.typed)
 
-    def _verdicts_of(self, run: str) -> Iterator[RenderableType]:
-        return (
-            self._verdicts(run_folder(run, self._voice.settings()).path, run)
-            if isinstance(self._voice, Flags)
-            else iter(())
-        )
+    def _summaries_of(self, run: str) -> Iterator[RenderableType]:
+        if isinstance(self._voice, Flags):
+            yield from self._summaries(run_folder(run, self._voice.settings()))
 
     def _causes(self, run: Run) -> dict[str, int]:
         snapshot = run.snapshot
@@ -194,7 +193,7 @@ class Display:
         last = row_pictures.rows_line(_height(frame), run, failed=failed)
         first = _collected(frame.head(row_pictures.FIRST_ROWS))
         return self.show(
-            None, last, row_pictures.rows(first, self.output.width, failed=failed), *self._verdicts_of(run)
+            None, last, row_pictures.rows(first, self.output.width, failed=failed), *self._summaries_of(run)
         )
 
     def show_table(self, frame: pl.LazyFrame, run: str, table: str) -> int:

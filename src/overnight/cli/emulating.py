@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Annotated
 
-from overnight.cli.parameters import Parameter
+from overnight.terminal.parameters import Parameter
 
 
 def emulator(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True, help="Its own options.")]) -> int:

@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 from typing import IO, TypeVar
 
 from overnight.cli.flags import Voice
-from overnight.cli.plain_text import one_line, shortened, visible
 from overnight.core.errors import Interrupted, OutOfCredit, OvernightError, Throttled, Unavailable
 from overnight.core.surroundings import file_words
+from overnight.terminal.plain_text import one_line, shortened, visible
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group
 
-from overnight.cli.parameters import Parameter
+from overnight.terminal.parameters import Parameter
 
 if TYPE_CHECKING:
     from overnight.cli.display import Display

@@ -13,7 +13,6 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from overnight.cli.output import console_on
-from overnight.cli.plain_text import one_line, shortened
 from overnight.cli.words import (
     batch_words,
     open_batches,
@@ -26,6 +25,7 @@ from overnight.core.clock import duration_text
 from overnight.core.wording import number_of
 from overnight.engine.progress import BatchLine, Snapshot
 from overnight.prices import dollars
+from overnight.terminal.plain_text import one_line, shortened
 
 _MOST_BATCHES = 8
 _FRAMES_PER_SECOND = 4

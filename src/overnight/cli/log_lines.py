@@ -8,11 +8,11 @@ from typing import IO
 
 import msgspec
 
-from overnight.cli.plain_text import one_line
 from overnight.cli.words import batch_words, progress_text, short_names
 from overnight.core.clock import time_text
 from overnight.core.wording import number_of
 from overnight.engine.progress import Snapshot
+from overnight.terminal.plain_text import one_line
 
 # Counts are told at most this often; a rehearsal is over sooner.
 _EVERY = 30.0

@@ -1,12 +1,12 @@
 """`status`, `watch`, `results`, `costs`, `keys`: the verbs that change nothing."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import overnight
 from overnight.cli.flags import SHARED, Flags, Voice, above_zero
-from overnight.cli.parameters import Parameter
 from overnight.core.errors import StudyError
+from overnight.terminal.parameters import Parameter
 
 AnyRun = Annotated[str | None, Parameter(help="Name of the run, or the id of one of its batches; default: all.")]
 OneRun = Annotated[str, Parameter(help="Name of the run.")]
@@ -75,8 +75,8 @@ def results(
     failed: Annotated[bool, Parameter(help="Only rows that failed, with the provider's own words why.")] = False,
     stage: Annotated[str | None, Parameter(help="Only rows of this stage.", metavar="NAME")] = None,
     table: Annotated[
-        Literal["results", "verdicts", "rankings"],
-        Parameter(help="results, verdicts or rankings; default: results.", metavar="NAME"),
+        str,
+        Parameter(help="results, or what its task makes: verdicts, rankings; default: results.", metavar="NAME"),
     ] = "results",
     flags: Flags = Flags(),  # noqa: B008 - frozen
 ) -> int:

@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from overnight.cli.ending import GONE, leave_pipe
-from overnight.cli.plain_text import visible
+from overnight.terminal.plain_text import visible
 
 # A pipe has no width: nothing is cut or wrapped there.
 _ENDLESS = 100_000

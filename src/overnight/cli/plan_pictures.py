@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from overnight.api import ArmPlan, Plan
-from overnight.cli.plain_text import one_line
-from overnight.cli.status_pictures import columns
 from overnight.cli.words import batches, price_lines, short_names
 from overnight.core.wording import number_of
 from overnight.prices import dollars
+from overnight.terminal.columns import columns
+from overnight.terminal.plain_text import one_line
 
 _NUMBERS = ("rows", "shared", "on record", "requests", "batches", "MB", "est. tokens", "at most")
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import overnight
 from overnight.cli.flags import TrustFlags, above_zero
-from overnight.cli.parameters import Parameter
 from overnight.cli.sending import AsName, StudyFile
+from overnight.terminal.parameters import Parameter
 
 
 def plan(

@@ -9,8 +9,6 @@ from rich.table import Table
 
 from overnight.cli.ending import WRONG_USE, complain_line
 from overnight.cli.output import Output
-from overnight.cli.parameters import Parameter
-from overnight.cli.rank_pictures import headed, item_table, number, short
 from overnight.core.errors import StudyError
 from overnight.rank import (
     PENALTIES,
@@ -22,6 +20,8 @@ from overnight.rank import (
     summarize_bt_fit,
     verdict_column,
 )
+from overnight.terminal.parameters import Parameter
+from overnight.terminal.rank_pictures import headed, item_table, number, short
 
 _FIRST_ITEMS = 200
 _MOST_WORDS = 5

@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from overnight.api import KeyStatus
-from overnight.cli.plain_text import one_line, shortened
-from overnight.cli.status_pictures import columns
 from overnight.core.wording import number_of
+from overnight.terminal.columns import columns
+from overnight.terminal.plain_text import one_line, shortened
 
 FIRST_ROWS = 20
 _STATUS_STYLES = {"answered": "green", "refused": "yellow", "truncated": "yellow", "failed": "red", "pending": "cyan"}

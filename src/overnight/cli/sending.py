@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import overnight
 from overnight.cli.ending import DONE, STOPPED, complain, gathered
 from overnight.cli.flags import Flags, TrustFlags, above_zero
-from overnight.cli.parameters import Parameter
 from overnight.core.errors import Interrupted, OvernightError, StudyError
+from overnight.terminal.parameters import Parameter
 
 if TYPE_CHECKING:
     from overnight.api import Run

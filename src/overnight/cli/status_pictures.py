@@ -1,6 +1,6 @@
 """How runs stand, as tables: one run with its arms and open batches, or an overview of many."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -8,7 +8,6 @@ from rich.table import Table
 from rich.text import Text
 
 from overnight.api import RunStatus
-from overnight.cli.plain_text import one_line
 from overnight.cli.words import (
     OUTCOMES,
     batch_words,
@@ -23,20 +22,13 @@ from overnight.cli.words import (
 from overnight.core.clock import time_text
 from overnight.core.wording import number_of
 from overnight.prices import dollars
+from overnight.terminal.columns import columns
+from overnight.terminal.plain_text import one_line
 
 _STYLES = {"answered": "green", "refused": "yellow", "truncated": "yellow", "failed": "red", "pending": "cyan"}
 # Batches of one run that are listed before the rest is only counted.
 _MOST_BATCHES = 20
 _WIDE = 100
-
-
-def columns(*names: str, numbers: Iterable[str] = ()) -> Table:
-    """A table without lines: the first column takes what is cut, numbers stand to the right."""
-    table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
-    for name in names:
-        right = name in numbers
-        table.add_column(name, justify="right" if right else "left", no_wrap=right, overflow="ellipsis")
-    return table
 
 
 def overview(runs: Sequence[RunStatus]) -> Table:

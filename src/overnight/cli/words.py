@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from overnight.api import RunStatus
-from overnight.cli.plain_text import one_line
 from overnight.core.clock import duration_text
 from overnight.core.wording import number_of
 from overnight.engine.progress import BatchLine, Priced, Snapshot
 from overnight.prices import dollars
+from overnight.terminal.plain_text import one_line
 
 OUTCOMES = ("answered", "refused", "truncated", "failed", "pending")
 

@@ -11,6 +11,9 @@ import msgspec
 from overnight.core.ask import Arm, Ask, Item
 from overnight.core.result import Result
 
+# The entry point that tasks come by.
+ENTRY_POINT = "overnight.tasks"
+
 Row = dict[str, Any]
 ColumnKind = Literal["text", "integer", "number", "boolean"]
 

@@ -6,14 +6,19 @@ name that a study writes after `task:`.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from overnight.core.ask import Arm, Buckets
+from overnight.core.stage import Stage
 from overnight.core.task import Rounds, Task
 from overnight.study.arms import Branch
 from overnight.study.items import ItemSource, Need
 from overnight.study.origin import Origin, Route
 from overnight.study.stage import WrittenStage
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 class Made(NamedTuple):
@@ -47,6 +52,42 @@ def _nothing_grows(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[s
     return iter(())
 
 
+def _no_tables(folder: Path, stages: Sequence[Stage]) -> None:
+    """For a task whose rows are all that it tells."""
+
+
+def _none_of_its_stages(table: str, folder: Path) -> str:  # noqa: ARG001 - see the type
+    return f"{table}: none of its stages makes any"
+
+
+def _no_summary(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator["RenderableType"]:  # noqa: ARG001 - see the type
+    return iter(())
+
+
+class OwnFlags(Protocol):
+    """A task's own flags: a frozen dataclass, each field with its help. Its docstring is the command's help page."""
+
+    def keys(self) -> dict[str, Any]:
+        """The flags as a study writes them; None for what is not given."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """`overnight NAME`: the task from flags, without a study file. Who is asked and how it is sent, every task has.
+
+    `flags` is called `Flags` in the module of the task's entry point: its help is read from there without loading it.
+    """
+
+    flags: type[OwnFlags]
+    # The help of the parameter that names the items; its name; and whether it stands without a flag.
+    items_help: str
+    items_name: str = "items"
+    positional: bool = False
+    # How a run is called by default, after "Name of the run; default: ".
+    named: str = "the task's and the items' file name"
+
+
 @dataclass(frozen=True, kw_only=True)
 class TaskKind:
     """What a task is, for everybody else."""
@@ -64,5 +105,18 @@ class TaskKind:
     fixed: tuple[str, ...] = ()
     # A sentence for each change of the other fields that is more than an addition.
     differences: Callable[[Mapping[str, Any], Mapping[str, Any]], Iterator[str]] = _nothing_grows
+    # Why questions that are chosen in rounds cannot be sampled or written down beforehand, and what to do instead.
+    in_rounds: str = "its questions are chosen by the answers to others"
+    # The tables that it makes beside results.parquet, by their names; the writer gets the folder where that one is,
+    # and the stages of this kind. They are made again at the end of every pass.
+    tables: tuple[str, ...] = ()
+    write_tables: Callable[[Path, Sequence[Stage]], None] = _no_tables
+    # How it goes on after "run 'x' has no ": what the table is called, and why it is not there.
+    missing_table: Callable[[str, Path], str] = _none_of_its_stages
+    # What is shown when a run has ended, and under its results: from the tables in the folder, the run's name, and a
+    # function that makes a command as the user would type it.
+    summary: Callable[[Path, str, Callable[[str], str]], Iterator["RenderableType"]] = _no_summary
+    # Its command: a study from flags.
+    command: "Command | None" = None
     # Where a whole table may stand in the own keys, besides `items`: it is left as it is.
     holds_tables: tuple[Route, ...] = ()

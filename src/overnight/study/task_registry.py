@@ -9,11 +9,10 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
 from overnight.core.errors import StudyError, UnknownName, nearest
+from overnight.core.task import ENTRY_POINT
 from overnight.core.wording import quoted
 from overnight.study.stage import WrittenStage
 from overnight.study.task_kind import TaskKind
-
-GROUP = "overnight.tasks"
 
 
 def task_names() -> tuple[str, ...]:
@@ -45,7 +44,7 @@ def all_own_keys() -> tuple[str, ...]:
 
 @cache
 def _installed() -> dict[str, EntryPoint]:
-    return by_name(entry_points(group=GROUP))
+    return by_name(entry_points(group=ENTRY_POINT))
 
 
 def by_name(points: Iterable[EntryPoint]) -> dict[str, EntryPoint]:

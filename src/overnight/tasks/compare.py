@@ -3,13 +3,17 @@
 Here is what a study says of it: the trait, the pairs and their orders, and the form of the verdict.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, cast, get_args
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 import msgspec
 
 from overnight.core.ask import Buckets
-from overnight.core.errors import StudyError, UnknownName, nearest
+from overnight.core.errors import StudyError
+from overnight.core.stage import Stage
+from overnight.core.task import Rounds
 from overnight.core.template import Template, columns_text, nearest_column
 from overnight.study.arms import Branch, build_arms
 from overnight.study.files import Row, Rows
@@ -19,15 +23,18 @@ from overnight.study.models import entries, resolve_models, takes
 from overnight.study.origin import Origin, Route
 from overnight.study.prompts import TemplateEntry, check_templates, read_systems, read_templates
 from overnight.study.stage import WrittenStage
-from overnight.study.task_kind import Draft, Made, TaskKind
+from overnight.study.task_kind import Command, Draft, Made, TaskKind
 from overnight.tasks._answer_form import TAGS, AnswerForm
 from overnight.tasks._pair_questions import PLACES, SAMPLES, Compare, kind_of
+from overnight.tasks._pair_settings import PairsEntry, TraitEntry, check_pairs, check_trait
 from overnight.tasks._pairing import Listed, Listing, Order, PairPlan, Select, pair_count
 from overnight.tasks._prompt_files import prompt_names, prompt_text
 from overnight.tasks._traits import Trait, known_trait
+from overnight.terminal.parameters import Parameter
 
-SELECTS: tuple[str, ...] = get_args(Select)
-ORDERS: tuple[str, ...] = get_args(Order)
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
 PAIR_COLUMNS = ("ID1", "ID2")
 # From here on the number of pairs is worth a word before they are paid for.
 MANY_PAIRS = 10_000
@@ -35,26 +42,6 @@ MANY_PAIRS = 10_000
 _TEXT = "text"
 # Fields of `pairs` that may only grow: a larger draw holds the smaller one.
 _GROWING = ("n", "reverse")
-
-
-class TraitEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A trait of one's own: its name and what it means, as the prompt says them."""
-
-    name: str
-    description: str
-
-
-class PairsEntry(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """Which pairs are compared. `list` is a table with the columns ID1 and ID2, instead of all pairs there are."""
-
-    select: str | None = None
-    n: int | None = None
-    share: float | None = None
-    order: str | None = None
-    reverse: float = 0.0
-    seed: int | None = None
-    rounds: int | None = None
-    list: Any = None
 
 
 class CompareStage(WrittenStage, frozen=True, kw_only=True):
@@ -94,62 +81,13 @@ def check(stage: CompareStage, origin: Origin) -> None:
         if entry.json_schema is not None:
             raise origin.error(("models", index, "json_schema"), "compare has a form of its own for its answers")
     check_templates(stage.templates, origin)
-    _check_trait(stage.trait, origin)
+    check_trait(stage.trait, origin)
     if stage.text is not None and not stage.text:
         raise origin.error(("text",), "wanted the name of a column")
     if stage.tags is not None and (len(stage.tags) != 2 or not all(tag.strip() for tag in stage.tags)):
         raise origin.error(("tags",), f"wanted two texts, such as {TAGS[0]} and {TAGS[1]}")
     if stage.pairs is not None:
-        _check_pairs(stage.pairs, origin)
-
-
-def _check_trait(trait: str | TraitEntry | None, origin: Origin) -> None:
-    if isinstance(trait, TraitEntry):
-        for field in TraitEntry.__struct_fields__:
-            if not getattr(trait, field).strip():
-                raise origin.error(("trait", field), "the text is empty")
-    elif trait is not None:
-        try:
-            known_trait(trait)
-        except UnknownName as error:
-            way_out = "write one of your own as {name: ..., description: ...}"
-            raise origin.error(("trait",), f"{error}; {way_out}", UnknownName) from None
-
-
-def _check_pairs(pairs: PairsEntry, origin: Origin) -> None:
-    _check_word("select", pairs.select, SELECTS, origin)
-    _check_word("order", pairs.order, ORDERS, origin)
-    if not 0 <= pairs.reverse <= 1:
-        raise origin.error(("pairs", "reverse"), f"{pairs.reverse:g} is not between 0 and 1")
-    if pairs.seed is not None and pairs.seed < 0:
-        raise origin.error(("pairs", "seed"), f"{pairs.seed} is less than 0")
-    given = [field for field in ("n", "share") if getattr(pairs, field) is not None]
-    if len(given) == 2:
-        raise origin.error(("pairs",), "`n` and `share` exclude each other; keep one of them")
-    if pairs.select in ("sample", "adaptive") and not given:
-        raise origin.error(("pairs",), f"`{pairs.select}` needs `n`, a number of pairs, or `share`, a part of them")
-    if given and pairs.select not in ("sample", "adaptive"):
-        raise origin.error(("pairs", given[0]), "this is for `select: sample` or `adaptive`")
-    _check_rounds(pairs, origin)
-    if pairs.n is not None and pairs.n < 1:
-        raise origin.error(("pairs", "n"), f"{pairs.n} is less than 1")
-    if pairs.share is not None and not 0 < pairs.share <= 1:
-        raise origin.error(("pairs", "share"), f"{pairs.share:g} is not more than 0 and at most 1")
-
-
-def _check_rounds(pairs: PairsEntry, origin: Origin) -> None:
-    if pairs.rounds is not None and pairs.select != "adaptive":
-        raise origin.error(("pairs", "rounds"), "this is for `select: adaptive`")
-    if pairs.rounds is not None and pairs.rounds < 2:
-        raise origin.error(("pairs", "rounds"), f"{pairs.rounds} is less than 2: the later rounds learn from the first")
-    if pairs.select == "adaptive" and pairs.list is not None:
-        raise origin.error(("pairs", "list"), "adaptive chooses among all pairs; leave the list out, or `select`")
-
-
-def _check_word(field: str, word: str | None, words: Sequence[str], origin: Origin) -> None:
-    if word is not None and word not in words:
-        wanted = f"wanted {', '.join(words[:-1])} or {words[-1]}"
-        raise origin.error(("pairs", field), f"{wanted}, found '{word}'{nearest(word, words)}")
+        check_pairs(stage.pairs, origin)
 
 
 def _read(stage: CompareStage) -> Comparison:
@@ -307,6 +245,97 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]
             yield changed(f"pairs.{field}", was, here)
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Flags:
+    """Compare samples in pairs, and rank them.
+
+    Judges see two samples at a time and say which is better on a trait. The same command again goes on where the
+    last one ended; more --pairs add to those on record.
+
+    Examples:
+      overnight compare essays.csv --model openai/gpt-4.1 --both-orders
+      overnight compare essays/ --trait organization --pairs 2000 \\
+        --model openai/gpt-4.1 openai/gpt-4.1-mini
+      overnight compare essays.csv --pairs 2000 --adaptive --model openai/gpt-4.1
+      overnight compare essays.csv --trait Warmth --description "How much the writer cares." \\
+        --model openai/gpt-4.1 --template default short
+    """
+
+    trait: Annotated[
+        str, Parameter(help="overall_quality, organization, or a name of your own; default: overall_quality.")
+    ] = "overall_quality"
+    description: Annotated[
+        str | None, Parameter(help="What a trait of your own means, in a sentence or two.", metavar="TEXT")
+    ] = None
+    template: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Templates: files, or default, examiner, gaps, impartial, short, steps; default: default.",
+            metavar="NAME|FILE...",
+            consume_multiple=True,
+        ),
+    ] = None
+    pairs: Annotated[int | None, Parameter(help="Ask only so many pairs; default: all.", metavar="N")] = None
+    adaptive: Annotated[bool, Parameter(help="Choose the --pairs in rounds, by the verdicts on those before them.")] = (
+        False
+    )
+    both_orders: Annotated[bool, Parameter(help="Ask every pair in both orders.")] = False
+    ties: Annotated[bool, Parameter(help="Let judges call two samples equal.")] = False
+    explanation: Annotated[bool, Parameter(help="Ask for a reason.")] = False
+    confidence: Annotated[bool, Parameter(help="Ask how sure the judge is.")] = False
+    text: Annotated[
+        str | None, Parameter(help="The column of the texts; default: text, or the only other one.", metavar="COLUMN")
+    ] = None
+    seed: Annotated[int, Parameter(help="Where chance comes in, it begins here; default: 0.", metavar="N")] = 0
+
+    def keys(self) -> dict[str, Any]:
+        """As a study writes them."""
+        if self.adaptive and self.pairs is None:
+            message = "--adaptive: say how many pairs there may be, for instance --pairs 2000"
+            raise StudyError(message)
+        how = "adaptive" if self.adaptive else "sample"
+        chosen = {} if self.pairs is None else {"select": how, "n": self.pairs}
+        trait = self.trait if self.description is None else {"name": self.trait, "description": self.description}
+        return {
+            "text": self.text,
+            "trait": trait,
+            "templates": self.template,
+            "pairs": chosen | ({"reverse": 1.0} if self.both_orders else {}),
+            "ties": self.ties,
+            "explanation": self.explanation,
+            "confidence": self.confidence,
+            "seed": self.seed,
+        }
+
+
+def write_tables(folder: Path, stages: Sequence[Stage]) -> None:
+    """What the judges said, and the order it comes to."""
+    # Polars takes a third of a second, which a study that is only read need not wait.
+    from overnight.tasks._rankings import write_rankings  # noqa: PLC0415
+    from overnight.tasks._verdicts import write_verdicts  # noqa: PLC0415
+
+    verdicts = folder / "verdicts.parquet"
+    write_verdicts(folder / "results.parquet", verdicts)
+    write_rankings(verdicts, folder / "rankings.parquet", {one.name for one in stages if isinstance(one.task, Rounds)})
+
+
+def missing_table(table: str, folder: Path) -> str:
+    from overnight.tasks._rankings import MOST_RANKED  # noqa: PLC0415 - as above
+
+    verdicts = folder / "verdicts.parquet"
+    if table == "rankings" and verdicts.exists():
+        limits = f"it takes a readable verdict and at most {MOST_RANKED:,} samples"
+        return f"ranking: {limits}; try overnight rank-pairs {verdicts}"
+    return f"{table}: none of its stages compares anything"
+
+
+def summary(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator["RenderableType"]:
+    from overnight.tasks._verdict_pictures import pictures  # noqa: PLC0415 - as above
+
+    return pictures(tables, run, typed)
+
+
 kind = TaskKind(
     name=Compare.name,
     settings=CompareStage,
@@ -316,4 +345,16 @@ kind = TaskKind(
     fixed=("trait", "text", "ties", "explanation", "confidence", "tags"),
     differences=differences,
     holds_tables=(("pairs", "list"),),
+    in_rounds="adaptive pairs are chosen by the verdicts on others; use `select: sample` for this",
+    tables=("verdicts", "rankings"),
+    write_tables=write_tables,
+    missing_table=missing_table,
+    summary=summary,
+    command=Command(
+        flags=Flags,
+        items_help="A csv, tsv, jsonl or parquet file of samples, or a folder of .txt files.",
+        items_name="samples",
+        positional=True,
+        named="compare- and the file's name",
+    ),
 )

@@ -4,7 +4,9 @@ Further turns go on in the same conversation, each when the answer before it has
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -29,20 +31,12 @@ from overnight.study.prompts import (
     vote_starts,
 )
 from overnight.study.stage import WrittenStage
-from overnight.study.task_kind import Draft, Made, TaskKind
+from overnight.study.task_kind import Command, Draft, Made, TaskKind
+from overnight.tasks._json_answers import admits
+from overnight.terminal.parameters import Parameter
 
 # What a further turn may name besides the item's columns: the model's last answer, which wins over a column.
 LAST_ANSWER = "answer"
-
-_JSON_TYPES: Mapping[type, tuple[str, ...]] = {
-    dict: ("object",),
-    list: ("array",),
-    str: ("string",),
-    bool: ("boolean",),
-    int: ("integer", "number"),
-    float: ("number",),
-    type(None): ("null",),
-}
 
 
 class _Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -232,20 +226,6 @@ def messages_of(value: Any) -> tuple[Message, ...]:
     return tuple(Message(turn.role, turn.content) for turn in turns)
 
 
-def admits(schema: Mapping[str, Any], answer: str) -> bool:
-    """Whether the answer is JSON of the schema's outermost type, with every field it requires there."""
-    try:
-        value = msgspec.json.decode(answer)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return False
-    wanted = schema.get("type", ["object", "array"])
-    types = wanted if isinstance(wanted, list) else [wanted]
-    if not any(kind in types for kind in _JSON_TYPES[type(value)]):
-        return False
-    required = schema.get("required", [])
-    return not isinstance(value, dict) or all(name in value for name in required)
-
-
 def _rendered(template: Template, item: Item) -> str:
     text = template.render(item.fields)
     if not text or text.isspace():
@@ -358,6 +338,35 @@ def _hidden_answers(stage: GenerateStage, turns: Sequence[Template], columns: Co
         yield f"{{{LAST_ANSWER}}} in `turns` is the model's last answer, not the items'"
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Flags:
+    """Ask models about every item of a table: a study from flags.
+
+    The same command again goes on where the last one ended. A changed question needs a new --name, or --as to
+    reuse the answers that still fit.
+
+    Examples:
+      overnight generate --items fruit.csv --prompt "Describe {text}." \\
+        --model openai/gpt-4.1-mini
+      overnight generate --items texts/ --template ask.txt --max-tokens 500 \\
+        --model openai/gpt-4.1 openai/gpt-4.1-mini
+    """
+
+    prompt: Annotated[
+        str | None, Parameter(help="The question; {name} stands for the item's column of that name.", metavar="TEXT")
+    ] = None
+    template: Annotated[
+        Path | None, Parameter(help="A file that holds the question, instead of --prompt.", metavar="FILE")
+    ] = None
+
+    def keys(self) -> dict[str, Any]:
+        if (self.prompt is None) == (self.template is None):
+            message = "generate: wanted one of --prompt and --template"
+            raise StudyError(message)
+        return {"prompt": self.prompt, "templates": None if self.template is None else [str(self.template)]}
+
+
 kind = TaskKind(
     name=Generate.name,
     settings=GenerateStage,
@@ -365,4 +374,9 @@ kind = TaskKind(
     draft=draft,
     open=Generate.from_spec,
     fixed=("messages", "turns"),
+    command=Command(
+        flags=Flags,
+        items_help="Required: a csv, tsv, jsonl or parquet file, or a folder of .txt files.",
+        named="generate- and the items' file name",
+    ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 import cyclopts
 import pytest
 
-from overnight.cli import parameters
+from overnight.terminal import parameters
 
 
 class Older:

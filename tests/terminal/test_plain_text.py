@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overnight.cli.plain_text import one_line, shortened
+from overnight.terminal.plain_text import one_line, shortened
 
 
 @given(st.text())

@@ -1,6 +1,6 @@
 """What judges said, and the ranking it comes to, in short."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +9,18 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from overnight.api import judgements
-from overnight.cli.plain_text import one_line
-from overnight.cli.rank_pictures import item_table, short
-from overnight.cli.status_pictures import columns
+from overnight.tasks._judgements import judgements
+from overnight.terminal.columns import columns
+from overnight.terminal.plain_text import one_line
+from overnight.terminal.rank_pictures import item_table, short
 
 FIRST_RANKS = 20
 _COUNTS = ("first", "second", "tie", "none", "unparsed")
 _EVERYTHING = "all"
 
 
-def pictures(tables: Path, more: str) -> Iterator[RenderableType]:
-    """Of a run's tables; nothing for one that judges no pairs. `more` is the command for whole rankings."""
+def pictures(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator[RenderableType]:
+    """Of a run's tables. `typed` makes a command as the user would type it here."""
     verdicts, rankings = tables / "verdicts.parquet", tables / "rankings.parquet"
     if verdicts.exists():
         found = judgements(pl.read_parquet(verdicts, glob=False))
@@ -28,6 +28,7 @@ def pictures(tables: Path, more: str) -> Iterator[RenderableType]:
             yield ""
             yield _judges(found)
     if rankings.exists():
+        more = typed(f"overnight results {run} --table rankings")
         yield from _rankings(pl.read_parquet(rankings, glob=False), more)
 
 

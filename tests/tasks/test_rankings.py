@@ -8,10 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overnight.api import judgements
-from overnight.tables import rankings, verdicts
-from overnight.tables.rankings import write_rankings
-from overnight.tables.verdicts import write_verdicts
+from overnight.tasks import _rankings as rankings
+from overnight.tasks import _verdicts as verdicts
+from overnight.tasks._judgements import judgements
+from overnight.tasks._rankings import write_rankings
+from overnight.tasks._verdicts import write_verdicts
 
 ORDER = ["a", "b", "c"]
 

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 from rich.table import Table
 
-from overnight.cli.plain_text import one_line, shortened
+from overnight.terminal.plain_text import one_line, shortened
 
 _PICTURE_WIDTH = 41
 _WIDEST_ID = 32

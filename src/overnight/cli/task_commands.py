@@ -1,0 +1,89 @@
+"""A task from flags, without a study file: one command for each task that brings flags of its own.
+
+`overnight.cli.task_commands:NAME` is the command of the task NAME: it is made when it is typed, so that no task is
+loaded for any other command.
+"""
+
+from collections.abc import Callable
+from inspect import Parameter as Argument
+from inspect import Signature
+from pathlib import Path
+from typing import Annotated, Any
+
+import overnight
+from overnight.cli.asking import Asking, IdColumn, Models, run_name
+from overnight.cli.flags import TrustFlags
+from overnight.cli.sending import SendFlags, send
+from overnight.study.task_kind import TaskKind
+from overnight.study.task_registry import task_kind, task_names
+from overnight.terminal.parameters import Parameter
+
+Verb = Callable[..., int]
+
+
+def __getattr__(name: str) -> Verb:
+    if name not in task_names():
+        raise AttributeError(name)
+    return command_of(task_kind(name))
+
+
+def command_of(kind: TaskKind) -> Verb:
+    """The function behind `overnight NAME`: its parameters are the items, the task's own flags, and what all share."""
+    command = kind.command
+    if command is None:
+        raise AttributeError(f"the task {kind.name} has no command")
+    place = Argument.POSITIONAL_ONLY if command.positional else Argument.KEYWORD_ONLY
+    items = Annotated[Path, Parameter(help=command.items_help, metavar="FILE")]
+    name = Annotated[str | None, Parameter(help=f"Name of the run; default: {command.named}.", metavar="NAME")]
+
+    def verb(*given: Path, **flags: Any) -> int:
+        table = given[0] if given else flags.pop(command.items_name)
+        return _send(kind.name, table, **flags)
+
+    verb.__name__ = kind.name
+    verb.__doc__ = command.flags.__doc__
+    verb.__signature__ = Signature(  # type: ignore[attr-defined]
+        [
+            Argument(command.items_name, place, annotation=items),
+            _flag("model", Models, Argument.empty),
+            _flag("own", command.flags, command.flags()),
+            _flag("name", name, None),
+            _flag("id_column", IdColumn, None),
+            _flag("asking", Asking, Asking()),
+            _flag("sending", SendFlags, SendFlags()),
+            _flag("flags", TrustFlags, TrustFlags()),
+        ],
+        return_annotation=int,
+    )
+    return verb
+
+
+def _flag(name: str, kind: Any, default: Any) -> Argument:
+    return Argument(name, Argument.KEYWORD_ONLY, annotation=kind, default=default)
+
+
+def _send(
+    task: str,
+    items: Path,
+    *,
+    model: list[str],
+    own: Any,
+    name: str | None,
+    id_column: str | None,
+    asking: Asking,
+    sending: SendFlags,
+    flags: TrustFlags,
+) -> int:
+    written = {
+        "name": name or run_name(task, items),
+        "task": task,
+        "items": str(items),
+        "id": id_column,
+        "models": [asking.entry(one) for one in model],
+        "system": asking.system,
+        "replicates": asking.replicates,
+        **own.keys(),
+    }
+    # What is not given is not written: a study tells an absent key from an empty one.
+    given = {key: value for key, value in written.items() if value is not None}
+    return send(overnight.Study.from_mapping(given, task), sending, flags)
