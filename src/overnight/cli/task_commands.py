@@ -36,13 +36,7 @@ def command_of(kind: TaskKind) -> Verb:
     items = Annotated[Path, Parameter(help=command.items_help, metavar="FILE")]
     name = Annotated[str | None, Parameter(help=f"Name of the run; default: {command.named}.", metavar="NAME")]
 
-    def verb(*given: Path, **flags: Any) -> int:
-        table = given[0] if given else flags.pop(command.items_name)
-        return _send(kind.name, table, **flags)
-
-    verb.__name__ = kind.name
-    verb.__doc__ = command.flags.__doc__
-    verb.__signature__ = Signature(  # type: ignore[attr-defined]
+    parameters = Signature(
         [
             Argument(command.items_name, place, annotation=items),
             _flag("model", Models, Argument.empty),
@@ -55,6 +49,17 @@ def command_of(kind: TaskKind) -> Verb:
         ],
         return_annotation=int,
     )
+
+    def verb(*given: Any, **flags: Any) -> int:
+        # The parser hands over what was typed, and leaves the rest to the function.
+        typed = parameters.bind(*given, **flags)
+        typed.apply_defaults()
+        table, *_ = typed.arguments.values()
+        return _send(kind.name, table, **{key: typed.arguments[key] for key in list(typed.arguments)[1:]})
+
+    verb.__name__ = kind.name
+    verb.__doc__ = command.flags.__doc__
+    verb.__signature__ = parameters  # type: ignore[attr-defined]
     return verb
 
 
