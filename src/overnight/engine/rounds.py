@@ -6,6 +6,7 @@ from itertools import chain, islice
 from os import SEEK_END
 from tempfile import SpooledTemporaryFile
 from typing import Any, Protocol
+from weakref import finalize
 
 import msgspec
 
@@ -117,7 +118,8 @@ class _Rows:
     """The rows of closed rounds, in order; beyond some megabytes in a file without a name."""
 
     def __init__(self) -> None:
-        self._file = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - goes with the process
+        self._file = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - goes with this object
+        finalize(self, self._file.close)
         self._blocks: list[tuple[int, int]] = []
         self._hash = hashlib.blake2b(digest_size=16)
         self.rounds = 0
