@@ -38,7 +38,7 @@ TRUTH = {"time_scale": 300, "latency": {"batch": [10, 20], "live": [0, 0]}, "see
 # What is timed: a step's name, and the function that is that step.
 STEPS = {
     "items, intake": "overnight.api.running:take_stage",
-    "pack": "overnight.engine.packing:pack_queue",
+    "pack": "overnight.ledger.shards:Shards.pack",
     "input files": "overnight.engine.scheduler:write_input",
     "upload": "overnight.engine.batch_attempt:BatchAttempt._upload",
     "download": "overnight.engine.ingest:Ingest._download",
