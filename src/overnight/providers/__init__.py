@@ -1,7 +1,7 @@
 """The vendors there are, by name: our own and those of other packages (entry point `overnight.providers`)."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import date
 from fnmatch import fnmatchcase
 from functools import cache
@@ -78,6 +78,7 @@ __all__ = [
     "batch_floor",
     "batch_format",
     "batches_of",
+    "bucket_owner",
     "bucket_scheme",
     "calls_of",
     "check_sending",
@@ -159,13 +160,22 @@ def owners(model_name: str) -> list[str]:
     return [name for name, one in _installed().items() if _fits(model_name, one.models)]
 
 
-def resolve_model(text: str, *, buckets: bool = False) -> tuple[str, str]:
-    """`provider/model`, split at the first slash; or a bare name that only one provider can own."""
+def bucket_owner(name: str) -> str:
+    """The vendor of this name, or of this alias where it is about buckets."""
+    return vendor(_WITH_BUCKETS.get(name, name)).name
+
+
+def resolve_model(text: str, *, bucketed: Container[str] = ()) -> tuple[str, str]:
+    """`provider/model`, split at the first slash; or a bare name that only one provider can own.
+
+    `bucketed`: the providers that have buckets; an alias may stand for one of them.
+    """
     provider, slash, name = text.strip().partition("/")
     if slash:
         if not provider or not name:
             raise UnknownName(f"model '{text}': wanted provider/model, as in openai/gpt-4.1")
-        return vendor(_WITH_BUCKETS.get(provider, provider) if buckets else provider).name, name
+        with_buckets = _WITH_BUCKETS.get(provider, provider)
+        return vendor(with_buckets if with_buckets in bucketed else provider).name, name
     candidates = owners(provider)
     if len(candidates) == 1:
         return candidates[0], provider

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
@@ -138,8 +138,8 @@ def _matches(rule: GridRule, branches: list[Branch], origin: Origin, route: Rout
     """Names of the arms that the rule is about; a rule about nothing is a slip of the pen."""
     found = branches
     for name, written in _given(rule).items():
-        stored = any(branch.arm.model.buckets is not None for branch in branches)
-        values = [_full_name(value, buckets=stored) for value in written] if name == "model" else written
+        stored = {branch.arm.model.provider for branch in branches if branch.arm.model.buckets is not None}
+        values = [_full_name(value, stored) for value in written] if name == "model" else written
         there = sorted({branch.traits[name] for branch in branches})
         for value in values:
             if value not in there:
@@ -161,9 +161,9 @@ def _given(rule: GridRule) -> dict[str, list[str]]:
     return given
 
 
-def _full_name(model: str, *, buckets: bool) -> str:
+def _full_name(model: str, bucketed: Container[str]) -> str:
     try:
-        return "/".join(resolve_model(model, buckets=buckets))
+        return "/".join(resolve_model(model, bucketed=bucketed))
     except UnknownName:
         return model
 

@@ -6,10 +6,11 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 
 import msgspec
 
-from overnight.core.ask import Buckets, Model, Options, Thinking
+from overnight.core.ask import Model, Options, Thinking
 from overnight.core.errors import UnknownName, nearest
 from overnight.core.wording import quoted
-from overnight.providers import bucket_scheme, notices, resolve_model, vendor
+from overnight.providers import notices, resolve_model, vendor
+from overnight.study.buckets import StudyBuckets
 from overnight.study.origin import Origin, Route
 from overnight.study.schema import read_schema
 
@@ -126,14 +127,14 @@ def _check_base_url(url: str | None, origin: Origin, route: Route) -> None:
 
 
 def resolve_models(
-    written: Sequence[str | ModelEntry], origin: Origin, buckets: Buckets | None = None
+    written: Sequence[str | ModelEntry], origin: Origin, buckets: StudyBuckets | None = None
 ) -> tuple[list[Candidate], list[str]]:
     """Every entry with every thinking setting, passed by its provider's rules; and what the user should know."""
     candidates: list[Candidate] = []
     notes: list[str] = []
     for index, entry in enumerate(entries(written)):
-        provider, name = _resolved_name(entry, origin, ("models", index), buckets=buckets is not None)
-        stored = buckets if bucket_scheme(provider) is not None else None
+        provider, name = _resolved_name(entry, origin, ("models", index), buckets)
+        stored = buckets.of(provider) if buckets is not None else None
         if "/" not in entry.model:
             notes.append(f"models[{index}]: {entry.model} is taken as {provider}/{name}")
         for options in _options(entry, origin, ("models", index)):
@@ -145,9 +146,9 @@ def resolve_models(
     return candidates, list(dict.fromkeys(notes))
 
 
-def _resolved_name(entry: ModelEntry, origin: Origin, route: Route, *, buckets: bool) -> tuple[str, str]:
+def _resolved_name(entry: ModelEntry, origin: Origin, route: Route, buckets: StudyBuckets | None) -> tuple[str, str]:
     try:
-        return resolve_model(entry.model, buckets=buckets)
+        return resolve_model(entry.model, bucketed=buckets.providers if buckets is not None else ())
     except UnknownName as error:
         raise origin.error(route, str(error), UnknownName) from None
 

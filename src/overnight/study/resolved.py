@@ -13,8 +13,8 @@ from overnight.core.stage import Stage, StagePace
 from overnight.engine.decisions import Mode, first_processing
 from overnight.engine.pace import Pacing
 from overnight.engine.spill import Spill
-from overnight.providers import batch_format, bucket_scheme, live_format, vendor
-from overnight.study.buckets import check_scheme
+from overnight.providers import batch_format, live_format, vendor
+from overnight.study.buckets import StudyBuckets, check_scheme, read_buckets
 from overnight.study.handing_on import group_of, taken_by, when_of
 from overnight.study.identity import Definition, define
 from overnight.study.items import ItemSource
@@ -60,11 +60,12 @@ def definition(study: Study) -> Definition:
 def resolve(study: Study) -> Resolved:
     """Raises a StudyError for everything that is wrong with the study and can be known before it is sent."""
     header, written, origins, budget = read_settings(study)
+    buckets = read_buckets(header.buckets, study.origin)
     drafts = [
-        task_kind(stage.task).draft(stage, origin, header.buckets)
-        for stage, origin in zip(written, origins, strict=True)
+        task_kind(stage.task).draft(stage, origin, buckets) for stage, origin in zip(written, origins, strict=True)
     ]
-    _check_schemes(header, drafts, study.origin)
+    if buckets is not None:
+        _check_schemes(buckets, drafts, study.origin)
     sources = open_sources(drafts)
     stages = tuple(_resolved(draft, sources[draft.stage.name], header) for draft in drafts)
     mode = cast("Mode", header.mode)
@@ -126,12 +127,9 @@ def _with_its_name(stage: Stage) -> Stage:
     return msgspec.structs.replace(stage, notes=tuple(f"{stage.name}: {note}" for note in stage.notes))
 
 
-def _check_schemes(header: Header, drafts: Sequence[Draft], origin: Origin) -> None:
-    providers = dict.fromkeys(branch.arm.model.provider for draft in drafts for branch in draft.branches)
-    for provider in providers:
-        scheme = bucket_scheme(provider)
-        if header.buckets is not None and scheme is not None:
-            check_scheme(header.buckets, scheme, provider, origin)
+def _check_schemes(buckets: StudyBuckets, drafts: Sequence[Draft], origin: Origin) -> None:
+    for provider in dict.fromkeys(branch.arm.model.provider for draft in drafts for branch in draft.branches):
+        check_scheme(buckets, provider, origin)
 
 
 def _prices(header: Header, origin: Origin) -> Path | None:

@@ -13,7 +13,7 @@ from overnight.core.ask import Buckets
 from overnight.core.money import Budget
 from overnight.core.wording import found_text
 from overnight.study.arms import Grid
-from overnight.study.buckets import check_buckets
+from overnight.study.buckets import read_buckets
 from overnight.study.budget import read_budget
 from overnight.study.document import read_document
 from overnight.study.handing_on import check_order
@@ -165,7 +165,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     deadline: str | float | None
     spill: SpillSettings | None
     prices: str | None
-    buckets: Buckets | None
+    buckets: dict[str, Any] | None
 
 
 class Settings(NamedTuple):
@@ -235,7 +235,7 @@ def _read_header(study: Study, origin: Origin) -> Header:
     gather_seconds(header.gather, origin)
     if header.prices is not None and not header.prices.strip():
         raise origin.error(("prices",), "wanted the path of a file")
-    check_buckets(header.buckets, origin)
+    read_buckets(header.buckets, origin)
     return header
 
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from overnight.core.ask import Arm, Buckets
+from overnight.core.ask import Arm
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds, Task
 from overnight.study.arms import Branch
+from overnight.study.buckets import StudyBuckets
 from overnight.study.items import ItemSource, Need
 from overnight.study.origin import Origin, Route
 from overnight.study.stage import WrittenStage
@@ -96,7 +97,7 @@ class TaskKind:
     # The keys of a stage: the common ones and the task's own. Each is checked with its place in the study.
     settings: type[WrittenStage]
     # From what was written to a stage half made: templates, arms, what each item must have.
-    draft: Callable[[Any, Origin, Buckets | None], Draft]
+    draft: Callable[[Any, Origin, StudyBuckets | None], Draft]
     # The task again as a run remembers it: its arms, and what its `spec` said.
     open: Callable[[Sequence[Arm], Mapping[str, Any]], Task | Rounds]
     # What is wrong with the own keys and can be known without opening a file: raised as `origin.error(...)`.

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 import msgspec
 
-from overnight.core.ask import Buckets
 from overnight.core.errors import StudyError
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds
 from overnight.core.template import Template, columns_text, nearest_column
 from overnight.study.arms import Branch, build_arms
+from overnight.study.buckets import StudyBuckets
 from overnight.study.files import Row, Rows
 from overnight.study.identity import changed
 from overnight.study.items import ItemSource, open_rows
@@ -194,7 +194,7 @@ def _notes_on(comparison: Comparison, source: ItemSource, listing: Listing | Non
             yield f"all pairs of {samples:,} samples are {pair_count(samples):,}; {fewer}"
 
 
-def draft(stage: CompareStage, origin: Origin, buckets: Buckets | None) -> Draft:
+def draft(stage: CompareStage, origin: Origin, buckets: StudyBuckets | None) -> Draft:
     comparison = _read(stage)
     asked = read_templates(stage.templates or ("default",), origin, _shipped_templates())
     candidates, notes = resolve_models(stage.models, origin, buckets)

@@ -10,11 +10,12 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from overnight.core.ask import Arm, Ask, Buckets, Item, Message, Role, thinking_text
+from overnight.core.ask import Arm, Ask, Item, Message, Role, thinking_text
 from overnight.core.errors import StudyError
 from overnight.core.task import ColumnKind, Row, Thread
 from overnight.core.template import Template, columns_text, nearest_column
 from overnight.study.arms import build_arms
+from overnight.study.buckets import StudyBuckets
 from overnight.study.handing_on import given_to
 from overnight.study.items import ItemSource, Need
 from overnight.study.models import resolve_models
@@ -276,7 +277,7 @@ def check(stage: GenerateStage, origin: Origin) -> None:
         check_text(text, origin, ("turns", index))
 
 
-def draft(stage: GenerateStage, origin: Origin, buckets: Buckets | None) -> Draft:
+def draft(stage: GenerateStage, origin: Origin, buckets: StudyBuckets | None) -> Draft:
     asked = _questions(stage, origin)
     turns = turn_templates(stage.turns or ())
     for index, text in enumerate(stage.turns or ()):
