@@ -18,6 +18,7 @@ from overnight.core.task import Thread
 from overnight.engine.intake import take_stage
 from overnight.engine.session import opened
 from overnight.engine.work import Work
+from overnight.providers import vendor
 from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
 
@@ -58,8 +59,8 @@ def insist(*, say: Callable[[str], None]) -> Any:
     place = settings(runs="runs")
     connect = connector(place, None)
     with opened(RunFolder(Path("runs/night")), RunFolder(place.root), WallClock(place.time_scale)) as session:
-        encode = connect(ARM.model).encode
-        session.ledger.write("intake", lambda tx: take_stage(tx, session.folder, stage, encode)).result()
+        encode = vendor(ARM.model.provider).format.encode
+        session.ledger.write("intake", lambda tx: take_stage(tx, session.folder.files, stage, encode)).result()
         tasks = {"insist": stage.task}
         stages = stages_on_record(session.ledger.view(), tasks)
         work = Work(timeout=10**9)
