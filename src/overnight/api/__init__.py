@@ -3,8 +3,9 @@
 from overnight.api.adopting import adopt
 from overnight.api.cancelling import cancel, forget_batch, resolve_shard
 from overnight.api.costs import costs
+from overnight.api.counting import ArmPlan
 from overnight.api.keys import KeyStatus, keys
-from overnight.api.planning import ArmPlan, Plan, plan
+from overnight.api.planning import Plan, plan
 from overnight.api.running import resume, run, submit
 from overnight.api.status import ArmStatus, RunStatus, audit_log, status, watch
 from overnight.api.tables import rebuild, results, scan_results

@@ -4,29 +4,26 @@ import csv
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
 
+from overnight.api.counting import ArmCount, ArmPlan, Following, Passing
 from overnight.api.places import named_folder
 from overnight.api.pricing import prices_of, processing_of
 from overnight.core.arguments import checked
-from overnight.core.ask import Arm, Ask, Item, KeyMaker
+from overnight.core.ask import Ask, Item
 from overnight.core.errors import StudyError
 from overnight.core.money import Budget
-from overnight.core.pack import Packer, Room, even, most_requests
 from overnight.core.shard import custom_id, token_of
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds
-from overnight.engine.account_history import DEFAULT_TOKENS_PER_BYTE
 from overnight.engine.decisions import Mode
-from overnight.engine.outbox import line_overhead
-from overnight.engine.pricing import Pricing
 from overnight.engine.sampling import Address, address, stratified
 from overnight.ledger.ledger import look_at
-from overnight.prices import Price, Processing
 from overnight.providers import batch_format, takes_batches, vendor
 from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
@@ -34,34 +31,6 @@ from overnight.study import Resolved, Study, resolve
 from overnight.study.task_registry import task_kind
 
 Items = Callable[[], Iterable[Item]]
-
-_NO_LIMIT = Room(requests=1_000_000_000, bytes=1 << 62)
-
-
-class ArmPlan(msgspec.Struct, kw_only=True):
-    """What one arm would send. Tokens are an estimate from the encoded bytes."""
-
-    stage: str
-    arm: str
-    provider: str
-    model: str
-    # How it is asked: `auto` finishes live what its batches have not finished in time.
-    processing: Processing = "batch"
-    rows: int = 0
-    shared: int = 0
-    on_record: int = 0
-    requests: int = 0
-    batches: int = 0
-    bytes: int = 0
-    input_tokens: int = 0
-    max_output_tokens: int | None = None
-    # The most that these requests can cost, in nano-dollars; None when nobody can say.
-    ceiling: int | None = None
-    price_note: str = ""
-    # Whose price it is, and of which day.
-    price_source: str = ""
-    # The stage whose answers these requests will be about: how many there are shows when they have landed.
-    of: str | None = None
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,12 +51,21 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ceiling(self) -> int | None:
-        """What everything that is known so far can cost at most; None as soon as one arm is unknown."""
-        known = [arm.ceiling for arm in self.arms if arm.of is None]
-        return None if any(amount is None for amount in known) else sum(amount or 0 for amount in known)
+        """What everything can cost at most, turns and later stages too; None as soon as one arm is unknown."""
+        return _known_sum(arm.ceiling for arm in self.arms)
+
+    @property
+    def expected(self) -> int | None:
+        """The same with answers of a usual length."""
+        return _known_sum(arm.expected for arm in self.arms)
 
     def total(self, field: str) -> int:
         return sum(int(getattr(arm, field) or 0) for arm in self.arms)
+
+
+def _known_sum(amounts: Iterable[int | None]) -> int | None:
+    known = list(amounts)
+    return None if None in known else sum(amount or 0 for amount in known)
 
 
 @checked
@@ -109,28 +87,29 @@ def plan(
     check_rounds(resolved, limit, write)
     folder = named_folder(place, as_name, resolved.name)
     target = _target(write)
-    arms: list[ArmPlan] = []
     shown: list[Shown] = []
     files: list[str] = []
     prices = prices_of(resolved)
     output_tokens = resolved.budget.output_tokens if resolved.budget else None
+    arms: dict[tuple[str, str], ArmCount] = {}
     for stage in resolved.stages:
-        asked = [(arm, processing_of(arm, resolved.mode)) for arm in stage.arms]
-        model_queues = [
-            _Lane(arm, stage, processing, prices.get((arm.stage, arm.name, processing)), output_tokens)
-            for arm, processing in asked
-        ]
-        if stage.items is None:
-            arms.extend(model_queue.plan for model_queue in model_queues)
-            continue
-        counting = _Counting(stage, stage.items, model_queues, folder, target, limit)
-        arms.extend(counting.count())
-        files.extend(counting.files)
-        shown.extend(_first(stage, stage.items, show, resolved.mode))
+        for arm in stage.arms:
+            processing = processing_of(arm, resolved.mode)
+            price = prices.get((arm.stage, arm.name, processing))
+            arms[stage.name, arm.name] = ArmCount(arm, stage, processing, price, output_tokens, len(arms))
+    following = Following(resolved.stages, arms, partial(_on_record, folder))
+    for stage in resolved.stages:
+        if stage.items is not None:
+            own = [arms[stage.name, arm.name] for arm in stage.arms]
+            counting = _Counting(stage, stage.items, own, folder, target, limit, following)
+            counting.count()
+            files.extend(counting.files)
+            shown.extend(_first(stage, stage.items, show, resolved.mode))
+    following.finish(resolved.stages)
     notes = tuple(text for stage in resolved.stages for text in (*stage.notes, *clamped(stage)))
     return Plan(
         study=resolved.name,
-        arms=tuple(arms),
+        arms=tuple(arm.plan for arm in arms.values()),
         notes=notes,
         shown=tuple(shown),
         written=tuple(files),
@@ -197,85 +176,20 @@ def _first(stage: Stage, items: Items, show: int, mode: Mode) -> Iterator[Shown]
         yield Shown(arm=ask.arm.name, item=ask.item, request=msgspec.json.decode(line))
 
 
-class _Lane:
-    """One arm while its requests are counted."""
-
-    def __init__(
-        self,
-        arm: Arm,
-        stage: Stage,
-        processing: Processing,
-        price: Price | None,
-        output_tokens: int | None,
-    ) -> None:
-        self.arm = arm
-        self.vendor = vendor(arm.model.provider)
-        self.keys = KeyMaker(arm)
-        self.processing = processing
-        self._overhead = line_overhead(batch_format(self.vendor), arm.model) if processing == "batch" else 0
-        self._stage = stage
-        pricing = Pricing({0: arm}, {} if price is None else {(0, processing): price}, output_tokens)
-        self._ceiling = pricing.ceilings(0, processing, DEFAULT_TOKENS_PER_BYTE)
-        self._packer = self._packer_for(None)
-        bounded = arm.model.options.max_tokens or output_tokens
-        self.plan = ArmPlan(
-            stage=arm.stage,
-            arm=arm.name,
-            provider=arm.model.provider,
-            model=arm.model.name,
-            processing=processing,
-            max_output_tokens=0 if bounded else None,
-            ceiling=0 if bounded and price is not None and stage.of is None else None,
-            price_note="unknown: no price" if price is None else price.note,
-            price_source="" if price is None else price.source,
-            of=stage.of,
-        )
-
-    def expect(self, total: int) -> None:
-        """Segments are cut evenly, so the number of rows must be known first."""
-        self._packer = self._packer_for(total)
-
-    def _packer_for(self, total: int | None) -> Packer:
-        if self.processing == "live":
-            return Packer(_NO_LIMIT)
-        limits = batch_format(self.vendor).limits(self.arm.model)
-        pace, least = self._stage.pace, limits.min_rows
-        requests = most_requests(limits.requests, pace.max_requests, least)
-        segments = even(total, pace.segments, least) if pace.segments and total else None
-        return Packer(Room(requests=requests, bytes=limits.bytes, least=least), segments)
-
-    def line(self, custom_id: str, body: bytes) -> bytes:
-        """A request as a file has it; live, the bare body."""
-        if self.processing == "live":
-            return body
-        return batch_format(self.vendor).line(self.arm.model, custom_id, body)
-
-    def add(self, body: bytes) -> bool:
-        """Count one request in; True when it begins a new batch."""
-        size = len(body) + self._overhead
-        begins = self._packer.starts_new(size) or self.plan.requests == 0
-        self.plan.requests += 1
-        self.plan.batches += int(begins and self.processing == "batch")
-        self.plan.bytes += size
-        self.plan.input_tokens += int(size * DEFAULT_TOKENS_PER_BYTE)
-        if self.plan.max_output_tokens is not None:
-            self.plan.max_output_tokens += self.arm.model.options.max_tokens or 0
-        if self.plan.ceiling is not None:
-            self.plan.ceiling += self._ceiling(size) or 0
-        return begins
-
-
 class _Counting:
     def __init__(
         self,
         stage: Stage,
         items: Items,
-        model_queues: Sequence[_Lane],
+        model_queues: Sequence[ArmCount],
         folder: RunFolder,
         target: Path | None,
         limit: int | None,
+        following: Following,
     ) -> None:
         self._stage = stage
+        self._following = following
+        self._passing = Passing()
         self._items = items
         self._model_queues = {model_queue.arm.name: model_queue for model_queue in model_queues}
         self._folder = folder
@@ -283,12 +197,12 @@ class _Counting:
         self._limit = limit
         self.files: list[str] = []
 
-    def count(self) -> list[ArmPlan]:
+    def count(self) -> None:
         model_queues = self._model_queues
         if self._stage.pace.segments:
             for name, total in self._totals().items():
                 model_queues[name].expect(total)
-        known = _OnRecord(self._known(), in_rounds=isinstance(self._stage.task, Rounds))
+        known = _OnRecord(_on_record(self._folder, self._stage.name), in_rounds=isinstance(self._stage.task, Rounds))
         seen: set[bytes] = set()
         with ExitStack() as stack:
             writer = _Writer(self._target, self._stage, stack) if self._target else None
@@ -297,26 +211,31 @@ class _Counting:
                 model_queue.plan.rows += 1
                 if known.has(ask):
                     model_queue.plan.on_record += 1
+                    self._follow(ask)
                     continue
                 key = model_queue.keys.key(ask, shared=self._stage.dedupe)[:10]
                 if key in seen:
                     model_queue.plan.shared += 1
+                    self._follow(ask, shared=True)
                     continue
                 seen.add(key)
                 body = model_queue.vendor.format.encode(ask)
                 begins = model_queue.add(body)
                 if writer is not None:
                     writer.add(model_queue, ask, body, begins=begins)
+                self._follow(ask)
             self.files = writer.files if writer is not None else []
-        return [model_queue.plan for model_queue in model_queues.values()]
+
+    def _follow(self, ask: Ask, *, shared: bool = False) -> None:
+        self._following.count(self._stage, self._passing.item_of(ask), ask, shared=shared)
 
     def _asks(self) -> Iterator[Ask]:
-        start = self._stage.task.start
+        start, seed = self._stage.task.start, self._stage.seed
         if self._limit is None:
-            yield from start(self._items(), self._stage.seed)
+            yield from start(self._passing.items(self._items()), seed)
             return
-        chosen = stratified(start(self._items(), self._stage.seed), self._limit, self._stage.seed)
-        yield from (ask for ask in start(self._items(), self._stage.seed) if address(ask) in chosen)
+        chosen = stratified(start(self._items(), seed), self._limit, seed)
+        yield from (ask for ask in start(self._passing.items(self._items()), seed) if address(ask) in chosen)
 
     def _totals(self) -> dict[str, int]:
         """Rows of each arm."""
@@ -325,12 +244,13 @@ class _Counting:
             totals[ask.arm.name] = totals.get(ask.arm.name, 0) + 1
         return totals
 
-    def _known(self) -> frozenset[Address]:
-        """Addresses that the run has on record already."""
-        if not self._folder.exists():
-            return frozenset()
-        with look_at(self._folder) as view:
-            return view.questions.known_addresses(self._stage.name)
+
+def _on_record(folder: RunFolder, stage: str) -> frozenset[Address]:
+    """Addresses that the run has on record already."""
+    if not folder.exists():
+        return frozenset()
+    with look_at(folder) as view:
+        return view.questions.known_addresses(stage)
 
 
 class _OnRecord:
@@ -362,7 +282,7 @@ class _Writer:
     def _text(self, path: Path) -> TextIO:
         return self._stack.enter_context(path.open("w", encoding="utf-8", newline=""))
 
-    def add(self, model_queue: _Lane, ask: Ask, body: bytes, *, begins: bool) -> None:
+    def add(self, model_queue: ArmCount, ask: Ask, body: bytes, *, begins: bool) -> None:
         arm = model_queue.arm.name
         if begins:
             self._begin(arm, max(1, model_queue.plan.batches))

@@ -14,7 +14,7 @@ from overnight.prices import dollars
 from overnight.terminal.columns import columns
 from overnight.terminal.plain_text import one_line
 
-_NUMBERS = ("rows", "shared", "on record", "requests", "batches", "MB", "est. tokens", "at most")
+_NUMBERS = ("turns", "rows", "shared", "on record", "requests", "batches", "MB", "est. tokens", "at most")
 
 
 def pictures(plan: Plan) -> Iterator[RenderableType]:
@@ -42,15 +42,16 @@ def _money_notes(plan: Plan) -> Iterator[str]:
 def _arms(plan: Plan) -> Table:
     names = short_names([arm.arm for arm in plan.arms])
     known = plan.total("on_record") > 0
-    headings = [name for name in _NUMBERS if name != "on record" or known]
+    turns = any(arm.turns > 1 for arm in plan.arms)
+    left_out = {name for name, shown in {"on record": known, "turns": turns}.items() if not shown}
+    headings = [name for name in _NUMBERS if name not in left_out]
     table = columns("arm", *headings, numbers=_NUMBERS)
     several = len({arm.stage for arm in plan.arms}) > 1
     for arm in plan.arms:
         name = f"{arm.stage}: {names[arm.arm]}" if several else names[arm.arm]
-        cells = _cells(arm, known=known) if arm.of is None else ["", *[""] * (len(headings) - 2), f"as {arm.of} lands"]
-        table.add_row(name, *cells)
+        table.add_row(name, *([f"{arm.turns:,}"] if turns else []), *_cells(arm, known=known))
     if len(plan.arms) > 1:
-        table.add_row(Text("all", style="dim"), *_cells(_sum(plan), known=known))
+        table.add_row(Text("all", style="dim"), *([""] if turns else []), *_cells(_sum(plan), known=known))
     return table
 
 
@@ -88,6 +89,8 @@ def last_line(plan: Plan) -> str:
     most = f", at most {output:,} tokens out" if None not in limited else ""
     if plan.ceiling is not None:
         most += f" and {dollars(plan.ceiling)}"
+    if plan.expected is not None and any(arm.of is not None or arm.turns > 1 for arm in plan.arms):
+        most += f", about {dollars(plan.expected)} with answers of a usual length"
     return f"{plan.study}: {requests} {_ways(plan)}{most}; nothing was sent"
 
 

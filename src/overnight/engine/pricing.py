@@ -26,6 +26,11 @@ def kept_prices(view: View) -> dict[tuple[int, Processing], Price]:
     }
 
 
+def most_input(size: int, density: float) -> int:
+    """The most tokens that a request of so many bytes can be."""
+    return math.ceil(size * density * INPUT_MARGIN) + INPUT_FLOOR
+
+
 class Pricing:
     """Prices by arm and processing; an arm without one has unknown costs, never zero ones."""
 
@@ -47,7 +52,7 @@ class Pricing:
             return lambda _: None
 
         def most(size: int) -> int | None:
-            return ceiling(price, math.ceil(size * density * INPUT_MARGIN) + INPUT_FLOOR, longest)
+            return ceiling(price, most_input(size, density), longest)
 
         return most
 

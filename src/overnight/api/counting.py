@@ -1,0 +1,261 @@
+"""What a study would send, counted request by request: first questions, further turns, and later stages.
+
+What follows from an answer is rendered with a mark in the answer's place, and the marks are counted: a turn has all
+earlier answers of its conversation in it, and a later stage those that its template names.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from overnight.core.ask import Arm, Ask, Item, KeyMaker
+from overnight.core.handed_on import HandedOn, group_item, handed_on, row_item, turns_of
+from overnight.core.pack import Packer, Room, even, most_requests
+from overnight.core.result import Result, Usage
+from overnight.core.stage import Stage
+from overnight.core.task import Rounds, Thread
+from overnight.engine.account_history import DEFAULT_TOKENS_PER_BYTE
+from overnight.engine.outbox import line_overhead
+from overnight.engine.pricing import most_input
+from overnight.engine.sampling import Address, address
+from overnight.prices import Price, Processing
+from overnight.prices.charges import ceiling, cost
+from overnight.providers import batch_format, vendor
+
+_NO_LIMIT = Room(requests=1_000_000_000, bytes=1 << 62)
+# Tokens of an answer, where nobody knows better: some paragraphs.
+USUAL_ANSWER = 300
+# Characters that no alphabet has, one for each arm.
+_FIRST_MARK = 0xF0000
+# Items whose questions are being counted: a task may look at some before it asks about the first.
+_REMEMBERED = 1_000
+
+
+class ArmPlan(msgspec.Struct, kw_only=True):
+    """What one arm would send. Tokens are an estimate from the encoded bytes.
+
+    What follows from answers is counted with the longest answers there can be, where it says `max` or `ceiling`, and
+    with answers of a usual length elsewhere.
+    """
+
+    stage: str
+    arm: str
+    provider: str
+    model: str
+    # How it is asked: `auto` finishes live what its batches have not finished in time.
+    processing: Processing = "batch"
+    # How many turns a conversation can have; each of them is a row and a request of its own.
+    turns: int = 1
+    rows: int = 0
+    shared: int = 0
+    on_record: int = 0
+    requests: int = 0
+    batches: int = 0
+    bytes: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    max_output_tokens: int | None = None
+    # What it comes to with answers of a usual length, in nano-dollars; None without a price.
+    expected: int | None = None
+    # The most that these requests can cost, in nano-dollars; None when nobody can say.
+    ceiling: int | None = None
+    price_note: str = ""
+    # Whose price it is, and of which day.
+    price_source: str = ""
+    # The stage whose answers these requests will be about: all of them, as if none failed.
+    of: str | None = None
+
+
+class ArmCount:
+    """One arm while its requests are counted."""
+
+    def __init__(
+        self,
+        arm: Arm,
+        stage: Stage,
+        processing: Processing,
+        price: Price | None,
+        output_tokens: int | None,
+        number: int,
+    ) -> None:
+        self.arm = arm
+        self.vendor = vendor(arm.model.provider)
+        self.keys = KeyMaker(arm)
+        self.processing = processing
+        self._overhead = line_overhead(batch_format(self.vendor), arm.model) if processing == "batch" else 0
+        self._stage = stage
+        self._price = price
+        self.longest = arm.model.options.max_tokens or output_tokens
+        self.usual = USUAL_ANSWER if self.longest is None else min(USUAL_ANSWER, self.longest)
+        # What stands for an answer of this arm until there is one: no text has such a character.
+        self.mark = chr(_FIRST_MARK + number)
+        self._packers = {0: self._packer_for(None)}
+        self._counted: Counter[int] = Counter()
+        self.plan = ArmPlan(
+            stage=arm.stage,
+            arm=arm.name,
+            provider=arm.model.provider,
+            model=arm.model.name,
+            processing=processing,
+            turns=stage.task.most_turns,
+            max_output_tokens=None if self.longest is None else 0,
+            expected=None if price is None else 0,
+            ceiling=None if self.longest is None or price is None else 0,
+            price_note="unknown: no price" if price is None else price.note,
+            price_source="" if price is None else price.source,
+            of=stage.of,
+        )
+
+    def expect(self, total: int) -> None:
+        """Segments are cut evenly, so the number of rows must be known first."""
+        self._packers[0] = self._packer_for(total)
+
+    def _packer_for(self, total: int | None) -> Packer:
+        if self.processing == "live":
+            return Packer(_NO_LIMIT)
+        limits = batch_format(self.vendor).limits(self.arm.model)
+        pace, least = self._stage.pace, limits.min_rows
+        requests = most_requests(limits.requests, pace.max_requests, least)
+        segments = even(total, pace.segments, least) if pace.segments and total else None
+        return Packer(Room(requests=requests, bytes=limits.bytes, least=least), segments)
+
+    def line(self, custom_id: str, body: bytes) -> bytes:
+        """A request as a file has it; live, the bare body."""
+        if self.processing == "live":
+            return body
+        return batch_format(self.vendor).line(self.arm.model, custom_id, body)
+
+    def add(self, body: bytes, answers: Sequence["ArmCount"] = (), turn: int = 0) -> bool:
+        """Count one request in; True when it begins a new batch. `answers`: whose answers may stand in it by marks."""
+        plan, size = self.plan, len(body) + self._overhead
+        more: int | None = 0
+        usual = 0
+        for arm in answers:
+            mark = arm.mark.encode()
+            count = body.count(mark)
+            size -= count * len(mark)
+            usual += count * arm.usual
+            longest = None if more is None or arm.longest is None else more + count * arm.longest
+            more = more if count == 0 else longest
+        tokens = int(size * DEFAULT_TOKENS_PER_BYTE) + usual
+        whole = size + int(usual / DEFAULT_TOKENS_PER_BYTE)
+        packer = self._packers.setdefault(turn, self._packer_for(None))
+        begins = packer.starts_new(whole) or self._counted[turn] == 0
+        self._counted[turn] += 1
+        plan.requests += 1
+        plan.batches += int(begins and self.processing == "batch")
+        plan.bytes += whole
+        plan.input_tokens += tokens
+        plan.output_tokens += self.usual
+        if plan.max_output_tokens is not None:
+            plan.max_output_tokens += self.arm.model.options.max_tokens or 0
+        self._add_money(size, tokens, more)
+        return begins
+
+    def _add_money(self, size: int, tokens: int, more: int | None) -> None:
+        """`more`: how many tokens the answers in the request may be at most."""
+        plan, price = self.plan, self._price
+        if price is None:
+            return
+        about = cost(price, Usage(input=tokens, output=self.usual))
+        plan.expected = None if plan.expected is None or about is None else plan.expected + about
+        most = None if more is None else ceiling(price, most_input(size, DEFAULT_TOKENS_PER_BYTE) + more, self.longest)
+        plan.ceiling = None if plan.ceiling is None or most is None else plan.ceiling + most
+
+
+class Passing:
+    """Items on their way to a task, so that the item of a question is at hand when the question comes."""
+
+    def __init__(self) -> None:
+        self._recent: dict[str, Item] = {}
+
+    def items(self, source: Iterable[Item]) -> Iterator[Item]:
+        for item in source:
+            self._recent[item.id] = item
+            if len(self._recent) > _REMEMBERED:
+                del self._recent[next(iter(self._recent))]
+            yield item
+
+    def item_of(self, ask: Ask) -> Item:
+        """Without fields, where a question is about something else than one item."""
+        return self._recent.get(ask.item) or Item(ask.item, {})
+
+
+class Following:
+    """Counts in what follows from first questions."""
+
+    def __init__(
+        self,
+        stages: Sequence[Stage],
+        arms: Mapping[tuple[str, str], ArmCount],
+        on_record: Callable[[str], frozenset[Address]],
+    ) -> None:
+        self._arms = arms
+        self._later = {stage.name: [one for one in stages if one.of == stage.name] for stage in stages}
+        followed = {stage.name for stage in stages if stage.of is not None or stage.task.most_turns > 1}
+        self._known = {name: on_record(name) for name in followed}
+        # Rows of a group that is not complete yet, by the stage that takes it: the item, and what is handed on.
+        self._open: dict[str, tuple[Item, list[HandedOn], list[ArmCount]]] = {}
+
+    def count(self, stage: Stage, item: Item, first: Ask, *, shared: bool, before: Sequence[ArmCount] = ()) -> None:
+        """All that follows from one first question. `before`: the arms whose answers its item is made of."""
+        if isinstance(stage.task, Rounds) or (stage.task.most_turns == 1 and not self._later[stage.name]):
+            return
+        own = self._arms[stage.name, first.arm.name]
+        whose = (*before, own)
+        stand_in = Result(outcome="answered", answer=own.mark, thoughts=own.mark)
+        thread = Thread(arm=first.arm, item=item, replicate=first.replicate, turns=(stand_in,))
+        asked = [first]
+        for turn in range(1, stage.task.most_turns):
+            follow = stage.task.follow_up(thread)
+            if not follow:
+                break
+            self._add(stage, follow[0], whose, turn, shared=shared)
+            asked.append(follow[0])
+            thread = msgspec.structs.replace(thread, turns=(*thread.turns, stand_in))
+        for later in self._later[stage.name]:
+            self._hand_on(later, thread, asked, whose, shared=shared)
+
+    def _add(self, stage: Stage, ask: Ask, whose: Sequence[ArmCount], turn: int, *, shared: bool) -> None:
+        arm = self._arms[stage.name, ask.arm.name]
+        arm.plan.rows += 1
+        if address(ask) in self._known[stage.name]:
+            arm.plan.on_record += 1
+        elif shared:
+            arm.plan.shared += 1
+        else:
+            arm.add(arm.vendor.format.encode(ask), tuple(dict.fromkeys(whose)), turn)
+
+    def _hand_on(
+        self, later: Stage, thread: Thread, asked: Sequence[Ask], whose: Sequence[ArmCount], *, shared: bool
+    ) -> None:
+        rows = [handed_on(part, ask.messages) for part, ask in zip(turns_of(thread), asked, strict=True)]
+        fields = thread.item.fields
+        if later.group is None:
+            self._take_up(later, row_item(rows[-1], fields), whose, shared=shared)
+        elif later.group == "thread":
+            self._take_up(later, group_item(rows, "thread", 0, fields), whose, shared=shared)
+        else:
+            known = self._open.get(later.name)
+            if known is not None and known[0].id != thread.item.id:
+                self._complete(later)
+                known = None
+            item, members, arms = known or (thread.item, [], [])
+            members.append(rows[-1])
+            self._open[later.name] = (item, members, [*arms, *whose])
+
+    def finish(self, stages: Iterable[Stage]) -> None:
+        """The last group of each stage, in the study's order: one may be part of the next."""
+        for stage in stages:
+            if stage.name in self._open:
+                self._complete(stage)
+
+    def _complete(self, stage: Stage) -> None:
+        item, members, whose = self._open.pop(stage.name)
+        self._take_up(stage, group_item(members, "item", 0, item.fields), whose, shared=False)
+
+    def _take_up(self, stage: Stage, item: Item, whose: Sequence[ArmCount], *, shared: bool) -> None:
+        for ask in stage.task.start([item], stage.seed):
+            self._add(stage, ask, whose, 0, shared=shared)
+            self.count(stage, item, ask, shared=shared, before=whose)

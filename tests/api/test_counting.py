@@ -1,0 +1,139 @@
+"""A plan counts further turns and later stages: their requests, and what they cost at most and usually."""
+
+from __future__ import annotations
+
+import json
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from overnight.api import Plan, plan
+from overnight.api.counting import USUAL_ANSWER
+from overnight.core.ask import Arm, Ask, Message, Model, Options
+from overnight.engine.outbox import line_overhead
+from overnight.providers import batch_format, vendor
+from overnight.study import Study
+
+# A dollar for each million tokens in, ten for each million out; and what a request is measured by.
+PRICES = "openai/gpt-4.1-mini: {input: 1, output: 10, batch: 1}\nopenai/gpt-4.1: {input: 2, output: 20, batch: 1}\n"
+TOKENS_PER_BYTE, MARGIN, FLOOR = 0.28, 1.25, 16
+MINI, FULL = {"model": "openai/gpt-4.1-mini", "max_tokens": 100}, {"model": "openai/gpt-4.1", "max_tokens": 40}
+FIRST = {"task": "generate", "items": [{"ID": "a", "text": "x"}], "prompt": "Say {text}.", "models": [MINI]}
+
+
+@pytest.fixture(autouse=True)
+def prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "prices.yaml").write_text(PRICES)
+
+
+def planned(*stages: dict[str, Any], **study: Any) -> Plan:
+    named = [{"name": name, **stage} for name, stage in zip(("one", "two", "three"), stages, strict=False)]
+    return plan(Study(name="s", stages=named, prices="prices.yaml", **study))
+
+
+def size_of(name: str, most: int, *said: str) -> int:
+    """Bytes of a request line with these messages, the user's and the model's in turn."""
+    arm = Arm(
+        stage="one", name="x", template="t",
+        model=Model(provider="openai", name=name, options=Options(max_tokens=most)),
+    )  # fmt: skip
+    roles = ("user", "assistant") * len(said)
+    messages = tuple(Message(role, text) for role, text in zip(roles, said, strict=False))  # type: ignore[arg-type]
+    seller = vendor("openai")
+    body = seller.format.encode(Ask(arm=arm, item="a", messages=messages))
+    return len(body) + line_overhead(batch_format(seller), arm.model)
+
+
+def most_tokens(size: int, answers: int = 0) -> int:
+    return ceil(size * TOKENS_PER_BYTE * MARGIN) + FLOOR + answers
+
+
+def test_a_turn_has_all_answers_before_it_in_its_question() -> None:
+    (arm,) = planned({**FIRST, "turns": ["Sure? {answer}", "Again."]}).arms
+    sizes = [
+        size_of("gpt-4.1-mini", 100, "Say x."),
+        size_of("gpt-4.1-mini", 100, "Say x.", "", "Sure? "),
+        size_of("gpt-4.1-mini", 100, "Say x.", "", "Sure? ", "", "Again."),
+    ]
+    # The first answer is in the second question twice: as what was said, and where the turn names it.
+    answers = [0, 2, 3]
+    assert (arm.turns, arm.rows, arm.requests, arm.batches) == (3, 3, 3, 3)
+    assert arm.max_output_tokens == 300
+    most = [most_tokens(size, count * 100) for size, count in zip(sizes, answers, strict=True)]
+    assert arm.ceiling == sum(tokens * 1_000 + 100 * 10_000 for tokens in most)
+    usual = [int(size * TOKENS_PER_BYTE) + count * 100 for size, count in zip(sizes, answers, strict=True)]
+    assert USUAL_ANSWER > 100
+    assert (arm.input_tokens, arm.output_tokens) == (sum(usual), 300)
+    assert arm.expected == sum(tokens * 1_000 + 100 * 10_000 for tokens in usual)
+
+
+def test_a_study_without_turns_costs_what_its_questions_do() -> None:
+    one, three = planned(FIRST), planned({**FIRST, "turns": ["Sure?", "Again."]})
+    assert one.ceiling is not None
+    assert three.ceiling is not None
+    assert three.ceiling > 3 * one.ceiling
+    assert one.ceiling == most_tokens(size_of("gpt-4.1-mini", 100, "Say x.")) * 1_000 + 100 * 10_000
+
+
+def test_a_later_stage_has_the_answers_it_names_in_its_questions() -> None:
+    judge = {"task": "generate", "of": "one", "prompt": "Rate {answer} on {text}.", "models": [FULL], "replicates": 2}
+    first, second = planned({**FIRST, "replicates": 3}, judge).arms
+    assert (first.requests, second.rows, second.requests, second.of) == (3, 6, 6, "one")
+    size = size_of("gpt-4.1", 40, "Rate  on x.")
+    assert second.ceiling == 6 * (most_tokens(size, 100) * 2_000 + 40 * 20_000)
+    assert second.expected == 6 * ((int(size * TOKENS_PER_BYTE) + 100) * 2_000 + 40 * 20_000)
+
+
+def test_a_group_is_one_question_with_all_answers_in_it() -> None:
+    judge = {"task": "generate", "of": "one", "group": "item", "prompt": "Best of {answers}?", "models": [FULL]}
+    items = [{"ID": name, "text": name} for name in "abc"]
+    first, second = planned({**FIRST, "items": items, "replicates": 2}, judge).arms
+    assert (first.requests, second.requests) == (6, 3)
+    size = size_of("gpt-4.1", 40, 'Best of ["",""]?')
+    assert second.ceiling == 3 * (most_tokens(size, 200) * 2_000 + 40 * 20_000)
+
+
+def test_stages_after_stages_are_counted_too() -> None:
+    judge = {"task": "generate", "of": "one", "prompt": "Rate {answer}.", "models": [FULL]}
+    third = {"task": "generate", "of": "two", "prompt": "{answer} is right?", "models": [MINI]}
+    arms = planned(FIRST, judge, third).arms
+    size = size_of("gpt-4.1-mini", 100, " is right?")
+    assert arms[2].ceiling == most_tokens(size, 40) * 1_000 + 100 * 10_000
+
+
+def test_an_answer_without_an_end_makes_what_follows_unknown() -> None:
+    judge = {"task": "generate", "of": "one", "prompt": "Rate {answer}.", "models": [FULL]}
+    endless = {**FIRST, "models": ["openai/gpt-4.1-mini"]}
+    first, second = planned(endless, judge).arms
+    assert (first.ceiling, second.ceiling) == (None, None)
+    assert second.expected == (int(size_of("gpt-4.1", 40, "Rate .") * TOKENS_PER_BYTE) + USUAL_ANSWER) * 2_000 + 800_000
+    unnamed = {**judge, "prompt": "Rate {text}."}
+    assert planned(endless, unnamed).arms[1].ceiling is not None
+    assert planned(endless, judge, budget={"total": 5, "output_tokens": 50}).ceiling is not None
+
+
+def test_equal_questions_share_what_follows() -> None:
+    items = [{"ID": name, "text": "x"} for name in "ab"]
+    judge = {"task": "generate", "of": "one", "prompt": "Rate {answer}.", "models": [FULL]}
+    first, second = planned({**FIRST, "items": items, "turns": ["Sure?"]}, judge).arms
+    assert (first.rows, first.requests, first.shared) == (4, 2, 2)
+    assert (second.rows, second.requests, second.shared) == (2, 1, 1)
+
+
+def test_for_programs_and_people(capsys: pytest.CaptureFixture[str]) -> None:
+    from overnight.cli import main
+
+    judge = {"task": "generate", "of": "one", "prompt": "Rate {answer}.", "models": [FULL]}
+    stages = [{"name": "one", **FIRST, "turns": ["Sure?"]}, {"name": "two", **judge}]
+    Path("s.yaml").write_text(json.dumps({"name": "s", "stages": stages, "prices": "prices.yaml"}))
+    assert main(["plan", "s.yaml"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:5] == ["arm", "turns", "rows", "shared", "requests"]
+    assert [line.split()[-8:-3] for line in lines[1:3]] == [["2", "2", "0", "2", "2"], ["1", "1", "0", "1", "1"]]
+    assert "with answers of a usual length; nothing was sent" in lines[-1]
+    assert main(["plan", "s.yaml", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["arms"]
+    assert [(arm["turns"], arm["requests"], arm["expected"] > 0) for arm in told] == [(2, 2, True), (1, 1, True)]
