@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import pytest
 
 from emulator_process import EmulatorProcess
 from hardening.conftest import KEY, Desk
+from ledger.damage import edit
 from overnight.core.errors import FolderUnfit
 from overnight.store.run_folder import NETWORK_FILE_SYSTEMS, file_system_of, refuse_network
 
@@ -93,9 +93,7 @@ def test_items_that_changed_or_vanished_are_named(begun: Desk) -> None:
     "verb", [("run", "study.yaml"), ("resume", "fruit"), ("rebuild", "fruit"), ("status", "fruit")]
 )
 def test_a_ledger_of_a_newer_version_is_left_alone(begun: Desk, verb: tuple[str, ...]) -> None:
-    ledger = begun.folder / "runs" / "fruit" / "ledger.db"
-    with sqlite3.connect(ledger) as db:
-        db.execute("PRAGMA user_version=999")
+    edit(begun.folder / "runs" / "fruit", "PRAGMA user_version=999")
     ending = begun.type(*verb)
     assert ending.code == 2
     assert "newer Overnight" in ending.complaint

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import pytest
 
 from emulator_process import EmulatorProcess
 from hardening.conftest import Desk
-from overnight.ledger.ledger import Ledger
+from overnight.ledger.ledger import Ledger, look_at
+from overnight.store.run_folder import RunFolder
 
 FAST = {"time_scale": 20000, "latency": {"batch": [60, 600], "live": [0, 0]}}
 
@@ -120,5 +120,5 @@ def test_a_killed_start_is_no_lost_ledger(desk: Desk) -> None:
     (run_of(desk) / "requests" / "1.jsonl.part").write_text("{")
     emptied(run_of(desk))
     assert desk.type("run", "study.yaml").code == 4
-    with sqlite3.connect(run_of(desk) / "ledger.db") as db:
-        assert db.execute("SELECT count(*) FROM slot").fetchone() == (3,)
+    with look_at(RunFolder(run_of(desk))) as view:
+        assert sum(view.counts.outcomes().values()) == 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +17,8 @@ from soak_checks import problems
 from soak_foreign import foreign_schedule
 from soak_schedule import schedule
 
+from overnight.ledger.ledger import look_at
+from overnight.store.run_folder import RunFolder
 from overnight_emulator.truth_file import read_faults
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
@@ -97,8 +98,8 @@ def test_a_row_that_is_lost_doubled_or_wrong_is_seen(soaked: Path) -> None:
 @pytest.mark.slow
 def test_a_question_that_is_paid_twice_is_seen(soaked: Path) -> None:
     run = soaked / "disturbed" / "runs" / "soaked"
-    with sqlite3.connect(run / "ledger.db") as db:
-        token, line = db.execute("SELECT token, line FROM attempt JOIN shard_row USING(shard) LIMIT 1").fetchone()
+    with look_at(RunFolder(run)) as view:
+        token, line = view.attempts.everything()[0].token, 0
     found = judged(soaked, rows_run_twice=[{"body": "", "times": 99, "custom_ids": [f"o{token}-{line}"] * 99}])
     assert any("a question ran 99 times" in problem for problem in found)
     nothing = {"batch": {}, "live": {}}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from emulator_process import EmulatorProcess
 from hardening.conftest import KEY, STUDY
+from ledger.damage import edit, edits, found
 from overnight import api
 from overnight.api.verify import Finding, verify
 from overnight.cli import main
@@ -44,32 +44,22 @@ def runs(whole: Path, tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
-def execute(run: Path, *statements: str) -> None:
-    db = sqlite3.connect(run / "ledger.db")
-    with db:
-        for statement in statements:
-            db.execute(statement)
-    db.close()
-
-
 def first(run: Path, kind: str) -> Path:
     return min((run / kind).glob("*.jsonl"))
 
 
 def swapped(run: Path, columns: str = "offset, length") -> None:
     """Two rows of one file point to each other's lines: every size fits, the joins do not."""
-    db = sqlite3.connect(run / "ledger.db")
-    attempt, one, other = db.execute(
+    ((attempt, one, other),) = found(
+        run,
         "SELECT a.attempt, a.line, b.line FROM result AS a JOIN result AS b ON a.attempt=b.attempt AND a.file=b.file "
-        "AND a.line<b.line LIMIT 1"
-    ).fetchone()
+        "AND a.line<b.line LIMIT 1",
+    )
     place = f"SELECT {columns} FROM result WHERE attempt=? AND line=?"
-    first_place, second_place = (db.execute(place, (attempt, line)).fetchone() for line in (one, other))
-    with db:
-        for line, there in ((one, second_place), (other, first_place)):
-            change = f"UPDATE result SET ({columns})=({','.join('?' * len(there))}) WHERE attempt=? AND line=?"
-            db.execute(change, (*there, attempt, line))
-    db.close()
+    first_place, second_place = (found(run, place, attempt, line)[0] for line in (one, other))
+    for line, there in ((one, second_place), (other, first_place)):
+        change = f"UPDATE result SET ({columns})=({','.join('?' * len(there))}) WHERE attempt=? AND line=?"
+        edit(run, change, *there, attempt, line)
 
 
 def flipped(path: Path) -> None:
@@ -98,28 +88,28 @@ DAMAGES: list[tuple[str, Callable[[Path], object], str, str, str]] = [
     ("items are gone", lambda r: first(r, "items").unlink(), "file", "is missing", "copy of the run"),
     (
         "a question is nowhere",
-        lambda r: execute(r, "DELETE FROM settled WHERE ask=(SELECT min(ask) FROM settled)"),
+        lambda r: edits(r, "DELETE FROM settled WHERE ask=(SELECT min(ask) FROM settled)"),
         "place",
         "nowhere",
         "--as NAME",
     ),
     (
         "a question is in two places",
-        lambda r: execute(r, "INSERT INTO queue(ask, tries) SELECT min(ask), 0 FROM settled"),
+        lambda r: edits(r, "INSERT INTO queue(ask, tries) SELECT min(ask), 0 FROM settled"),
         "place",
         "queued and settled",
         "--as NAME",
     ),
     (
         "a settlement points nowhere",
-        lambda r: execute(r, "UPDATE settled SET line=9999 WHERE ask=(SELECT min(ask) FROM settled)"),
+        lambda r: edits(r, "UPDATE settled SET line=9999 WHERE ask=(SELECT min(ask) FROM settled)"),
         "place",
         "not on record",
         "--as NAME",
     ),
     (
         "a settlement points to another's answer",
-        lambda r: execute(
+        lambda r: edits(
             r,
             "UPDATE settled SET (attempt, line)=(SELECT attempt, line FROM settled WHERE ask=(SELECT max(ask) "
             "FROM settled)) WHERE ask=(SELECT min(ask) FROM settled)",
@@ -130,7 +120,7 @@ DAMAGES: list[tuple[str, Callable[[Path], object], str, str, str]] = [
     ),
     (
         "the ledger says otherwise",
-        lambda r: execute(r, "UPDATE result SET outcome='refused' WHERE outcome='answered' AND line=0"),
+        lambda r: edits(r, "UPDATE result SET outcome='refused' WHERE outcome='answered' AND line=0"),
         "answer",
         "today's reader",
         "overnight rebuild fruit",
@@ -145,35 +135,35 @@ DAMAGES: list[tuple[str, Callable[[Path], object], str, str, str]] = [
     ),
     (
         "a question's bytes are another's",
-        lambda r: execute(r, "UPDATE ask SET offset=offset+1 WHERE id=1"),
+        lambda r: edits(r, "UPDATE ask SET offset=offset+1 WHERE id=1"),
         "file",
         "1 question: the bytes are not those on record",
         "--as NAME",
     ),
     (
         "an item's bytes are another's",
-        lambda r: execute(r, "UPDATE item SET length=length-1 WHERE item_id='3'"),
+        lambda r: edits(r, "UPDATE item SET length=length-1 WHERE item_id='3'"),
         "file",
         "1 item: the bytes are not those on record",
         "--as NAME",
     ),
     (
         "an answer is in a file that nobody knows",
-        lambda r: execute(r, "UPDATE result SET file=99 WHERE attempt=1 AND line=0"),
+        lambda r: edits(r, "UPDATE result SET file=99 WHERE attempt=1 AND line=0"),
         "answer",
         "file 99: 1 row: the bytes are not those on record",
         "copy of the run",
     ),
     (
         "the bill is a nano-dollar too high",
-        lambda r: execute(r, "UPDATE spent SET settled=settled+1"),
+        lambda r: edits(r, "UPDATE spent SET settled=settled+1"),
         "money",
         "what is spent is on record as",
         "overnight rebuild fruit",
     ),
     (
         "a row's cost is another",
-        lambda r: execute(
+        lambda r: edits(
             r, "UPDATE result SET cost=cost+1 WHERE (attempt, line)=(SELECT attempt, line FROM result WHERE cost>0)"
         ),
         "money",
@@ -182,35 +172,35 @@ DAMAGES: list[tuple[str, Callable[[Path], object], str, str, str]] = [
     ),
     (
         "something is presumed of which no row tells",
-        lambda r: execute(r, "UPDATE spent SET presumed=presumed+1"),
+        lambda r: edits(r, "UPDATE spent SET presumed=presumed+1"),
         "money",
         "what is presumed spent is on record as 1 nano-dollars, and its rows come to 0",
         "overnight rebuild fruit",
     ),
     (
         "something is set aside for a shard that is over",
-        lambda r: execute(r, "UPDATE reservation SET amount=coalesce(amount, 0)+7 WHERE shard=1"),
+        lambda r: edits(r, "UPDATE reservation SET amount=coalesce(amount, 0)+7 WHERE shard=1"),
         "money",
         "shard 1: what is set aside for it does not fit",
         "copy of the run",
     ),
     (
         "less than nothing is set aside",
-        lambda r: execute(r, "UPDATE reservation SET released=released+1 WHERE shard=2"),
+        lambda r: edits(r, "UPDATE reservation SET released=released+1 WHERE shard=2"),
         "money",
         "shard 2: what is set aside for it does not fit",
         "copy of the run",
     ),
     (
         "a kept count is one too high",
-        lambda r: execute(r, "UPDATE counted SET addresses=addresses+1 WHERE outcome='answered'"),
+        lambda r: edits(r, "UPDATE counted SET addresses=addresses+1 WHERE outcome='answered'"),
         "count",
         "(answered): addresses kept as 13, and the rows come to 12",
         "overnight rebuild fruit",
     ),
     (
         "a kept count is not there",
-        lambda r: execute(r, "DELETE FROM counted"),
+        lambda r: edits(r, "DELETE FROM counted"),
         "count",
         "(answered): addresses kept as 0, and the rows come to 12",
         "overnight rebuild fruit",
@@ -230,21 +220,21 @@ DAMAGES: list[tuple[str, Callable[[Path], object], str, str, str]] = [
     ("a stray raw file", lambda r: (r / "raw/x.jsonl").write_bytes(b"x"), "leftover", "not on record", "harmless"),
     (
         "events out of order",
-        lambda r: execute(r, "DELETE FROM event WHERE kind='creating'"),
+        lambda r: edits(r, "DELETE FROM event WHERE kind='creating'"),
         "ledger",
         "cannot follow",
         "copy of the run",
     ),
     (
         "an attempt of no account",
-        lambda r: execute(r, "UPDATE attempt SET account=0 WHERE id=1"),
+        lambda r: edits(r, "UPDATE attempt SET account=0 WHERE id=1"),
         "ledger",
         "attempt.account names no account in 1 row",
         "copy of the run",
     ),
     (
         "an open attempt",
-        lambda r: execute(r, "DELETE FROM event WHERE kind='closed' AND attempt=(SELECT max(id) FROM attempt)"),
+        lambda r: edits(r, "DELETE FROM event WHERE kind='closed' AND attempt=(SELECT max(id) FROM attempt)"),
         "unfinished",
         "1 attempt under way",
         "overnight resume fruit",
@@ -276,7 +266,7 @@ def test_a_damaged_page_is_found(runs: Path) -> None:
 
 
 def test_a_rebuild_mends_what_it_can(runs: Path) -> None:
-    execute(runs / "fruit", "UPDATE result SET outcome='refused' WHERE outcome='answered' AND line=0")
+    edits(runs / "fruit", "UPDATE result SET outcome='refused' WHERE outcome='answered' AND line=0")
     (runs / "fruit" / "tables" / "results.parquet").unlink()
     assert {finding.kind for finding in verify("fruit", runs=runs)} == {"answer", "count", "table"}
     api.rebuild("fruit", runs=runs)
@@ -284,7 +274,7 @@ def test_a_rebuild_mends_what_it_can(runs: Path) -> None:
 
 
 def test_a_rebuild_counts_the_bill_again(runs: Path) -> None:
-    execute(runs / "fruit", "UPDATE spent SET settled=settled+1, presumed=presumed+5")
+    edits(runs / "fruit", "UPDATE spent SET settled=settled+1, presumed=presumed+5")
     assert {finding.kind for finding in verify("fruit", runs=runs)} == {"money"}
     api.rebuild("fruit", runs=runs)
     assert verify("fruit", runs=runs) == []

@@ -1,56 +1,46 @@
 """Results as they go in and come out, many at once."""
 
-import sqlite3
-from collections.abc import Iterator
+from __future__ import annotations
 
 import pytest
 
+from ledger.stores import FINAL, Run
 from overnight.core.result import Result, Usage, failed
-from overnight.ledger.answers import Fate, Landed
-from overnight.ledger.schema import migrate
-from overnight.ledger.shards import ShardRow
-from overnight.ledger.transaction import Transaction
+from overnight.ledger.answers import Landed
+from overnight.ledger.counts import Count
 
 TURNS = {"a": 1, "b": 3, "c": 2}
-FINAL = Fate(final=True, tries=1)
-
-
-@pytest.fixture
-def db() -> Iterator[sqlite3.Connection]:
-    ledger = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(ledger, "here")
-    yield ledger
-    ledger.close()
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 100])
-def test_threads_come_out_whole_however_many_are_read_at_once(db: sqlite3.Connection, at_once: int) -> None:
-    db.execute("INSERT INTO arm VALUES(1, 1, 'arm', '{}')")
-    for item, turns in reversed(TURNS.items()):
-        for turn in range(turns):
-            ask = db.execute(
-                "INSERT INTO ask VALUES(NULL, 1, ?, 1, 0, 1, x'00') RETURNING id", (item.encode(),)
-            ).fetchone()[0]
-            db.execute("INSERT INTO slot(arm, item, replicate, turn, ask) VALUES(1, ?, 0, ?, ?)", (item, turn, ask))
-    chunks = list(Transaction(db).rows.addresses(at_once))
+def test_threads_come_out_whole_however_many_are_read_at_once(run: Run, at_once: int) -> None:
+    for turn in range(3):
+        run.ask(*(item for item, turns in TURNS.items() if turn < turns), turn=turn)
+    chunks = run.verbs.rows.addresses(at_once)
     assert all(chunk.turn[0] == 0 for chunk in chunks)
     found = [place for chunk in chunks for place in zip(chunk.item, chunk.turn, strict=True)]
     assert found == [(item, turn) for item, turns in TURNS.items() for turn in range(turns)]
 
 
-def test_what_was_not_counted_is_empty_and_nothing_is_nothing(db: sqlite3.Connection) -> None:
+def test_what_was_not_counted_is_empty_and_nothing_is_nothing(run: Run) -> None:
     """Enough rows that some go in together and some alone."""
-    rows = [ShardRow(ask=line + 1, tries=0, length=1) for line in range(250)]
+    run.ask(*(f"{n:03d}" for n in range(250)))
+    attempt = run.send()
+    assert attempt is not None
     counted = Result(outcome="answered", answer="yes", usage=Usage(input=7, cached=0, output=1))
     told = [counted if line % 3 else failed("server_error") for line in range(250)]
     landed = [
         (Landed(line, told[line], 1, line, 1, b"digest", 5 if line % 3 else None), FINAL)
         for line in reversed(range(250))
     ]
-    db.execute("INSERT INTO shard VALUES(1, 1, 250, 250, 0.0, 0)")
-    db.execute("INSERT INTO attempt VALUES(1, 1, 1, 'token', 1, 0, '', 0.0, 0)")
-    Transaction(db).answers.take_in(1, rows, landed, at=1.0)
-    found = db.execute("SELECT input, cached, cache_write, output, cost, cause FROM result ORDER BY line").fetchall()
-    good, bad = (7, 0, None, 1, 5, None), (None, None, None, None, None, "server_error")
-    assert found == [good if line % 3 else bad for line in range(250)]
-    assert db.execute("SELECT ask, line FROM settled").fetchall() == [(line + 1, line) for line in range(250)]
+    rows = run.verbs.shards.rows(attempt.shard)
+    for _ in range(2):  # what comes twice changes nothing
+        run.verbs.answers.take_in(attempt.id, rows, landed, 1.0)
+        (tries,) = run.verbs.rows.tries(1000)
+        assert list(tries.cause) == [None if line % 3 else "server_error" for line in range(250)]
+        assert [raw.cost for raw in run.verbs.rows.raw_results()] == [5 if line % 3 else None for line in range(250)]
+        assert run.verbs.counts.kept() == {
+            (1, "answered", ""): Count(166, 166, 166, 0, 7 * 166, 0, 166),
+            (1, "failed", "server_error"): Count(84, 84, 84, 0),
+        }
+        assert run.verbs.counts.counted() == run.verbs.counts.kept()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
+from ledger.stores import STORES, Verbs, open_new
 from overnight.core.ask import Arm, Ask, Item, Message, Model
 from overnight.core.attempt import Accepted, Closed, Creating, Ended, Fetched, Uploaded
 from overnight.core.money import Balance, Budget, Purse
@@ -19,22 +19,15 @@ from overnight.core.pack import Room
 from overnight.core.result import Result, failed
 from overnight.engine.decisions import row_fate
 from overnight.ledger.answers import Landed
-from overnight.ledger.questions import Intake
-from overnight.ledger.schema import migrate
 from overnight.ledger.shards import ArmPacking
 from overnight.ledger.spending import Charge
 from overnight.ledger.threads import Follower
 from overnight.ledger.transaction import Transaction
-from overnight.store.run_folder import RunFolder
 
 MODEL = Model(provider="openai", name="gpt-4.1-mini")
 ARMS = tuple(Arm(stage="s", name=name, template="t", model=MODEL) for name in ("one", "two"))
 # A stage that takes the rows of the first.
 LATER = 2
-SETTLED_SLOTS = (
-    "SELECT slot.id FROM slot JOIN settled ON settled.ask=slot.ask "
-    "JOIN result ON result.attempt=settled.attempt AND result.line=settled.line"
-)
 # What a row may cost, and what the whole may: some rows never fit.
 CEILING = 100
 BUDGET = Budget(total=1500, stages={"s": 1200})
@@ -49,24 +42,25 @@ RESULTS = [
 
 class Rows(RuleBasedStateMachine):
     sent = Bundle("sent")
+    store = "sqlite"
 
     @initialize()
     def begin(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="ledger-test-"))
-        self.folder = RunFolder(self.path)
-        self.folder.make()
-        self.db = sqlite3.connect(":memory:", isolation_level=None)
-        migrate(self.db, "memory")
-        self.tx = Transaction(self.db)
+        # In memory where there is such a place: every step is a commit, and a disk takes its time over each.
+        memory = Path("/dev/shm")
+        self.path = Path(tempfile.mkdtemp(prefix="ledger-test-", dir=memory if memory.is_dir() else None))
+        self.ledger, self.folder = open_new(self.store, self.path)
+        self.tx = Verbs(self.ledger)
         self.tx.threads.set_followers([Follower(1, LATER, every_turn=True)])
         # Addresses that the later stage has looked at and not taken.
-        self.left: set[int] = set()
+        self.left: set[tuple[int, str]] = set()
+        self.passed: set[tuple[int, str]] = set()
         self.items = 0
         self.at = 0.0
 
     def teardown(self) -> None:
-        if hasattr(self, "db"):
-            self.db.close()
+        if hasattr(self, "ledger"):
+            self.ledger.close()
             shutil.rmtree(self.path)
 
     def now(self) -> float:
@@ -77,22 +71,24 @@ class Rows(RuleBasedStateMachine):
     def take_items(self, more: int, twins: bool) -> None:
         """The study has grown, or is just run again."""
         self.items += more
-        intake = Intake(self.db, self.folder.files, ("s", "t", "1"), ARMS)
-        items = [Item(str(n), {"n": n}) for n in range(self.items)]
-        asks = (
-            Ask(
-                arm=arm,
-                item=item.id,
-                messages=(Message("user", "same" if twins and n >= self.items - more else item.id),),
+        known = self.tx.questions.known_addresses("s")
+
+        def fact(tx: Transaction) -> None:
+            intake = tx.intake(self.folder.files, ("s", "t", "1"), ARMS)
+            items = [Item(str(n), {"n": n}) for n in range(self.items)]
+            asks = (
+                Ask(
+                    arm=arm,
+                    item=item.id,
+                    messages=(Message("user", "same" if twins and n >= self.items - more else item.id),),
+                )
+                for n, item in enumerate(intake.items(items))
+                for arm in ARMS
             )
-            for n, item in enumerate(intake.items(items))
-            for arm in ARMS
-        )
-        known = set(self.db.execute("SELECT item, arm FROM slot"))
-        self.db.execute("BEGIN")
-        fresh = (ask for ask in asks if (ask.item, 1 + ARMS.index(ask.arm)) not in known)
-        intake.asks(fresh, lambda ask: ask.messages[0].content.encode(), shared=True)
-        self.db.execute("COMMIT")
+            fresh = (ask for ask in asks if (ask.arm.name, ask.item, 0, 0) not in known)
+            intake.asks(fresh, lambda ask: ask.messages[0].content.encode(), shared=True)
+
+        self.ledger.write("intake", fact).result()
 
     @rule(room=st.integers(1, 6), segments=st.none() | st.integers(1, 4))
     def pack(self, room: int, segments: int | None) -> None:
@@ -152,72 +148,60 @@ class Rows(RuleBasedStateMachine):
 
     @rule(outcome=st.sampled_from(["failed", "refused"]))
     def ask_again(self, outcome: str) -> None:
-        refused = {row[0] for row in self.db.execute(SETTLED_SLOTS + " WHERE result.outcome='refused'")}
-        if outcome == "refused" and refused & {row[0] for row in self.db.execute("SELECT slot FROM passed_on")}:
+        if outcome == "refused" and {place for place, how in self.settled().items() if how == "refused"} & self.passed:
             return  # what was handed on is not asked again
         self.tx.answers.unsettle((outcome,))
-        self.left &= {row[0] for row in self.db.execute(SETTLED_SLOTS)}
+        self.left &= set(self.settled())
 
     @rule(limit=st.integers(1, 9), take=st.sampled_from([("answered",), ("answered", "refused")]))
     def hand_over(self, limit: int, take: tuple[str, ...]) -> None:
         landed = self.tx.threads.landed(1, LATER, limit)
         assert [one.slot for one in landed] == sorted(one.slot for one in landed)
-        taken = [one.slot for one in landed if one.turns[-1].outcome in take]
-        self.left |= {one.slot for one in landed} - set(taken)
-        self.tx.threads.pass_on(LATER, ((slot, 1) for slot in taken))
+        taken = [one for one in landed if one.turns[-1].outcome in take]
+        self.passed |= {(one.arm, one.item) for one in taken}
+        self.left |= {(one.arm, one.item) for one in landed} - {(one.arm, one.item) for one in taken}
+        self.tx.threads.pass_on(LATER, [(one.slot, 1) for one in taken])
         if landed:
             self.tx.threads.looked_at(LATER, landed[-1].slot)
 
+    def settled(self) -> dict[tuple[int, str], str]:
+        """Outcomes by address."""
+        chunks = self.tx.rows.addresses(1000)
+        places = (place for one in chunks for place in zip(one.arm, one.item, one.outcome, strict=True))
+        return {(arm, item): outcome for arm, item, outcome in places if outcome is not None}
+
     @invariant()
     def every_settled_address_is_handed_on_left_or_still_to_be_looked_at(self) -> None:
-        if not hasattr(self, "db"):
-            return
-        settled = [row[0] for row in self.db.execute(SETTLED_SLOTS)]
-        landed = [row[0] for row in self.db.execute("SELECT slot FROM landed")]
-        passed = [row[0] for row in self.db.execute("SELECT slot FROM passed_on")]
-        assert sorted([*landed, *passed, *self.left]) == sorted(settled)
+        landed = [(one.arm, one.item) for one in self.tx.threads.landed(1, LATER, 10_000)]
+        assert sorted([*landed, *self.passed, *self.left]) == sorted(self.settled())
 
     @invariant()
     def every_question_is_in_exactly_one_place(self) -> None:
-        if not hasattr(self, "db"):
-            return
-        asks = {row[0] for row in self.db.execute("SELECT id FROM ask")}
-        settled = {row[0] for row in self.db.execute("SELECT ask FROM settled")}
-        queued = {row[0] for row in self.db.execute("SELECT ask FROM queue")}
-        on_the_way = [
-            row[0]
-            for row in self.db.execute("SELECT ask FROM shard_row WHERE shard NOT IN (SELECT shard FROM shard_done)")
-        ]
-        assert len(on_the_way) == len(set(on_the_way))
-        assert settled | queued | set(on_the_way) == asks
-        assert len(settled) + len(queued) + len(on_the_way) == len(asks)
+        assert self.tx.checks.misplaced() == {}
+        assert self.tx.checks.wrongly_settled().keys() <= {"an answer without its bytes"}
 
     @invariant()
     def what_is_kept_is_what_is_counted(self) -> None:
-        if hasattr(self, "tx"):
-            assert self.tx.counts.kept() == self.tx.counts.counted()
-            assert list(self.tx.checks.wrong_counts()) == []
+        assert self.tx.counts.kept() == self.tx.counts.counted()
+        assert self.tx.checks.wrong_counts() == []
 
     @invariant()
     def the_budget_is_kept_to_the_nano_dollar(self) -> None:
-        if not hasattr(self, "db"):
-            return
         known = self.tx.spending.by_stage().get("s", Balance())
         assert known.committed <= 1200
-        by_hand = self.db.execute("SELECT coalesce(sum(cost), 0) FROM result").fetchone()[0]
-        assert known.settled == by_hand
-        open_rows = self.db.execute(
-            "SELECT count(*) FROM shard_row WHERE shard NOT IN (SELECT shard FROM shard_done)"
-        ).fetchone()[0]
-        assert known.reserved == open_rows * CEILING
+        assert self.tx.spending.wrong_sums() == []
+        assert known.reserved == sum(shard.rows for shard in self.tx.shards.waiting(())) * CEILING
 
     @invariant()
     def every_address_is_counted_once(self) -> None:
-        if hasattr(self, "db"):
-            slots = self.db.execute("SELECT count(*) FROM slot").fetchone()[0]
-            assert slots == self.items * len(ARMS)
-            assert sum(self.tx.counts.outcomes().values()) == slots
+        assert len(self.tx.questions.known_addresses("s")) == self.items * len(ARMS)
+        assert sum(self.tx.counts.outcomes().values()) == self.items * len(ARMS)
 
 
-TestRows = Rows.TestCase
-TestRows.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+def machine(store: str) -> Any:
+    case = type(f"Rows_{store}", (Rows,), {"store": store}).TestCase
+    case.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+    return case
+
+
+globals().update({f"TestRows_{store}": machine(store) for store in STORES})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from typing import Any
 
 from scenarios.conftest import MODELS, Night
@@ -29,9 +27,8 @@ def paid(one: Night) -> int:
 
 def on_record(one: Night, name: str = "night") -> tuple[int, int]:
     """(settled, presumed) by the ledger."""
-    with closing(sqlite3.connect(one.folder / "runs" / name / "ledger.db")) as db:
-        found = db.execute("SELECT coalesce(sum(settled), 0), coalesce(sum(presumed), 0) FROM spent").fetchone()
-    return int(found[0]), int(found[1])
+    status = one.status(name)
+    return status.spent, status.presumed
 
 
 def assert_bill(one: Night, *, presumed: bool = False) -> None:

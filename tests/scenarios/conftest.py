@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
 
 from emulator_process import EmulatorProcess
+from ledger.damage import edit
 from overnight.api import RunStatus, status, verify
+from overnight.ledger.ledger import look_at
+from overnight.ledger.transaction import View
 from overnight.providers import vendor
+from overnight.store.run_folder import RunFolder
 from run_process import Ending, WarmProcess
 
 TIME_SCALE = 20_000.0
@@ -30,6 +33,12 @@ MODELS = {
 }
 PROVIDERS = sorted(MODELS)
 _TOKEN = re.compile(r"[a-z2-7]{20}")
+
+
+class Event(NamedTuple):
+    kind: str
+    at: float
+    stage: str
 
 
 class Night:
@@ -118,14 +127,22 @@ class Night:
 
     def work(self, name: str = "night") -> dict[str, Any]:
         """How the run is to be worked on, as its ledger has it."""
-        with closing(sqlite3.connect(self.folder / "runs" / name / "ledger.db")) as db:
-            found: dict[str, Any] = json.loads(db.execute("SELECT value FROM fact WHERE name='work'").fetchone()[0])
+        with self.ledger(name) as view:
+            found: dict[str, Any] = json.loads(view.facts.get("work") or "{}")
         return found
+
+    def ledger(self, name: str = "night") -> AbstractContextManager[View]:
+        return look_at(RunFolder(self.folder / "runs" / name))
+
+    def events(self, name: str = "night") -> list[Event]:
+        """What happened to attempts, and in which stage."""
+        with self.ledger(name) as view:
+            stages = {attempt.shard: view.stages.arms()[attempt.arm].stage for attempt in view.attempts.everything()}
+            return [Event(one.kind, one.at, stages[one.shard]) for one in view.attempts.log() if one.shard]
 
     def grow_older(self, seconds: float, name: str = "night") -> None:
         """All that happened was so much longer ago."""
-        with closing(sqlite3.connect(self.folder / "runs" / name / "ledger.db")) as db, db:
-            db.execute("UPDATE event SET at = at - ?", (seconds,))
+        edit(self.folder / "runs" / name, "UPDATE event SET at = at - ?", seconds)
 
     def findings_if_any(self, name: str = "night") -> list[str]:
         """The same for a run that was killed, perhaps before it was there."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -162,13 +161,7 @@ def _two_stages(when: str) -> list[dict[str, Any]]:
 
 
 def _events(one: Night) -> list[dict[str, Any]]:
-    db = sqlite3.connect(one.folder / "runs/night/ledger.db")
-    rows = db.execute(
-        "SELECT event.kind, event.at, stage.name FROM event JOIN attempt ON attempt.id=event.attempt "
-        "JOIN shard ON shard.id=attempt.shard JOIN arm ON arm.id=shard.arm JOIN stage ON stage.id=arm.stage"
-    ).fetchall()
-    db.close()
-    return [{"kind": kind, "at": at, "stage": stage} for kind, at, stage in rows]
+    return [event._asdict() for event in one.events()]
 
 
 def test_refusals_are_handed_on_when_asked_for(night: Callable[..., Night]) -> None:
@@ -232,10 +225,8 @@ def test_a_round_closes_at_its_deadline_and_late_answers_are_kept_unused(night: 
     assert ending.state == "done", ending
     table = one.table()
     assert table["status"].to_list() == ["answered", "answered"]
-    db = sqlite3.connect(one.folder / "runs/night/ledger.db")
-    ((left_out,),) = db.execute("SELECT left_out FROM round_closed WHERE n=0").fetchall()
-    db.close()
-    assert left_out == "[1,2]"
+    with one.ledger() as view:
+        assert view.rounds.left_out(1, 0) == [1, 2]
 
 
 @pytest.mark.slow

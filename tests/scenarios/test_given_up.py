@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 
 import polars as pl
 import pytest
 
 from overnight import api
 from overnight.core.errors import StudyError
-from overnight.ledger.answers import Answers
+from overnight.ledger.ledger import open_ledger
+from overnight.store.run_folder import RunFolder
 from scenarios.bill import assert_bill, on_record, paid, priced
 from scenarios.conftest import Night
 
@@ -79,8 +78,8 @@ def test_a_batch_that_was_thought_absent_is_taken_before_another_is_made(night: 
 def test_rows_that_were_asked_elsewhere_meanwhile_are_left_alone(night: Callable[..., Night]) -> None:
     one = night()
     batch = given_up_after_a_refusal(one, priced(one, 5))
-    with closing(sqlite3.connect(one.folder / "runs" / "night" / "ledger.db")) as db, db:
-        Answers(db).ask_again([1, 2])
+    with open_ledger(RunFolder(one.folder / "runs" / "night")) as ledger:
+        ledger.write("reask", lambda tx: tx.answers.ask_again([1, 2])).result()
     assert one.call("resume", "night").state == "rows failed"
     assert one.statuses() == {"answered": 2, "failed": 3}
     answers = one.table()

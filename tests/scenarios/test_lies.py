@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -157,5 +155,5 @@ def test_times_that_are_behind_the_servers_clock(night: Callable[..., Night], pr
 
 
 def _kinds(one: Night) -> list[str]:
-    with closing(sqlite3.connect(one.folder / "runs" / "night" / "ledger.db")) as db:
-        return [row[0] for row in db.execute("SELECT kind FROM event ORDER BY id")]
+    with one.ledger() as view:
+        return [entry.kind for entry in view.attempts.log()]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 
 import polars as pl
 
+from overnight.ledger.account_book import AccountBook
 from scenarios.conftest import Night
 
 
@@ -26,10 +27,8 @@ def test_the_enqueued_token_limit_is_learned_and_kept(night: Callable[..., Night
     one.assert_paid_once()
     refused = [batch for batch in log["batches"] if batch["status"] == "failed"]
     assert 1 <= len(refused) <= 9
-    with sqlite3.connect(one.folder / "runs" / "accounts.db") as memory:
-        ((remembered,),) = memory.execute("SELECT tokens FROM queue_limit").fetchall()
-    memory.close()
-    assert remembered <= limit
+    with closing(AccountBook(one.folder / "runs" / "accounts.db")) as book:
+        assert 0 < book.limits(f"openai|{one.emulator.openai_url}||")["gpt-4.1-mini"] <= limit
     # The next run knows it from the start.
     before = len(one.batches())
     assert one.run(one.study(100, name="next", prompt="Praise {text}.", batch={"max_requests": 10})).state == "done"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from ledger import damage
 from overnight import api
-from overnight.ledger.shards import Shards
+from overnight.ledger.ledger import open_ledger
+from overnight.store.run_folder import RunFolder
 from scenarios.conftest import Night
 
 TAGGED = ["gemini", "openai", "vertex"]
@@ -37,11 +37,8 @@ def killed_at(one: Night, study: str, reached: Callable[[], bool]) -> None:
 
 
 def back_up(one: Night) -> Path:
-    """A whole copy, as a backup tool makes it."""
     target = one.folder / "backup.db"
-    target.unlink(missing_ok=True)
-    with closing(sqlite3.connect(ledger(one))) as source, closing(sqlite3.connect(target)) as copy:
-        source.backup(copy)
+    damage.back_up(ledger(one).parent, target)
     return target
 
 
@@ -52,9 +49,8 @@ def put_back(one: Night, kept: Path) -> None:
 
 
 def states(one: Night) -> set[str]:
-    with closing(sqlite3.connect(ledger(one))) as db:
-        rows = db.execute("SELECT kind FROM event WHERE id IN (SELECT max(id) FROM event GROUP BY attempt)")
-        return {row[0] for row in rows}
+    with one.ledger() as view:
+        return set({entry.token: entry.kind for entry in view.attempts.log()}.values())
 
 
 @pytest.mark.parametrize("provider", TAGGED)
@@ -113,23 +109,21 @@ def test_a_run_of_three_stages(night: Callable[..., Night]) -> None:
     one.assert_paid_once()
 
 
-def requeued(db: sqlite3.Connection) -> None:
+def requeued(run: RunFolder) -> None:
     """Its shards were given up, and new ones get new numbers."""
-    for number in (3, 1, 2):
-        Shards(db).requeue(number, 0.0)
+    with open_ledger(run) as kept:
+        kept.write("requeued", lambda tx: tx.shards.requeue_all((3, 1, 2), 0.0)).result()
 
 
-def uncut(db: sqlite3.Connection) -> None:
+def uncut(run: RunFolder) -> None:
     """From before its shards were cut: other ones get the same numbers."""
     for table in ("shard", "shard_row", "shard_done", "reservation"):
-        db.execute(f"DELETE FROM {table}")
-    db.execute("INSERT OR IGNORE INTO queue SELECT id, 0, 0 FROM ask")
+        damage.edit(run.path, f"DELETE FROM {table}")
+    damage.edit(run.path, "INSERT OR IGNORE INTO queue SELECT id, 0, 0 FROM ask")
 
 
 @pytest.mark.parametrize("older", [requeued, uncut])
-def test_what_is_cut_otherwise_is_not_sent(
-    night: Callable[..., Night], older: Callable[[sqlite3.Connection], None]
-) -> None:
+def test_what_is_cut_otherwise_is_not_sent(night: Callable[..., Night], older: Callable[[RunFolder], None]) -> None:
     """The batches at the provider hold other rows than the restored ledger would send: nothing is joined or paid."""
     one = night()
     study = one.study(12)
@@ -138,10 +132,8 @@ def test_what_is_cut_otherwise_is_not_sent(
     assert one.run(study).state == "done"
     made = one.batches()
     put_back(one, kept)
-    with closing(sqlite3.connect(ledger(one))) as db, db:
-        for table in ("attempt", "event"):
-            db.execute(f"DELETE FROM {table}")
-        older(db)
+    damage.edits(ledger(one).parent, "DELETE FROM attempt", "DELETE FROM event")
+    older(RunFolder(ledger(one).parent))
     other = one.study(12, batch={"max_requests": 4})
     ending = one.run(other)
     assert ending.state == "held up", ending

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import stat
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from ledger import damage
 from overnight.api import rebuild, status, verify
 from overnight.core.errors import LedgerError
 from overnight.store.run_folder import RunFolder
@@ -29,9 +28,7 @@ def theirs(night: Callable[..., Night]) -> Night:
 
 
 def edit(one: Night, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(one.folder / "runs" / "night" / "ledger.db")) as db:
-        db.execute(statement, values)
-        db.commit()
+    damage.edit(one.folder / "runs" / "night", statement, *values)
 
 
 def messages(one: Night, verbs: Sequence[str] = ("resume", "rebuild", "verify")) -> dict[str, str]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -18,6 +16,7 @@ from typing import Any
 import pytest
 
 import overnight
+from ledger.damage import edit, edits, found
 from overnight import consent
 from overnight.core.errors import ConsentNeeded
 from scenarios.conftest import Night
@@ -252,22 +251,17 @@ def test_a_strangers_run_sends_nothing_anywhere(night: Callable[..., Night], els
     study = one.study(6, mode="live")
     assert one.run(study).state == "done"
     folder = one.folder / "runs" / "night"
-    with closing(sqlite3.connect(folder / "ledger.db")) as db:
-        (text,) = db.execute("SELECT definition FROM arm").fetchone()
-        arm = json.loads(text)
-        arm["model"] |= {"provider": "compatible", "base_url": f"http://{elsewhere.host}/v1"}
-        db.execute("UPDATE arm SET definition=?", (json.dumps(arm),))
-        db.execute("DELETE FROM settled")
-        db.execute("INSERT INTO queue(ask, tries) SELECT id, 0 FROM ask")
-        db.commit()
+    ((text,),) = found(folder, "SELECT definition FROM arm")
+    arm = json.loads(text)
+    arm["model"] |= {"provider": "compatible", "base_url": f"http://{elsewhere.host}/v1"}
+    edit(folder, "UPDATE arm SET definition=?", json.dumps(arm))
+    edits(folder, "DELETE FROM settled", "INSERT INTO queue(ask, tries) SELECT id, 0 FROM ask")
     for verb in (["resume", "night"], ["resume"], ["resume", "--once"], ["cancel", "night"]):
         ended = cli(*verb, cwd=one.folder, OPENAI_API_KEY="sk-test-0123456789")
         assert ended.returncode == 2, ended
         assert "--allow-host" in ended.stderr
-    with closing(sqlite3.connect(folder / "ledger.db")) as db:
-        arm["model"] |= {"key": "AWS_SECRET_ACCESS_KEY"}
-        db.execute("UPDATE arm SET definition=?", (json.dumps(arm),))
-        db.commit()
+    arm["model"] |= {"key": "AWS_SECRET_ACCESS_KEY"}
+    edit(folder, "UPDATE arm SET definition=?", json.dumps(arm))
     ended = cli("resume", "night", "--allow-host", elsewhere.host, cwd=one.folder)
     assert ended.returncode == 2
     assert "AWS_SECRET_ACCESS_KEY does not look like a key" in ended.stderr

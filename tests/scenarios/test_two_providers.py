@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -43,14 +42,7 @@ def judged(one: Night, rows: int = 6) -> str:
 
 
 def times(one: Night, kind: str, stage: str) -> list[float]:
-    db = sqlite3.connect(one.folder / "runs/night/ledger.db")
-    rows = db.execute(
-        "SELECT event.at FROM event JOIN attempt ON attempt.id=event.attempt JOIN shard ON shard.id=attempt.shard "
-        "JOIN arm ON arm.id=shard.arm JOIN stage ON stage.id=arm.stage WHERE event.kind=? AND stage.name=?",
-        (kind, stage),
-    ).fetchall()
-    db.close()
-    return [at for (at,) in rows]
+    return [event.at for event in one.events() if (event.kind, event.stage) == (kind, stage)]
 
 
 def test_judging_starts_at_the_other_provider_while_answers_still_come(

@@ -33,6 +33,19 @@ class RoundsView(Records):
         ).fetchone()
         return None if row is None else Round(row[0], row[1], row[2], bool(row[3]))
 
+    def everything(self, stage: int) -> list[Round]:
+        rows = self._db.execute(
+            "SELECT n, asks, opened_at, n IN (SELECT n FROM round_closed WHERE stage=?1) FROM round WHERE stage=?1 "
+            "ORDER BY n",
+            (stage,),
+        )
+        return [Round(n, asks, at, bool(closed)) for n, asks, at, closed in rows]
+
+    def left_out(self, stage: int, n: int) -> list[int]:
+        """Addresses that came too late for a round that is closed."""
+        row = self._db.execute("SELECT left_out FROM round_closed WHERE stage=? AND n=?", (stage, n)).fetchone()
+        return [] if row is None else list(msgspec.json.decode(row[0]))
+
     def is_settled(self, stage: int, n: int) -> bool:
         return not ThreadsView(self._db).is_under_way(stage) and not self.unsettled(stage, n)
 
@@ -47,8 +60,7 @@ class RoundsView(Records):
 
     def threads(self, stage: int, n: int) -> Iterator[LandedThread]:
         """Settled addresses of a closed round, without those that came too late for it."""
-        row = self._db.execute("SELECT left_out FROM round_closed WHERE stage=? AND n=?", (stage, n)).fetchone()
-        late = set() if row is None else set(msgspec.json.decode(row[0]))
+        late = set(self.left_out(stage, n))
         found = threads_of(self._db.execute(_ROUND + THREADS, {"source": stage, "round": n}))
         return (thread for thread in found if thread.slot not in late)
 

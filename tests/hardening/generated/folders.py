@@ -6,10 +6,8 @@ import atexit
 import json
 import os
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from emulator_process import EmulatorProcess
 from hardening.conftest import ITEMS, KEY, STUDY
 from hardening.generated.cases import Case
 from hardening.generated.tables import odd_places
+from ledger import damage
 from overnight import api
 
 VERBS: dict[str, tuple[str, ...]] = {
@@ -137,43 +136,24 @@ def _flip(path: Path, tenth: int) -> None:
 
 def ledger_edits(run: Path) -> dict[str, Spoil]:
     """Each column of each table: one row's, or all rows', with what does not belong there; rows gone or doubled."""
-    db = sqlite3.connect(run / "ledger.db")
-    tables = [
-        name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite%'")
-    ]
-    columns = {table: [row[1] for row in db.execute(f"PRAGMA table_info({table})")] for table in tables}
-    facts = [name for (name,) in db.execute("SELECT name FROM fact")]
-    db.close()
+    facts = [name for (name,) in damage.found(run, "SELECT name FROM fact")]
     found: dict[str, Spoil] = {}
-    for table, names in columns.items():
+    for table, names in damage.columns(run).items():
         for column in names:
             for kind, value in EDITS.items():
-                found[f"{table}.{column} = {kind}"] = _sql(table, f"UPDATE {table} SET {column}={value}", column)
-            found[f"{table}.{column} of another"] = _sql(
+                found[f"{table}.{column} = {kind}"] = damage.spoiling(
+                    table, f"UPDATE {table} SET {column}={value}", column
+                )
+            found[f"{table}.{column} of another"] = damage.spoiling(
                 table, f"UPDATE {table} SET {column}=(SELECT max({column}) FROM {table})", column
             )
-        found[f"{table} without rows"] = _sql(table, f"DELETE FROM {table}", None)
-        found[f"{table} gone"] = _sql(table, f"DROP TABLE {table}", None)
+        found[f"{table} without rows"] = damage.spoiling(table, f"DELETE FROM {table}", None)
+        found[f"{table} gone"] = damage.spoiling(table, f"DROP TABLE {table}", None)
     for fact in facts:
         for kind, value in EDITS.items():
-            found[f"fact {fact} = {kind}"] = _sql("fact", f"UPDATE fact SET value={value} WHERE name='{fact}'", "value")
+            found[f"fact {fact} = {kind}"] = damage.spoiling(
+                "fact", f"UPDATE fact SET value={value} WHERE name='{fact}'", "value"
+            )
     for version in (-1, 0, 1, 99):
-        found[f"version {version}"] = _sql("fact", f"PRAGMA user_version={version}", None)
+        found[f"version {version}"] = damage.spoiling("fact", f"PRAGMA user_version={version}", None)
     return found
-
-
-def _sql(table: str, statement: str, column: str | None) -> Spoil:
-    """As somebody with another program would: the constraints of the schema are taken away first."""
-
-    def spoil(run: Path) -> None:
-        db = sqlite3.connect(run / "ledger.db", isolation_level=None)
-        if column is not None:
-            db.execute("PRAGMA writable_schema=ON")
-            db.execute("UPDATE sqlite_master SET sql=replace(sql, ' NOT NULL', '') WHERE name=?", (table,))
-            db.close()
-            db = sqlite3.connect(run / "ledger.db", isolation_level=None)
-        with suppress(sqlite3.Error):  # a key that is a row's number takes nothing but numbers
-            db.execute(statement.replace("UPDATE", "UPDATE OR IGNORE", 1))
-        db.close()
-
-    return spoil

@@ -1,0 +1,98 @@
+"""The databases that can be put under the ledger. Tests of its verbs run on each, and know none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from overnight.core.ask import Arm, Ask, Item, Message, Model
+from overnight.core.attempt import Attempt
+from overnight.core.result import Result
+from overnight.core.shard import token_of
+from overnight.ledger.answers import Fate, Landed
+from overnight.ledger.ledger import Ledger
+from overnight.store.run_folder import RunFolder
+
+# Another database is one more entry.
+STORES: dict[str, Callable[[RunFolder], Ledger]] = {"sqlite": lambda folder: Ledger(folder.ledger)}
+
+ARM = Arm(stage="s", name="one", template="t", model=Model(provider="openai", name="gpt-4.1-mini"))
+ANSWERED = Result(outcome="answered", answer="yes")
+FINAL = Fate(final=True, tries=1)
+
+
+def open_new(store: str, path: Path) -> tuple[Ledger, RunFolder]:
+    folder = RunFolder(path)
+    folder.make()
+    return STORES[store](folder), folder
+
+
+class Verbs:
+    """A ledger's verbs, each in a transaction of its own: `verbs.attempts.record(...)`."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def __getattr__(self, concept: str) -> Any:
+        return _Concept(self._ledger, concept)
+
+
+class _Concept:
+    def __init__(self, ledger: Ledger, name: str) -> None:
+        self._ledger = ledger
+        self._name = name
+
+    def __getattr__(self, verb: str) -> Callable[..., Any]:
+        def said(*values: object, **named: object) -> Any:
+            def fact(tx: Any) -> Any:
+                told = getattr(getattr(tx, self._name), verb)(*values, **named)
+                return list(told) if isinstance(told, Iterator) else told
+
+            return self._ledger.write(verb, fact).result()
+
+        return said
+
+
+class Run:
+    """A run of one arm on record: questions are asked, and settled as they are told to be."""
+
+    def __init__(self, ledger: Ledger, folder: RunFolder) -> None:
+        self.ledger = ledger
+        self.folder = folder
+        self.verbs = Verbs(ledger)
+        self._sent = 0
+
+    def ask(self, *items: str, turn: int = 0, text: str | None = None, arms: tuple[Arm, ...] = (ARM,)) -> None:
+        def fact(tx: Any) -> None:
+            intake = tx.intake(self.folder.files, ("s", "t", "1"), arms)
+            list(intake.items([Item(name, {"n": name}) for name in items if turn == 0]))
+            asks = (
+                Ask(arm=arm, item=name, turn=turn, messages=(Message("user", text or f"{name} {turn}"),))
+                for name in items
+                for arm in arms
+            )
+            intake.asks(asks, lambda ask: ask.messages[0].content.encode(), shared=True)
+
+        self.ledger.write("intake", fact).result()
+
+    def send(self) -> Attempt | None:
+        """All that waits, as one attempt."""
+        asks = self.verbs.shards.take_queue()
+        if not asks:
+            return None
+        self._sent += 1
+        token = token_of("run", "s", "one", self._sent, 1)
+        attempt: Attempt = self.verbs.attempts.adopt(1, asks, token, 1.0)
+        return attempt
+
+    def settle(self, result: Result = ANSWERED) -> None:
+        """All that waits, with this."""
+        attempt = self.send()
+        if attempt is None:
+            return
+        rows = self.verbs.shards.rows(attempt.shard)
+        self.verbs.answers.take_in(
+            attempt.id, rows, [(Landed(line=n, result=result), FINAL) for n in range(len(rows))], 1.0
+        )
+        self.verbs.shards.finish(attempt.shard, 1.0)
