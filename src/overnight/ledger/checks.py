@@ -80,7 +80,7 @@ def damages_of(path: Path) -> Iterator[str]:
 def damages(db: sqlite3.Connection) -> Iterator[str]:
     """Each in one line. The tables are held against those that this version would make."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as wanted:
-        migrate(wanted, "a new ledger")
+        migrate(wanted, Path("a new ledger"))
         tables = [name for (name,) in wanted.execute("SELECT name FROM sqlite_master WHERE type='table' ORDER BY name")]
         for table in tables:
             yield from _table_damages(db, table, wanted.execute(f"PRAGMA table_info({table})").fetchall())

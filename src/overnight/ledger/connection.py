@@ -8,7 +8,7 @@ from pathlib import Path
 from overnight.core.errors import LedgerError
 from overnight.core.opening import make_private, refuse_strange, sync_directory
 from overnight.core.surroundings import disk_trouble
-from overnight.ledger.schema import migrate, version
+from overnight.ledger.schema import is_older, migrate, version
 from overnight.ledger.trouble import ledger_trouble
 
 
@@ -45,11 +45,26 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
                 db.execute("PRAGMA synchronous=FULL")
                 # 16 MB: the ledger is written in order, so that a larger cache is only memory.
                 db.execute("PRAGMA cache_size=-16384")
-            version(db, str(path))
+            version(db, path)
         except sqlite3.Error as error:
             raise ledger_trouble(path, error) from error
         stack.pop_all()
     return db
+
+
+def up_to_date(db: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    """The same to be read: a ledger of an older version is copied into memory and brought up to date there."""
+    if not is_older(db, path):
+        return db
+    copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    with contextlib.ExitStack() as stack:
+        stack.callback(copy.close)
+        db.backup(copy)
+        migrate(copy, path)
+        copy.execute("PRAGMA query_only=ON")
+        stack.pop_all()
+    db.close()
+    return copy
 
 
 def _quoted(path: Path) -> str:
@@ -64,7 +79,7 @@ def found(path: Path) -> None:
         make_private(part)
         db = connect(part)
         try:
-            migrate(db, str(path))
+            migrate(db, path)
         finally:
             db.close()
         part.replace(path)

@@ -18,7 +18,7 @@ import msgspec
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LedgerError
 from overnight.ledger.checks import diagnosed
-from overnight.ledger.connection import connect, found
+from overnight.ledger.connection import connect, found, up_to_date
 from overnight.ledger.schema import migrate
 from overnight.ledger.traces import no_ledger, refuse_blank
 from overnight.ledger.transaction import Transaction, View
@@ -51,6 +51,7 @@ def look_at(folder: RunFolder) -> Iterator[View]:
         db = connect(folder.ledger, read_only=True)
         try:
             with _told(folder):
+                db = up_to_date(db, folder.ledger)
                 view = View(db)
                 refuse_blank(folder, view.facts)
                 yield view
@@ -84,7 +85,7 @@ class Ledger:
             found(path)
         self._db = connect(path)
         try:
-            migrate(self._db, str(path))
+            migrate(self._db, path)
         except sqlite3.Error as error:
             self._db.close()
             raise ledger_trouble(path, error) from error

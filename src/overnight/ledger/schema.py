@@ -83,18 +83,18 @@ CREATE TABLE settled(ask INTEGER PRIMARY KEY, attempt INTEGER NOT NULL, line INT
 """
 
 
-def _create(db: sqlite3.Connection) -> None:
+def _create(db: sqlite3.Connection, _: Path) -> None:
     for statement in _FIRST.split(";\n"):
         if statement.strip():
             db.execute(statement)
 
 
-def _compare_items_themselves(db: sqlite3.Connection) -> None:
+def _compare_items_themselves(db: sqlite3.Connection, _: Path) -> None:
     """An item's text is kept anyway: a hash of it beside it cost more than all else about an item."""
     db.execute("ALTER TABLE item DROP COLUMN digest")
 
 
-def _add_live(db: sqlite3.Connection) -> None:
+def _add_live(db: sqlite3.Connection, _: Path) -> None:
     """Shards whose rows are live calls, how far their calls were announced, and prices by processing."""
     db.execute("ALTER TABLE shard ADD COLUMN live INTEGER NOT NULL DEFAULT 0")
     db.execute("CREATE TABLE announced(attempt INTEGER PRIMARY KEY, lines INTEGER NOT NULL)")
@@ -107,11 +107,11 @@ def _add_live(db: sqlite3.Connection) -> None:
     db.execute("DROP TABLE batch_price")
 
 
-def _add_digests(db: sqlite3.Connection) -> None:
+def _add_digests(db: sqlite3.Connection, run: Path) -> None:
     """What every body, item and raw line is known by, so that none is used that is not what it was."""
     for table in ("ask", "item", "result"):
         db.execute(f"ALTER TABLE {table} ADD COLUMN digest BLOB")
-    files = RunFolder(Path(db.execute("PRAGMA database_list").fetchone()[2]).parent).files
+    files = RunFolder(run).files
     known = db.execute("SELECT id, path, bytes, sha256 FROM file").fetchall()
     # A file that has changed since it was put on record proves nothing: its lines get no digest, and are not used.
     sound = {
@@ -132,7 +132,7 @@ def _add_digests(db: sqlite3.Connection) -> None:
         db.create_function("digest_of_line", 3, None)
 
 
-def _add_presumptions(db: sqlite3.Connection) -> None:
+def _add_presumptions(db: sqlite3.Connection, _: Path) -> None:
     """What is presumed spent, row by row, so that it can be held against its sum, and taken back."""
     db.execute(
         "CREATE TABLE presumption(attempt INTEGER NOT NULL, line INTEGER NOT NULL, amount INTEGER NOT NULL, "
@@ -147,7 +147,7 @@ def _add_presumptions(db: sqlite3.Connection) -> None:
     )
 
 
-def _add_landed(db: sqlite3.Connection) -> None:
+def _add_landed(db: sqlite3.Connection, _: Path) -> None:
     """Who looks at whose answers, and at which of them it still has to. Filled when the run is worked on again."""
     db.execute(
         "CREATE TABLE follower(source INTEGER NOT NULL, stage INTEGER NOT NULL, every_turn INTEGER NOT NULL, "
@@ -159,7 +159,7 @@ def _add_landed(db: sqlite3.Connection) -> None:
     db.execute("CREATE TABLE left_out(stage INTEGER PRIMARY KEY, missing INTEGER NOT NULL, late INTEGER NOT NULL)")
 
 
-def _add_counts(db: sqlite3.Connection) -> None:
+def _add_counts(db: sqlite3.Connection, _: Path) -> None:
     """Counts that people look at often, kept: nobody counts a million rows to say how a run stands."""
     db.execute(
         "CREATE TABLE counted(arm INTEGER NOT NULL, outcome TEXT NOT NULL, cause TEXT NOT NULL, "
@@ -184,8 +184,8 @@ def _add_counts(db: sqlite3.Connection) -> None:
     )
 
 
-# One function for each version, in order. A released one is never edited.
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+# One function for each version, in order: it is given the ledger and the run's folder. A released one is never edited.
+MIGRATIONS: tuple[Callable[[sqlite3.Connection, Path], None], ...] = (
     _create,
     _compare_items_themselves,
     _add_live,
@@ -196,26 +196,30 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
 )
 
 
-def version(db: sqlite3.Connection, where: str) -> int:
+def version(db: sqlite3.Connection, path: Path) -> int:
     """The ledger's version; one that is newer than ours is refused."""
     found = int(db.execute("PRAGMA user_version").fetchone()[0])
     newest = len(MIGRATIONS)
     if found > newest:
         message = (
-            f"{where}: the ledger has version {found}, written by a newer Overnight; this one reads up to {newest}. "
+            f"{path}: the ledger has version {found}, written by a newer Overnight; this one reads up to {newest}. "
             "Update Overnight, or go on with the version that made it"
         )
         raise LedgerTooNew(message)
     return found
 
 
-def migrate(db: sqlite3.Connection, where: str) -> None:
-    """Bring the ledger to this version, in one transaction."""
-    found, newest = version(db, where), len(MIGRATIONS)
+def is_older(db: sqlite3.Connection, path: Path) -> bool:
+    return version(db, path) < len(MIGRATIONS)
+
+
+def migrate(db: sqlite3.Connection, path: Path) -> None:
+    """Bring the ledger that is, or is to be, at this path to this version, in one transaction."""
+    found, newest = version(db, path), len(MIGRATIONS)
     if found == newest:
         return
     db.execute("BEGIN IMMEDIATE")
     for step in MIGRATIONS[found:]:
-        step(db)
+        step(db, path.parent)
     db.execute(f"PRAGMA user_version={newest}")
     db.execute("COMMIT")
