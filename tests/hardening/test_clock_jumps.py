@@ -13,7 +13,7 @@ from overnight.core import clock as clock_module
 from overnight.core.attempt import Accepted, Attempt, Creating, Looked, Unknown, Uploaded, Withdrawn, apply
 from overnight.core.clock import WallClock
 from overnight.engine.decisions import LOOKS, adjudicate
-from overnight.engine.waiting import Patience
+from overnight.engine.waiting import Waiting
 
 JUMPS = st.floats(-100_000, 100_000)
 
@@ -25,7 +25,7 @@ def test_a_clock_that_is_set_moves_neither_stamps_nor_waits(monkeypatch: pytest.
     monkeypatch.setattr(time, "time", lambda: real() + jump)
     assert 0 <= clock.now() - before < 60
     began = time.monotonic()
-    asyncio.run(Patience(clock, once=False).until(before + 0.05))
+    asyncio.run(Waiting(clock, once=False).until(before + 0.05))
     assert time.monotonic() - began < 5
     assert clock.now() >= before + 0.05
 
