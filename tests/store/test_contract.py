@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from overnight.core.errors import FileDamaged, LedgerError
 from overnight.store.contract import Kept, Store, StoredFile, hash_of
 from overnight.store.local import LocalStore
+from store.objects import ObjectStore
 
 FOLDERS, FILES = ("raw", "outbox"), ("sent",)
 STORES: dict[str, Callable[[Path], Store]] = {
     "a local folder": lambda path: LocalStore(path, folders=FOLDERS, files=FILES),
+    "objects": lambda _: ObjectStore(FOLDERS, FILES),
 }
 NAMES = [*(f"{folder}/some.jsonl" for folder in FOLDERS), *FILES]
 

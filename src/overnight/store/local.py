@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import shutil
 from collections.abc import Collection
 from contextlib import suppress
@@ -21,9 +20,8 @@ from overnight.core.opening import (
 )
 from overnight.core.surroundings import disk_trouble, words_of
 from overnight.store.contract import Kept, hashed
-from overnight.store.names import HALF, PARTS, top_of, way_out
+from overnight.store.names import HALF, PARTS, parts_of, sound, top_of, way_out
 
-_NAME = re.compile(r"[^\x00-\x1f\x7f/\\]{1,255}")
 # What a writer holds before it goes on: more would fall out of the processor's cache meanwhile.
 _PIECE = 64 * 1024
 _BUFFER = 1 << 20
@@ -91,7 +89,7 @@ class LocalStore:
         path = self._file(part)
         try:
             # Nothing of ours has a name that a store would refuse.
-            return sorted(f"{part}/{found.name}" for found in path.iterdir() if _NAME.fullmatch(found.name))
+            return sorted(f"{part}/{found.name}" for found in path.iterdir() if sound(found.name))
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -127,10 +125,7 @@ class LocalStore:
 
     def _place(self, name: str) -> Path:
         """Where a file is or is to be put, whatever bears its name now."""
-        parts = name.split("/")
-        admitted = parts[0] in self._folders or name in self._files
-        if not admitted or any(not _NAME.fullmatch(part) or set(part) == {"."} for part in parts):
-            raise LedgerError(f"{self.home}: the ledger names a file outside the run, {name!r}; it is not touched")
+        parts = parts_of(name, self.home, self._folders, self._files)
         path = self._root
         for part in parts[:-1]:
             path /= part

@@ -1,5 +1,10 @@
 """Names of a run's files, and what a user can do about one that is damaged."""
 
+import re
+from collections.abc import Collection
+
+from overnight.core.errors import LedgerError
+
 # Every file that a ledger names is in one of these.
 FILES = ("requests", "items", "outbox", "raw")
 TABLES = "tables"
@@ -12,6 +17,7 @@ CANCELLED = "cancelled"
 PRICES = "prices.yaml"
 # What ends the name of a file that is not whole yet.
 HALF = ".part"
+_PART = re.compile(r"[^\x00-\x1f\x7f/\\]{1,255}")
 _COPY = (
     "bring it back from a copy of the run, or start a copy that keeps every answer that still fits: "
     "overnight run STUDY --as NAME"
@@ -24,6 +30,19 @@ _WAYS_OUT = {
     "outbox": "`overnight resume RUN` makes it anew",
     "tables": "`overnight rebuild RUN` makes it anew",
 }
+
+
+def sound(part: str) -> bool:
+    """Whether one part of a name can be one of ours."""
+    return _PART.fullmatch(part) is not None and set(part) != {"."}
+
+
+def parts_of(name: str, home: str, folders: Collection[str], files: Collection[str]) -> list[str]:
+    """The parts of a name that leads into one of these; all others may be a stranger's, and lead anywhere."""
+    parts = name.split("/")
+    if not all(map(sound, parts)) or not (parts[0] in folders or name in files):
+        raise LedgerError(f"{home}: the ledger names a file outside the run, {name!r}; it is not touched")
+    return parts
 
 
 def top_of(name: str) -> str:
