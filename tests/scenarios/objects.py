@@ -1,0 +1,42 @@
+"""A study run with its files in a store of objects: what `run` does, but for where the files are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from overnight.api import Run
+from overnight.api.pricing import keep_prices
+from overnight.api.work import work_on
+from overnight.core.ask import Ask
+from overnight.engine.intake import take_stage
+from overnight.engine.session import Connect, Session
+from overnight.engine.work import Work
+from overnight.ledger.transaction import Transaction
+from overnight.providers import vendor
+from overnight.settings import settings
+from overnight.store.names import CANCELLED, FILES, SENT
+from overnight.store.run_folder import RunFolder
+from overnight.study import Study, resolve
+from store.objects import ObjectStore
+
+
+def run_on_objects(study: str, *, say: Callable[[str], None]) -> Run:
+    place, resolved = settings(runs="runs"), resolve(Study.load(Path(study)))
+    folder = RunFolder(place.root / resolved.name)
+    folder.files, folder.marks = ObjectStore(FILES, ()), ObjectStore((), (SENT, CANCELLED))
+    paces = {stage.name: stage.pace for stage in resolved.stages}
+    work = Work(stages=paces, mode=resolved.mode, pacing=resolved.pacing, timeout=10**9)
+
+    def encode(ask: Ask) -> bytes:
+        return vendor(ask.arm.model.provider).format.encode(ask)
+
+    def intake(tx: Transaction) -> None:
+        for stage in resolved.stages:
+            take_stage(tx, folder.files, stage, encode)
+            keep_prices(tx, resolved, stage)
+
+    def prepare(session: Session, _: Connect) -> None:
+        session.ledger.write("intake", intake).result()
+
+    return work_on(folder, place, work, prepare=prepare, say=say)
