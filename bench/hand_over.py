@@ -33,7 +33,7 @@ HAND_OVER = "hand over"
 STEPS = {
     "items, intake": "overnight.api.running:take_stage",
     HAND_OVER: "overnight.engine.flow:Flow.advance",
-    "pack": "overnight.engine.packing:pack_queue",
+    "pack": "overnight.engine.packing:Packing.cut",
     "tables": "overnight.api.work:write_tables",
 }
 _MODELS = ["openai/gpt-4.1-mini"]
