@@ -14,7 +14,7 @@ from overnight.engine.replies import used_tokens
         ("answered", None, "x", True),
         ("truncated", "max_tokens", "", True),
         ("refused", None, "I cannot.", True),
-        ("refused", "content_filter", None, False),
+        ("refused", "content_filter", None, True),
         ("failed", "unreadable", None, True),
         ("failed", "lost", None, True),
         ("failed", "server_error", None, False),

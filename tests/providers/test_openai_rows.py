@@ -168,7 +168,7 @@ def test_the_providers_filter_is_a_refusal(code: str) -> None:
     result = decode(responses(status="failed", error={"code": code, "message": "Flagged."})).result
     assert result == Result(outcome="refused", cause="content_filter", detail=f"{code}: Flagged.", usage=USAGE)
     assert decode(complaint(400, code)).result == Result(
-        outcome="refused", cause="content_filter", detail=f"HTTP 400, {code}: No."
+        outcome="refused", cause="content_filter", detail=f"HTTP 400, {code}: No.", usage=Usage(input=0, output=0)
     )
 
 

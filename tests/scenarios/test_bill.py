@@ -51,6 +51,17 @@ def test_what_nobody_bills_is_presumed(night: Callable[..., Night], provider: st
     assert (round(costs["settled"].sum() * 1e9), round(costs["presumed"].sum() * 1e9)) == (settled, presumed)
 
 
+@pytest.mark.parametrize("kind", ["refused", "filtered", "truncated"])
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_refusal_that_does_not_say_what_it_cost_is_presumed(
+    night: Callable[..., Night], provider: str, kind: str
+) -> None:
+    """The model may have run until its filter stopped it; only an error is known to be free."""
+    one = night({"answers": {kind: 1.0}}, faults=[{"on": "row", "do": "no_usage"}], provider=provider)
+    one.run(priced(one, 5))
+    assert_bill(one, presumed=True)
+
+
 def test_without_a_bound_what_is_presumed_is_unknown_never_nought(night: Callable[..., Night]) -> None:
     one = night(faults=[{"on": "row", "do": "empty_body", "times": 1}])
     one.run(priced(one, 3, models=[one.model]))

@@ -69,8 +69,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 def was_run_unpriced(result: Result) -> bool:
     """Whether a question was run, for all we know, so that it has cost something even where no count says what."""
-    answered = result.outcome in ("answered", "truncated") or (result.outcome == "refused" and bool(result.answer))
-    return answered or result.cause in UNBILLED
+    return result.outcome != "failed" or result.cause in UNBILLED
 
 
 def failed(cause: Cause, detail: str | None = None, usage: Usage = Usage()) -> Result:  # noqa: B008 - frozen

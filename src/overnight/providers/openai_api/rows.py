@@ -264,7 +264,9 @@ def _failure(error: _Error | None, status: int, usage: Usage = Usage()) -> Resul
     code = str(error.code) if error is not None and error.code is not None else ""
     detail = _detail(error, code, status)
     if code in FILTERED:
-        return Result(outcome="refused", cause="content_filter", detail=detail, usage=usage)
+        # Turned away before it was run: an error is not billed, and so it has cost nothing, not an unknown amount.
+        counted = usage if usage != Usage() else Usage(input=0, output=0)
+        return Result(outcome="refused", cause="content_filter", detail=detail, usage=counted)
     if error is not None and error.type in NO_CREDIT:
         return failed("no_credit", detail, usage)
     otherwise: Cause = "invalid_request" if 400 <= status < 500 else "server_error"
