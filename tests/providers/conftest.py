@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from emulator_process import EmulatorProcess
-from providers.nights import MODELS, TRUTH, Night
+from providers.emulated import MODELS, TRUTH, EmulatedVendor
 
 
 @pytest.fixture(scope="module")
@@ -16,14 +16,14 @@ def emulator() -> Iterator[EmulatorProcess]:
 
 
 @pytest.fixture(params=sorted(MODELS))
-def night(request: pytest.FixtureRequest, emulator: EmulatorProcess, tmp_path: Path) -> Iterator[Night]:
+def emulated(request: pytest.FixtureRequest, emulator: EmulatorProcess, tmp_path: Path) -> Iterator[EmulatedVendor]:
     emulator.arm([])
-    yield Night(request.param, emulator, tmp_path)
+    yield EmulatedVendor(request.param, emulator, tmp_path)
     emulator.arm([])
 
 
 @pytest.fixture(params=sorted(MODELS))
-def long_night(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Night]:
+def slowly_emulated(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EmulatedVendor]:
     """An emulator of its own, on which batches take minutes: for what must happen while one runs."""
     with EmulatorProcess(TRUTH | {"time_scale": 100, "latency": {"batch": [20_000, 20_000]}}) as slow:
-        yield Night(request.param, slow, tmp_path)
+        yield EmulatedVendor(request.param, slow, tmp_path)

@@ -12,7 +12,19 @@ from overnight.engine.decisions import how_far
 from overnight.providers import BatchConnection, emulated_endpoint, resolve_model, takes_batches, vendors
 from overnight_emulator.simulate import expected_answer
 from providers.asking import KEY
-from providers.nights import ENDED, MODELS, SEED, Night, causes, claimed, end_of, fence_at, rows_of, submit, told_apart
+from providers.emulated import (
+    ENDED,
+    MODELS,
+    SEED,
+    EmulatedVendor,
+    causes,
+    claimed,
+    end_of,
+    fence_at,
+    rows_of,
+    submit,
+    told_apart,
+)
 from providers.scripted_server import serving
 
 
@@ -21,24 +33,24 @@ def test_every_vendor_has_a_model_here_and_owns_it() -> None:
     assert all(resolve_model(f"{name}/{model}") == (name, model) for name, model in MODELS.items())
 
 
-def test_a_batch_from_upload_to_answers(night: Night) -> None:
-    asks = night.asks(25)
-    intent = night.intent(asks)
+def test_a_batch_from_upload_to_answers(emulated: EmulatedVendor) -> None:
+    asks = emulated.asks(25)
+    intent = emulated.intent(asks)
 
     async def work(provider: BatchConnection) -> None:
         file_id = await provider.upload(intent)
-        assert await provider.knows_file(file_id) == night.files
-        fence = await fence_at(night, provider)
+        assert await provider.knows_file(file_id) == emulated.files
+        fence = await fence_at(emulated, provider)
         answer = await provider.create(intent, file_id)
         assert (answer.sent, answer.refusal, answer.problem) == (True, None, None)
         batch = answer.batch
         assert batch is not None
-        assert night.format.ours(batch, intent, None) == ("yes" if night.format.tags else "maybe")
-        assert batch.input_ref == (file_id if night.files else None)
+        assert emulated.format.ours(batch, intent, None) == ("yes" if emulated.format.tags else "maybe")
+        assert batch.input_ref == (file_id if emulated.files else None)
         assert (fence.date or 0) - 300 < (batch.created_at or 0)
         ended = await end_of(provider, batch)
         assert (ended.phase, ended.counts.total, ended.counts.completed) == ("completed", 25, 25)
-        rows = await rows_of(night, provider, ended)
+        rows = await rows_of(emulated, provider, ended)
         answers = {line.custom_id: line.result for part in rows.values() for line in part}
         assert len(answers) == 25
         for n, one in enumerate(asks):
@@ -46,85 +58,88 @@ def test_a_batch_from_upload_to_answers(night: Night) -> None:
             assert result is not None
             assert (result.outcome, result.cause) == ("answered", None)
             assert result.answer == expected_answer(
-                SEED, msgspec.json.decode(night.format.encode(one)), dialect=night.vendor.name, model=night.model.name
+                SEED,
+                msgspec.json.decode(emulated.format.encode(one)),
+                dialect=emulated.vendor.name,
+                model=emulated.model.name,
             )
             assert result.usage.input
             assert result.usage.output
         await provider.remove_file(file_id)
         assert not await provider.knows_file(file_id)
 
-    night.run(work)
+    emulated.run(work)
 
 
-def test_a_lost_answer_is_found_again(night: Night) -> None:
-    night.emulator.arm([{"on": "create", "do": "drop_answer", "times": 1}])
-    intent = night.intent(night.asks(2))
+def test_a_lost_answer_is_found_again(emulated: EmulatedVendor) -> None:
+    emulated.emulator.arm([{"on": "create", "do": "drop_answer", "times": 1}])
+    intent = emulated.intent(emulated.asks(2))
 
     async def work(provider: BatchConnection) -> None:
         file_id = await provider.upload(intent)
-        fence = await fence_at(night, provider)
+        fence = await fence_at(emulated, provider)
         answer = await provider.create(intent, file_id)
         assert (answer.sent, answer.status, answer.batch, answer.refusal) == (True, None, None, None)
         seen = await provider.recent(how_far(fence), 5)
         assert seen.complete
-        assert len(claimed(night, seen, fence, intent, file_id)) == 1
+        assert len(claimed(emulated, seen, fence, intent, file_id)) == 1
 
-    night.run(work)
-    made = night.emulator.log(calls=False)["batches"]
+    emulated.run(work)
+    made = emulated.emulator.log(calls=False)["batches"]
     assert len([one for one in made if intent.token in f"{one['metadata']} {one['name']}"]) == 1
 
 
-def test_a_lost_request_is_as_open_but_nothing_is_found(night: Night) -> None:
-    night.emulator.arm([{"on": "create", "do": "lose_request", "times": 1}])
-    intent = night.intent(night.asks(1))
+def test_a_lost_request_is_as_open_but_nothing_is_found(emulated: EmulatedVendor) -> None:
+    emulated.emulator.arm([{"on": "create", "do": "lose_request", "times": 1}])
+    intent = emulated.intent(emulated.asks(1))
 
     async def work(provider: BatchConnection) -> None:
         file_id = await provider.upload(intent)
-        fence = await fence_at(night, provider)
+        fence = await fence_at(emulated, provider)
         answer = await provider.create(intent, file_id)
         assert (answer.sent, answer.status) == (True, None)
         seen = await provider.recent(how_far(fence), 5)
         assert seen.complete
-        assert claimed(night, seen, fence, intent, file_id) == []
+        assert claimed(emulated, seen, fence, intent, file_id) == []
 
-    night.run(work)
+    emulated.run(work)
 
 
-def test_two_batches_of_one_create_are_both_seen(night: Night) -> None:
-    night.emulator.arm([{"on": "create", "do": "twice", "times": 1}])
-    intent = night.intent(night.asks(1))
+def test_two_batches_of_one_create_are_both_seen(emulated: EmulatedVendor) -> None:
+    emulated.emulator.arm([{"on": "create", "do": "twice", "times": 1}])
+    intent = emulated.intent(emulated.asks(1))
 
     async def work(provider: BatchConnection) -> None:
         file_id = await provider.upload(intent)
-        fence = await fence_at(night, provider)
+        fence = await fence_at(emulated, provider)
         assert (await provider.create(intent, file_id)).batch is None
         seen = await provider.recent(how_far(fence), 5)
-        assert len(claimed(night, seen, fence, intent, file_id)) == 2
+        assert len(claimed(emulated, seen, fence, intent, file_id)) == 2
 
-    night.run(work)
+    emulated.run(work)
 
 
-def test_a_create_that_cannot_connect_was_not_sent(night: Night, tmp_path: Path) -> None:
-    intent = night.intent(night.asks(1))
+def test_a_create_that_cannot_connect_was_not_sent(emulated: EmulatedVendor, tmp_path: Path) -> None:
+    intent = emulated.intent(emulated.asks(1))
 
     async def work(_: BatchConnection) -> None:
-        nowhere = night.vendor.connect(emulated_endpoint(night.vendor, "http://127.0.0.1:1", KEY))
+        nowhere = emulated.vendor.connect(emulated_endpoint(emulated.vendor, "http://127.0.0.1:1", KEY))
         answer = await nowhere.create(intent, "file-1")
         assert (answer.sent, answer.status, answer.batch) == (False, None, None)
         with pytest.raises(Unavailable):
             await nowhere.newest()
         await nowhere.close()
 
-    night.run(work)
+    emulated.run(work)
 
 
-def test_a_listing_of_many_pages_is_complete_or_says_that_it_is_not(night: Night) -> None:
+def test_a_listing_of_many_pages_is_complete_or_says_that_it_is_not(emulated: EmulatedVendor) -> None:
     count = 105
-    intents = [night.intent(night.asks(1)) for _ in range(count)]
+    intents = [emulated.intent(emulated.asks(1)) for _ in range(count)]
 
     async def work(provider: BatchConnection) -> None:
         file_id = await provider.upload(intents[0])
-        fence = await fence_at(night, provider)
+        fence = await fence_at(emulated, provider)
         answers = [await provider.create(intent, file_id) for intent in intents]
         made = [answer.batch for answer in answers if answer.batch is not None]
         seen = await provider.recent(how_far(fence), 5)
@@ -132,56 +147,56 @@ def test_a_listing_of_many_pages_is_complete_or_says_that_it_is_not(night: Night
         ids = [batch.id for batch in seen.batches]
         assert len(ids) == len(set(ids))
         assert len({batch.id for batch in made} & set(ids)) == count
-        if night.format.tags:
+        if emulated.format.tags:
             assert {intent.token for intent in intents} <= {batch.tag for batch in seen.batches}
         assert not (await provider.recent(how_far(fence), 1)).complete
-        night.emulator.arm([{"on": "list", "do": "incomplete"}])
+        emulated.emulator.arm([{"on": "list", "do": "incomplete"}])
         partial = await provider.recent(how_far(fence), 5)
         assert not partial.complete
         assert len(partial.batches) == 100
 
-    night.run(work)
+    emulated.run(work)
 
 
-def test_an_expired_batch_gives_up_what_it_finished(night: Night) -> None:
-    night.emulator.arm([{"on": "batch", "do": "expire", "share": 0.5, "seconds": 100}])
-    intent = night.intent(night.asks(40))
+def test_an_expired_batch_gives_up_what_it_finished(emulated: EmulatedVendor) -> None:
+    emulated.emulator.arm([{"on": "batch", "do": "expire", "share": 0.5, "seconds": 100}])
+    intent = emulated.intent(emulated.asks(40))
 
     async def work(provider: BatchConnection) -> None:
         ended = await end_of(provider, await submit(provider, intent))
-        answered, failed = told_apart(await rows_of(night, provider, ended))
+        answered, failed = told_apart(await rows_of(emulated, provider, ended))
         assert ended.phase == "expired"
-        assert len(answered) == (20 if night.gives_partial else 0)
+        assert len(answered) == (20 if emulated.gives_partial else 0)
         assert causes(answered) <= {None}
         assert causes(failed) <= {"expired"}
-        assert len(failed) == (20 if night.names_unfinished else 0)
+        assert len(failed) == (20 if emulated.names_unfinished else 0)
 
-    night.run(work)
+    emulated.run(work)
 
 
-def test_a_cancelled_batch_ends_and_says_so(long_night: Night) -> None:
-    intent = long_night.intent(long_night.asks(4))
+def test_a_cancelled_batch_ends_and_says_so(slowly_emulated: EmulatedVendor) -> None:
+    intent = slowly_emulated.intent(slowly_emulated.asks(4))
 
     async def work(provider: BatchConnection) -> None:
         batch = await submit(provider, intent)
         cancelled = await provider.cancel(batch.id)
         assert cancelled is not None
         assert cancelled.id == batch.id
-        long_night.emulator.advance(1200)
+        slowly_emulated.emulator.advance(1200)
         ended = await end_of(provider, cancelled)
         assert ended.phase == "cancelled"
-        rows = [line for part in (await rows_of(long_night, provider, ended)).values() for line in part]
-        assert len(rows) == (4 if long_night.names_unfinished else 0)
+        rows = [line for part in (await rows_of(slowly_emulated, provider, ended)).values() for line in part]
+        assert len(rows) == (4 if slowly_emulated.names_unfinished else 0)
         assert causes(rows) <= {"cancelled"}
         assert await provider.cancel(batch.id) is not None
         assert await provider.cancel("batch_of_nobody") is None
 
-    long_night.run(work)
+    slowly_emulated.run(work)
 
 
-def test_an_unknown_status_word_means_running(long_night: Night) -> None:
-    long_night.emulator.arm([{"on": "batch", "do": "status_word", "word": "meditating"}])
-    intent = long_night.intent(long_night.asks(1))
+def test_an_unknown_status_word_means_running(slowly_emulated: EmulatedVendor) -> None:
+    slowly_emulated.emulator.arm([{"on": "batch", "do": "status_word", "word": "meditating"}])
+    intent = slowly_emulated.intent(slowly_emulated.asks(1))
 
     async def work(provider: BatchConnection) -> None:
         batch = await submit(provider, intent)
@@ -190,11 +205,11 @@ def test_an_unknown_status_word_means_running(long_night: Night) -> None:
                 batch = await provider.retrieve(batch.id) or batch
         assert (batch.phase, batch.status, batch.known_status) == ("running", "meditating", False)
 
-    long_night.run(work)
+    slowly_emulated.run(work)
 
 
-def test_results_at_another_origin_are_fetched_without_the_key(night: Night) -> None:
-    intent = night.intent(night.asks(1))
+def test_results_at_another_origin_are_fetched_without_the_key(emulated: EmulatedVendor) -> None:
+    intent = emulated.intent(emulated.asks(1))
 
     async def work(provider: BatchConnection) -> None:
         ended = await end_of(provider, await submit(provider, intent))
@@ -205,7 +220,7 @@ def test_results_at_another_origin_are_fetched_without_the_key(night: Night) -> 
             return web.Response(body=bytes(rows))
 
         async with serving(give) as elsewhere:
-            night.emulator.arm([{"on": "content", "do": "redirect", "to": f"{elsewhere.url}/signed?sig=1"}])
+            emulated.emulator.arm([{"on": "content", "do": "redirect", "to": f"{elsewhere.url}/signed?sig=1"}])
             got = bytearray()
             assert await provider.fetch(ended.parts[0][1], got.extend) == len(rows)
             assert got == rows
@@ -214,11 +229,11 @@ def test_results_at_another_origin_are_fetched_without_the_key(night: Night) -> 
             secrets = {"authorization", "openai-organization", "openai-project", "x-api-key", "x-goog-api-key"}
             assert not secrets & {name.lower() for name in request.headers}
 
-    night.run(work)
+    emulated.run(work)
 
 
-def test_a_working_key_is_confirmed(night: Night) -> None:
+def test_a_working_key_is_confirmed(emulated: EmulatedVendor) -> None:
     async def work(provider: BatchConnection) -> None:
         assert KEY not in await provider.check_key()
 
-    night.run(work)
+    emulated.run(work)

@@ -9,45 +9,47 @@ import pytest
 from overnight.core.errors import Gone, OutOfCredit, OvernightError, Rejected, Throttled, Unauthorized, Unavailable
 from overnight.providers import BatchConnection
 from providers.asking import KEY
-from providers.nights import DEAD, POOR, Night, causes, end_of, rows_of, submit, told_apart
+from providers.emulated import DEAD, POOR, EmulatedVendor, causes, end_of, rows_of, submit, told_apart
 
 
-def test_rows_that_fail_are_read_with_their_causes(night: Night) -> None:
+def test_rows_that_fail_are_read_with_their_causes(emulated: EmulatedVendor) -> None:
     fault = {"on": "row", "do": "error", "status": 500, "code": "server_error", "message": "Oh.", "odds": 0.5}
-    night.emulator.arm([fault])
-    intent = night.intent(night.asks(40))
+    emulated.emulator.arm([fault])
+    intent = emulated.intent(emulated.asks(40))
 
     async def work(provider: BatchConnection) -> None:
         ended = await end_of(provider, await submit(provider, intent))
-        answered, failed = told_apart(await rows_of(night, provider, ended))
+        answered, failed = told_apart(await rows_of(emulated, provider, ended))
         assert ended.phase == "completed"
         assert causes(answered) == {None}
         assert causes(failed) == {"server_error"}
         assert (ended.counts.completed, ended.counts.failed) == (len(answered), len(failed))
         assert len(answered) + len(failed) == 40
 
-    night.run(work)
+    emulated.run(work)
 
 
 @pytest.mark.parametrize("nothing", [None, ""])
-def test_a_batch_in_which_nothing_succeeded_has_no_output(night: Night, nothing: str | None) -> None:
-    night.emulator.arm(
+def test_a_batch_in_which_nothing_succeeded_has_no_output(emulated: EmulatedVendor, nothing: str | None) -> None:
+    emulated.emulator.arm(
         [{"on": "batch", "do": "empty_output", "as": nothing}, {"on": "row", "do": "error", "status": 500}]
     )
-    intent = night.intent(night.asks(3))
+    intent = emulated.intent(emulated.asks(3))
 
     async def work(provider: BatchConnection) -> None:
         ended = await end_of(provider, await submit(provider, intent))
         assert ended.phase == "completed"
-        answered, _ = told_apart(await rows_of(night, provider, ended))
+        answered, _ = told_apart(await rows_of(emulated, provider, ended))
         assert answered == []
 
-    night.run(work)
+    emulated.run(work)
 
 
-def test_a_validation_failure_is_a_refusal(night: Night) -> None:
-    night.emulator.arm([{"on": "batch", "do": "fail", "code": "invalid_json_line", "message": "Line 1 is not JSON."}])
-    intent = night.intent(night.asks(1))
+def test_a_validation_failure_is_a_refusal(emulated: EmulatedVendor) -> None:
+    emulated.emulator.arm(
+        [{"on": "batch", "do": "fail", "code": "invalid_json_line", "message": "Line 1 is not JSON."}]
+    )
+    intent = emulated.intent(emulated.asks(1))
 
     async def work(provider: BatchConnection) -> None:
         ended = await end_of(provider, await submit(provider, intent))
@@ -55,17 +57,17 @@ def test_a_validation_failure_is_a_refusal(night: Night) -> None:
             assert ended.refusal is not None
             assert (ended.refusal.kind, ended.refusal.message) == ("invalid", "Line 1 is not JSON.")
         else:  # where batches do not fail, all of their rows do
-            answered, failed = told_apart(await rows_of(night, provider, ended))
+            answered, failed = told_apart(await rows_of(emulated, provider, ended))
             assert (answered, causes(failed)) == ([], {"invalid_request"})
 
-    night.run(work)
+    emulated.run(work)
 
 
-def test_an_unknown_model_is_told_apart(night: Night) -> None:
-    typo = msgspec.structs.replace(night.model, name=night.model.name + "-typo")
+def test_an_unknown_model_is_told_apart(emulated: EmulatedVendor) -> None:
+    typo = msgspec.structs.replace(emulated.model, name=emulated.model.name + "-typo")
 
     async def work(provider: BatchConnection) -> None:
-        intent = night.intent(night.asks(1, typo))
+        intent = emulated.intent(emulated.asks(1, typo))
         answer = await provider.create(intent, await provider.upload(intent))
         ended = await end_of(provider, answer.batch) if answer.batch is not None else None
         refusal = answer.refusal if ended is None else ended.refusal
@@ -73,16 +75,16 @@ def test_an_unknown_model_is_told_apart(night: Night) -> None:
             assert refusal.kind == "unknown_model"
         else:
             assert ended is not None
-            _, failed = told_apart(await rows_of(night, provider, ended))
+            _, failed = told_apart(await rows_of(emulated, provider, ended))
             assert causes(failed) == {"unknown_model"}
 
-    night.run(work)
+    emulated.run(work)
 
 
-def test_a_deleted_input_keeps_a_late_create_from_running(night: Night) -> None:
-    if not night.files:
+def test_a_deleted_input_keeps_a_late_create_from_running(emulated: EmulatedVendor) -> None:
+    if not emulated.files:
         pytest.skip("the input travels with the create")
-    intent = night.intent(night.asks(1))
+    intent = emulated.intent(emulated.asks(1))
 
     async def work(provider: BatchConnection) -> None:
         file_id = await provider.upload(intent)
@@ -94,7 +96,7 @@ def test_a_deleted_input_keeps_a_late_create_from_running(night: Night) -> None:
         assert refusal is not None
         assert refusal.kind == "file_not_ready"
 
-    night.run(work)
+    emulated.run(work)
 
 
 @pytest.mark.parametrize(
@@ -106,10 +108,10 @@ def test_a_deleted_input_keeps_a_late_create_from_running(night: Night) -> None:
         (400, "invalid_value", "invalid"),
     ],
 )
-def test_a_definite_no_to_a_create(night: Night, status: int, code: str | None, kind: str) -> None:
+def test_a_definite_no_to_a_create(emulated: EmulatedVendor, status: int, code: str | None, kind: str) -> None:
     fault: dict[str, Any] = {"on": "create", "do": "status", "status": status, "message": "No.", "retry_after": 3}
-    night.emulator.arm([fault | ({"code": code} if code else {})])
-    intent = night.intent(night.asks(1))
+    emulated.emulator.arm([fault | ({"code": code} if code else {})])
+    intent = emulated.intent(emulated.asks(1))
 
     async def work(provider: BatchConnection) -> None:
         answer = await provider.create(intent, await provider.upload(intent))
@@ -117,18 +119,18 @@ def test_a_definite_no_to_a_create(night: Night, status: int, code: str | None, 
         assert answer.refusal is not None
         assert (answer.refusal.kind, answer.refusal.retry_after) == (kind, 3.0)
 
-    night.run(work)
+    emulated.run(work)
 
 
-def test_trouble_at_the_provider_leaves_a_create_open(night: Night) -> None:
-    night.emulator.arm([{"on": "create", "do": "status", "status": 503}])
-    intent = night.intent(night.asks(1))
+def test_trouble_at_the_provider_leaves_a_create_open(emulated: EmulatedVendor) -> None:
+    emulated.emulator.arm([{"on": "create", "do": "status", "status": 503}])
+    intent = emulated.intent(emulated.asks(1))
 
     async def work(provider: BatchConnection) -> None:
         answer = await provider.create(intent, await provider.upload(intent))
         assert (answer.sent, answer.status, answer.batch, answer.refusal) == (True, 503, None, None)
 
-    night.run(work)
+    emulated.run(work)
 
 
 @pytest.mark.parametrize(
@@ -142,15 +144,17 @@ def test_trouble_at_the_provider_leaves_a_create_open(night: Night) -> None:
     ],
     ids=lambda value: str(value.get("status", "drop")) if isinstance(value, dict) else "",
 )
-def test_trouble_in_other_calls_has_a_name(night: Night, fault: dict[str, Any], family: type[OvernightError]) -> None:
-    intent = night.intent(night.asks(1))
+def test_trouble_in_other_calls_has_a_name(
+    emulated: EmulatedVendor, fault: dict[str, Any], family: type[OvernightError]
+) -> None:
+    intent = emulated.intent(emulated.asks(1))
 
-    fresh = night.intent(night.asks(1))
+    fresh = emulated.intent(emulated.asks(1))
 
     async def work(provider: BatchConnection) -> None:
         ended = await end_of(provider, await submit(provider, intent))
         ref = ended.parts[0][1]
-        night.emulator.arm([{"on": on, **fault} for on in ("upload", "list", "retrieve", "content", "delete")])
+        emulated.emulator.arm([{"on": on, **fault} for on in ("upload", "list", "retrieve", "content", "delete")])
         calls: tuple[Callable[[], Coroutine[Any, Any, Any]], ...] = (
             lambda: provider.upload(fresh),
             provider.newest,
@@ -160,19 +164,21 @@ def test_trouble_in_other_calls_has_a_name(night: Night, fault: dict[str, Any], 
         )
         # A deletion whose answer is lost is repeated on a new connection, and finds the work done.
         last = len(calls) - int(fault["do"] == "drop_answer")
-        for call in calls[:last] if night.files else calls[1:-1]:
+        for call in calls[:last] if emulated.files else calls[1:-1]:
             with pytest.raises(family) as caught:
                 await call()
             assert KEY not in repr(caught.value)
             if isinstance(caught.value, Throttled):
                 assert caught.value.retry_after == 2.0
 
-    night.run(work)
+    emulated.run(work)
 
 
 @pytest.mark.parametrize(("key", "family"), [(DEAD, Unauthorized), (POOR, OutOfCredit)])
-def test_a_key_that_does_not_work_is_never_shown(night: Night, key: str, family: type[OvernightError]) -> None:
-    intent = night.intent(night.asks(1))
+def test_a_key_that_does_not_work_is_never_shown(
+    emulated: EmulatedVendor, key: str, family: type[OvernightError]
+) -> None:
+    intent = emulated.intent(emulated.asks(1))
 
     async def work(provider: BatchConnection) -> None:
         told = []
@@ -187,40 +193,40 @@ def test_a_key_that_does_not_work_is_never_shown(night: Night, key: str, family:
             told += [answer.refusal.message, answer.problem or ""]
         assert all(key not in words for words in told)
 
-    night.run(work, key)
+    emulated.run(work, key)
 
 
-def test_a_download_cut_short_is_unavailable(night: Night) -> None:
-    intent = night.intent(night.asks(30))
+def test_a_download_cut_short_is_unavailable(emulated: EmulatedVendor) -> None:
+    intent = emulated.intent(emulated.asks(30))
 
     async def work(provider: BatchConnection) -> None:
         ended = await end_of(provider, await submit(provider, intent))
-        night.emulator.arm([{"on": "content", "do": "cut", "at": 0.5, "times": 1}])
+        emulated.emulator.arm([{"on": "content", "do": "cut", "at": 0.5, "times": 1}])
         with pytest.raises(Unavailable):
-            await rows_of(night, provider, ended)
-        assert sum(len(part) for part in (await rows_of(night, provider, ended)).values()) == 30
+            await rows_of(emulated, provider, ended)
+        assert sum(len(part) for part in (await rows_of(emulated, provider, ended)).values()) == 30
 
-    night.run(work)
+    emulated.run(work)
 
 
-def test_results_past_their_time_are_gone(night: Night) -> None:
+def test_results_past_their_time_are_gone(emulated: EmulatedVendor) -> None:
     async def work(provider: BatchConnection) -> None:
         with pytest.raises(Gone):
             await provider.fetch("file-of-nobody", lambda _: None)
 
-    night.run(work)
+    emulated.run(work)
 
 
 @pytest.mark.parametrize("misdeed", ["malformed", "empty_body", "no_usage", "duplicate", "unknown_id"])
-def test_odd_rows_are_read_for_what_they_are(night: Night, misdeed: str) -> None:
-    night.emulator.arm([{"on": "row", "do": misdeed, "odds": 0.5}])
-    intent = night.intent(night.asks(20))
+def test_odd_rows_are_read_for_what_they_are(emulated: EmulatedVendor, misdeed: str) -> None:
+    emulated.emulator.arm([{"on": "row", "do": misdeed, "odds": 0.5}])
+    intent = emulated.intent(emulated.asks(20))
 
     async def work(provider: BatchConnection) -> None:
         rows = [
             line
             for part in (
-                await rows_of(night, provider, await end_of(provider, await submit(provider, intent)))
+                await rows_of(emulated, provider, await end_of(provider, await submit(provider, intent)))
             ).values()
             for line in part
         ]
@@ -233,4 +239,4 @@ def test_odd_rows_are_read_for_what_they_are(night: Night, misdeed: str) -> None
         assert any(one.outcome == "answered" and one.usage.input is None for one in results) == (misdeed == "no_usage")
         assert (len(rows) > 20) == (misdeed in ("duplicate", "unknown_id"))
 
-    night.run(work)
+    emulated.run(work)

@@ -18,9 +18,9 @@ from overnight.providers import Fence
 from overnight.providers.reading.secrets import taken_echoes
 from overnight.providers.vertex import provider
 from overnight.providers.vertex.connection import VertexConnection
-from providers.nights import TRUTH, Night, end_of, submit
+from providers.emulated import TRUTH, EmulatedVendor, end_of, submit
 from providers.scripted_server import serving
-from providers.test_vertex import service_account
+from providers.vertex.test_connection import service_account
 
 TOKEN = "ya29.a0-echoed/0123456789+abcdefghij"
 REFUSED = {"do": "status", "status": 400, "message": "no luck with {key} today"}
@@ -52,11 +52,11 @@ class Told:
             assert form not in told
 
 
-async def _given(one: Night, _: Path) -> VertexConnection:
+async def _given(one: EmulatedVendor, _: Path) -> VertexConnection:
     return VertexConnection(msgspec.structs.replace(one.provider().endpoint, key=TOKEN))
 
 
-async def _made(one: Night, folder: Path) -> VertexConnection:
+async def _made(one: EmulatedVendor, folder: Path) -> VertexConnection:
     """With a token that the credentials make, which no part of the connection was told of beforehand."""
 
     async def answer(_: web.Request) -> web.StreamResponse:
@@ -72,10 +72,10 @@ async def _made(one: Night, folder: Path) -> VertexConnection:
 @pytest.mark.skipif(importlib.util.find_spec("google.auth") is None, reason="an extra")
 @pytest.mark.parametrize("connected", [_given, _made])
 def test_no_path_hands_the_token_on(
-    emulator: EmulatorProcess, tmp_path: Path, connected: Callable[[Night, Path], Awaitable[VertexConnection]]
+    emulator: EmulatorProcess, tmp_path: Path, connected: Callable[[EmulatedVendor, Path], Awaitable[VertexConnection]]
 ) -> None:
     emulator.arm([])
-    one = Night("vertex", emulator, tmp_path)
+    one = EmulatedVendor("vertex", emulator, tmp_path)
     asks = one.asks(3)
     sent = one.intent(asks)
     told = Told()

@@ -42,7 +42,7 @@ _numbers = itertools.count()
 Work = Callable[[BatchConnection], Coroutine[Any, Any, Any]]
 
 
-class Night:
+class EmulatedVendor:
     """One vendor at the emulator, and what a test wants of both."""
 
     def __init__(self, name: str, emulator: EmulatorProcess, folder: Path) -> None:
@@ -99,26 +99,26 @@ async def end_of(provider: BatchConnection, batch: Batch) -> Batch:
     return batch
 
 
-async def fence_at(night: Night, provider: BatchConnection) -> Creating:
+async def fence_at(emulated: EmulatedVendor, provider: BatchConnection) -> Creating:
     """What the engine would put on record before a create."""
-    return fence_of(await provider.newest(), tags=night.format.tags)
+    return fence_of(await provider.newest(), tags=emulated.format.tags)
 
 
-async def rows_of(night: Night, provider: BatchConnection, batch: Batch) -> dict[str, list[Line]]:
+async def rows_of(emulated: EmulatedVendor, provider: BatchConnection, batch: Batch) -> dict[str, list[Line]]:
     """The decoded rows of each part, with the announced length checked."""
     rows = {}
     for kind, ref in batch.parts:
         got = bytearray()
         assert await provider.fetch(ref, got.extend) in (None, len(got))
-        rows[kind] = [night.format.decode(line) for line in bytes(got).splitlines()]
+        rows[kind] = [emulated.format.decode(line) for line in bytes(got).splitlines()]
     return rows
 
 
-def claimed(night: Night, seen: Sightings, fence: Creating, intent: Intent, file_id: str) -> list[Batch]:
+def claimed(emulated: EmulatedVendor, seen: Sightings, fence: Creating, intent: Intent, file_id: str) -> list[Batch]:
     """The batches of a listing that are ours, or may be, as the engine would take them."""
     young = may_follow(fence, seen.batches)
-    verdicts = [(batch, night.format.ours(batch, intent, file_id)) for batch in seen.batches]
-    if night.format.tags:
+    verdicts = [(batch, emulated.format.ours(batch, intent, file_id)) for batch in seen.batches]
+    if emulated.format.tags:
         assert "maybe" not in [ours for _, ours in verdicts]
         return [batch for batch, ours in verdicts if ours == "yes"]
     assert "yes" not in [ours for _, ours in verdicts]

@@ -20,7 +20,7 @@ from overnight.providers.anthropic.connection import AnthropicConnection
 from overnight.providers.reading.responses import Response
 from overnight.providers.wire.bodies import Envelope
 from providers.asking import ask, stored
-from providers.nights import Night, end_of, rows_of, submit
+from providers.emulated import EmulatedVendor, end_of, rows_of, submit
 from providers.scripted_server import Answer, replying, serving
 
 KEY = "sk-ant-0123456789abcdef"
@@ -310,13 +310,13 @@ def test_a_call_that_cannot_connect_was_not_sent() -> None:
 
 
 def test_live_and_batch_answers_are_the_same(emulator: EmulatorProcess, tmp_path: Path) -> None:
-    night = Night("anthropic", emulator, tmp_path)
-    thinking = msgspec.structs.replace(night.model, options=Options(thinking="on"))
-    asks = [*night.asks(2), *night.asks(2, thinking)]
-    intent = night.intent(asks)
+    emulated = EmulatedVendor("anthropic", emulator, tmp_path)
+    thinking = msgspec.structs.replace(emulated.model, options=Options(thinking="on"))
+    asks = [*emulated.asks(2), *emulated.asks(2, thinking)]
+    intent = emulated.intent(asks)
 
     async def work(provider: Any) -> None:
-        rows = await rows_of(night, provider, await end_of(provider, await submit(provider, intent)))
+        rows = await rows_of(emulated, provider, await end_of(provider, await submit(provider, intent)))
         batched = {line.custom_id: line.result for line in rows["output"]}
         for n, one in enumerate(asks):
             reply = await provider.call(one.arm.model, VENDOR.format.encode(one))
@@ -325,4 +325,4 @@ def test_live_and_batch_answers_are_the_same(emulator: EmulatorProcess, tmp_path
             assert bool(live.result.thoughts) == (one.arm.model is thinking)
             assert reply.rates.tokens_limit
 
-    night.run(work)
+    emulated.run(work)

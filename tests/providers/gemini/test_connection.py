@@ -17,7 +17,7 @@ from overnight.providers.gemini.batches import batch_of, inlined_lines, read_pag
 from overnight.providers.gemini.connection import GeminiConnection
 from overnight.providers.reading.listing import newest_first
 from providers.asking import KEY, stored
-from providers.nights import Night, end_of, rows_of, submit
+from providers.emulated import EmulatedVendor, end_of, rows_of, submit
 from providers.scripted_server import replying, serving
 
 
@@ -37,13 +37,13 @@ def operation(state: str = "BATCH_STATE_RUNNING", **more: Any) -> dict[str, Any]
     return {"name": "batches/b1", "metadata": metadata}
 
 
-def night(emulator: EmulatorProcess, folder: Path) -> Night:
+def emulated(emulator: EmulatorProcess, folder: Path) -> EmulatedVendor:
     emulator.arm([])
-    return Night("gemini", emulator, folder)
+    return EmulatedVendor("gemini", emulator, folder)
 
 
 def test_an_upload_whose_answer_was_lost_is_found_by_its_id(emulator: EmulatorProcess, tmp_path: Path) -> None:
-    one = night(emulator, tmp_path)
+    one = emulated(emulator, tmp_path)
     sent = one.intent(one.asks(3))
     emulator.arm([{"on": "upload", "do": "drop_answer", "times": 1}])
 
@@ -185,7 +185,7 @@ def test_a_listing_that_is_not_newest_first_must_be_read_to_its_end() -> None:
 
 
 def test_answers_in_the_batch_itself_are_read_when_it_is_adopted(emulator: EmulatorProcess, tmp_path: Path) -> None:
-    one = night(emulator, tmp_path)
+    one = emulated(emulator, tmp_path)
 
     async def work(gem: GeminiConnection) -> None:
         requests = [
@@ -206,7 +206,7 @@ def test_answers_in_the_batch_itself_are_read_when_it_is_adopted(emulator: Emula
 
 
 def test_an_input_cannot_be_read_back_and_a_foreign_file_is_gone(emulator: EmulatorProcess, tmp_path: Path) -> None:
-    one = night(emulator, tmp_path)
+    one = emulated(emulator, tmp_path)
     sent = one.intent(one.asks(1))
 
     async def work(gem: GeminiConnection) -> None:
@@ -222,7 +222,7 @@ def test_an_input_cannot_be_read_back_and_a_foreign_file_is_gone(emulator: Emula
 
 
 def test_a_live_call_gives_the_same_row(emulator: EmulatorProcess, tmp_path: Path) -> None:
-    one = night(emulator, tmp_path)
+    one = emulated(emulator, tmp_path)
     asks = one.asks(2)
     sent = one.intent(asks)
 

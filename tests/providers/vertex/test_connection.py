@@ -20,7 +20,7 @@ from overnight.providers.vertex.connection import VertexConnection
 from overnight.providers.vertex.connection.tokens import Tokens
 from overnight.providers.vertex.jobs import job_body, job_of, read_page, since
 from providers.asking import KEY, stored
-from providers.nights import TRUTH, Night, end_of, rows_of, submit
+from providers.emulated import TRUTH, EmulatedVendor, end_of, rows_of, submit
 from providers.scripted_server import serving
 
 SURROUNDINGS = {
@@ -41,12 +41,12 @@ def sharded() -> Iterator[EmulatorProcess]:
         yield running
 
 
-def night(emulator: EmulatorProcess, folder: Path) -> Night:
+def emulated(emulator: EmulatorProcess, folder: Path) -> EmulatedVendor:
     emulator.arm([])
-    return Night("vertex", emulator, folder)
+    return EmulatedVendor("vertex", emulator, folder)
 
 
-def at_buckets(one: Night, **buckets: str) -> VertexConnection:
+def at_buckets(one: EmulatedVendor, **buckets: str) -> VertexConnection:
     endpoint = one.provider().endpoint
     chosen = Buckets(**{"input": "gs://rehearsal/in", "output": "gs://rehearsal/out", **buckets})
     return VertexConnection(msgspec.structs.replace(endpoint, buckets=chosen))
@@ -62,7 +62,7 @@ def job(state: str = "JOB_STATE_RUNNING", **more: Any) -> dict[str, Any]:
 
 
 def test_every_shard_of_a_jobs_own_folder_is_read(sharded: EmulatorProcess, tmp_path: Path) -> None:
-    one = night(sharded, tmp_path)
+    one = emulated(sharded, tmp_path)
     first, second = one.intent(one.asks(10)), one.intent(one.asks(9))
 
     async def work(vertex: VertexConnection) -> None:
@@ -84,7 +84,7 @@ def test_two_jobs_with_one_output_prefix_do_not_read_each_others_files(
     sharded: EmulatorProcess, tmp_path: Path
 ) -> None:
     """Also when somebody else's job wrote below the very same prefix."""
-    one = night(sharded, tmp_path)
+    one = emulated(sharded, tmp_path)
     mine, theirs = one.intent(one.asks(3)), one.intent(one.asks(3))
 
     async def work(vertex: VertexConnection) -> None:
@@ -106,7 +106,7 @@ def test_two_jobs_with_one_output_prefix_do_not_read_each_others_files(
 
 
 def test_a_listing_of_files_that_breaks_off_is_noticed(sharded: EmulatorProcess, tmp_path: Path) -> None:
-    one = night(sharded, tmp_path)
+    one = emulated(sharded, tmp_path)
     sent = one.intent(one.asks(10))
 
     async def work(vertex: VertexConnection) -> None:
@@ -124,7 +124,7 @@ def test_a_listing_of_files_that_breaks_off_is_noticed(sharded: EmulatorProcess,
 
 
 def test_an_upload_is_made_once(sharded: EmulatorProcess, tmp_path: Path) -> None:
-    one = night(sharded, tmp_path)
+    one = emulated(sharded, tmp_path)
     sent = one.intent(one.asks(2))
     sharded.arm([{"on": "upload", "do": "drop_answer", "times": 1}])
 
@@ -142,7 +142,7 @@ def test_an_upload_is_made_once(sharded: EmulatorProcess, tmp_path: Path) -> Non
 
 
 def test_permission_errors_name_role_and_bucket(sharded: EmulatorProcess, tmp_path: Path) -> None:
-    one = night(sharded, tmp_path)
+    one = emulated(sharded, tmp_path)
     sent = one.intent(one.asks(1))
 
     async def work(_: Any) -> None:
@@ -165,7 +165,7 @@ def test_permission_errors_name_role_and_bucket(sharded: EmulatorProcess, tmp_pa
 
 
 def test_a_live_call_gives_the_same_row(sharded: EmulatorProcess, tmp_path: Path) -> None:
-    one = night(sharded, tmp_path)
+    one = emulated(sharded, tmp_path)
     asks = one.asks(1)
     sent = one.intent(asks)
 

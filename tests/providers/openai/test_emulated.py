@@ -9,7 +9,7 @@ import pytest
 from emulator_process import EmulatorProcess
 from overnight.core.ask import Model
 from overnight.providers import BatchConnection
-from providers.nights import TRUTH, Night, causes, end_of, rows_of, submit
+from providers.emulated import TRUTH, EmulatedVendor, causes, end_of, rows_of, submit
 
 
 @pytest.mark.parametrize(
@@ -29,13 +29,13 @@ from providers.nights import TRUTH, Night, causes, end_of, rows_of, submit
     ids=lambda one: f"{one['name']}-{'-'.join(one['options'])}",
 )
 def test_openai_takes_what_is_compiled(emulator: EmulatorProcess, tmp_path: Path, options: dict[str, Any]) -> None:
-    night = Night("openai", emulator, tmp_path)
+    emulated = EmulatedVendor("openai", emulator, tmp_path)
     model = msgspec.convert({"provider": "openai", **options}, Model)
 
     async def work(provider: BatchConnection) -> None:
-        assert night.format.problems(model) == []
-        ended = await end_of(provider, await submit(provider, night.intent(night.asks(3, model))))
-        rows = await rows_of(night, provider, ended)
+        assert emulated.format.problems(model) == []
+        ended = await end_of(provider, await submit(provider, emulated.intent(emulated.asks(3, model))))
+        rows = await rows_of(emulated, provider, ended)
         assert list(rows) == ["output"], rows
         for line in rows["output"]:
             assert line.result is not None
@@ -43,12 +43,12 @@ def test_openai_takes_what_is_compiled(emulator: EmulatorProcess, tmp_path: Path
             thinks = model.options.thinking not in (None, "off") and model.options.api != "chat"
             assert bool(line.result.thoughts) == thinks
 
-    night.run(work)
+    emulated.run(work)
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
 def test_openai_keeps_an_answer_to_its_schema(emulator: EmulatorProcess, tmp_path: Path, api: str) -> None:
-    night = Night("openai", emulator, tmp_path)
+    emulated = EmulatedVendor("openai", emulator, tmp_path)
     schema = {
         "type": "object",
         "properties": {"better": {"type": "string", "enum": ["first", "second"]}},
@@ -60,13 +60,13 @@ def test_openai_keeps_an_answer_to_its_schema(emulator: EmulatorProcess, tmp_pat
     )
 
     async def work(provider: BatchConnection) -> None:
-        assert night.format.problems(model) == []
-        ended = await end_of(provider, await submit(provider, night.intent(night.asks(2, model))))
-        for line in (await rows_of(night, provider, ended))["output"]:
+        assert emulated.format.problems(model) == []
+        ended = await end_of(provider, await submit(provider, emulated.intent(emulated.asks(2, model))))
+        for line in (await rows_of(emulated, provider, ended))["output"]:
             assert line.result is not None
             assert msgspec.json.decode(line.result.answer or "")["better"] in ("first", "second")
 
-    night.run(work)
+    emulated.run(work)
 
 
 @pytest.mark.parametrize(
@@ -81,25 +81,25 @@ def test_openai_keeps_an_answer_to_its_schema(emulator: EmulatorProcess, tmp_pat
 def test_what_openai_calls_a_problem_the_emulator_refuses(
     emulator: EmulatorProcess, tmp_path: Path, broken: dict[str, Any]
 ) -> None:
-    night = Night("openai", emulator, tmp_path)
+    emulated = EmulatedVendor("openai", emulator, tmp_path)
     model = msgspec.convert({"provider": "openai", **broken}, Model)
 
     async def work(provider: BatchConnection) -> None:
-        assert night.format.problems(model)
-        ended = await end_of(provider, await submit(provider, night.intent(night.asks(1, model))))
-        assert causes((await rows_of(night, provider, ended))["error"]) == {"invalid_request"}
+        assert emulated.format.problems(model)
+        ended = await end_of(provider, await submit(provider, emulated.intent(emulated.asks(1, model))))
+        assert causes((await rows_of(emulated, provider, ended))["error"]) == {"invalid_request"}
 
-    night.run(work)
+    emulated.run(work)
 
 
 def test_the_queue_limit_is_learned_from_the_refusal(tmp_path: Path) -> None:
     truth = TRUTH | {"limits": {"enqueued_tokens": {"*": 40}}}
     with EmulatorProcess(truth) as strict:
-        night = Night("openai", strict, tmp_path)
+        emulated = EmulatedVendor("openai", strict, tmp_path)
 
         async def work(provider: BatchConnection) -> None:
-            ended = await end_of(provider, await submit(provider, night.intent(night.asks(50))))
+            ended = await end_of(provider, await submit(provider, emulated.intent(emulated.asks(50))))
             assert ended.refusal is not None
             assert (ended.phase, ended.refusal.kind, ended.refusal.token_limit) == ("failed", "token_limit", 40)
 
-        night.run(work)
+        emulated.run(work)
