@@ -186,3 +186,17 @@ def test_keys_are_tried(study: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
         refused = printed(capsys, "keys", code=4)
     assert "refused" in refused
     assert "sk-bad-one" not in refused
+
+
+@pytest.mark.usefixtures("looking")
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("verdict", "--table: no table 'verdict'; did you mean 'verdicts'? (there are: results, verdicts, rankings)"),
+        ("../../fruit", "--table: no table '../../fruit' (there are: results, verdicts, rankings)"),
+        ("rankings", "run 'fruit' has no rankings: none of its stages compares anything"),
+    ],
+)
+def test_a_table_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str], table: str, said: str):
+    assert main(["results", "fruit", "--emulate", "--table", table]) == 2
+    assert said in capsys.readouterr().err
