@@ -187,9 +187,8 @@ class Answers(AnswersView):
         """Ask again what ended so: the old result stays on record, the row goes back to the queue."""
         marks = ",".join("?" * len(outcomes))
         chosen = (
-            "SELECT settled.ask FROM settled JOIN result ON result.attempt=settled.attempt AND "
-            "result.line=settled.line "
-            f"WHERE result.outcome IN ({marks})"
+            "SELECT settled.ask FROM settled JOIN result ON result.attempt=settled.attempt "
+            f"AND result.line=settled.line WHERE result.outcome IN ({marks})"
         )
         count = self._db.execute(
             f"INSERT OR IGNORE INTO queue SELECT ask, 0, 0 FROM ({chosen})", tuple(outcomes)

@@ -170,8 +170,7 @@ class Checks(Records):
             "UNION ALL SELECT ask, 'in a shard under way' FROM shard_row "
             "WHERE shard NOT IN (SELECT shard FROM shard_done) AND NOT EXISTS (SELECT 1 FROM result JOIN attempt "
             "ON attempt.id=result.attempt AND attempt.shard=shard_row.shard AND result.line=shard_row.line)"
-            ") AS place ON place.ask=ask.id "
-            "GROUP BY ask.id HAVING count(place.ask) <> 1"
+            ") AS place ON place.ask=ask.id GROUP BY ask.id HAVING count(place.ask) <> 1"
         )
         told: dict[str, list[int]] = {}
         for count, names, ask in rows:

@@ -61,11 +61,9 @@ class Reopening(Records):
             "settled.ask IS NOT NULL OR shard_row.ask IN (SELECT ask FROM queue) "
             "FROM shard_row JOIN ask ON ask.id=shard_row.ask "
             "LEFT JOIN result ON result.attempt=:attempt AND result.line=shard_row.line "
-            "LEFT JOIN settled ON settled.ask=shard_row.ask AND settled.attempt=:attempt AND "
-            "settled.line=shard_row.line "
-            "WHERE shard_row.shard=:shard AND (result.ask IS NULL OR (result.outcome='failed' AND result.file IS "
-            "NULL)) "
-            "ORDER BY shard_row.line",
+            "LEFT JOIN settled ON settled.ask=shard_row.ask AND settled.attempt=:attempt "
+            "AND settled.line=shard_row.line WHERE shard_row.shard=:shard "
+            "AND (result.ask IS NULL OR (result.outcome='failed' AND result.file IS NULL)) ORDER BY shard_row.line",
             {"attempt": attempt.id, "shard": attempt.shard},
         )
         return [_Row(line, ask, length, bool(free)) for line, ask, length, free in rows]

@@ -98,8 +98,7 @@ class RowsView(Records):
         # The cross join keeps SQLite to the order in which rows are stored, so that nothing needs sorting.
         rows = self._db.execute(
             "SELECT attempt.id, shard_row.line, ask.key, result.received_at, result.outcome, result.cause, "
-            "result.detail, "
-            "result.file, result.offset, settled.ask IS NOT NULL "
+            "result.detail, result.file, result.offset, settled.ask IS NOT NULL "
             "FROM attempt CROSS JOIN shard_row ON shard_row.shard=attempt.shard JOIN ask ON ask.id=shard_row.ask "
             "LEFT JOIN result ON result.attempt=attempt.id AND result.line=shard_row.line "
             "LEFT JOIN settled ON settled.ask=ask.id AND settled.attempt=attempt.id AND settled.line=shard_row.line "
@@ -111,10 +110,9 @@ class RowsView(Records):
     def raw_results(self) -> Iterator[RawResult]:
         rows = self._db.execute(
             "SELECT result.attempt, result.line, ask.arm, outcome, cause, cost, result.file, result.offset, "
-            "result.length, result.digest, shard.live, settled.ask IS NOT NULL FROM result JOIN ask ON "
-            "ask.id=result.ask "
-            "LEFT JOIN settled ON settled.ask=result.ask AND settled.attempt=result.attempt AND "
-            "settled.line=result.line "
+            "result.length, result.digest, shard.live, settled.ask IS NOT NULL FROM result "
+            "JOIN ask ON ask.id=result.ask LEFT JOIN settled ON settled.ask=result.ask "
+            "AND settled.attempt=result.attempt AND settled.line=result.line "
             "JOIN attempt ON attempt.id=result.attempt JOIN shard ON shard.id=attempt.shard "
             "WHERE result.file IS NOT NULL ORDER BY result.attempt, result.line"
         )

@@ -103,9 +103,8 @@ class SpendingView(Records):
         )
         for what, column, rows in (("spent", "settled", cost), ("presumed spent", "presumed", presumed)):
             query = (
-                f"SELECT arm.id, ?1, coalesce(spent.{column}, 0) AS kept, min(coalesce(told.amount, 0), {_MOST}) AS "
-                "rows "
-                f"FROM arm LEFT JOIN spent ON spent.arm=arm.id LEFT JOIN ({rows}) AS told ON told.arm=arm.id "
+                f"SELECT arm.id, ?1, coalesce(spent.{column}, 0) AS kept, min(coalesce(told.amount, 0), {_MOST}) "
+                f"AS rows FROM arm LEFT JOIN spent ON spent.arm=arm.id LEFT JOIN ({rows}) AS told ON told.arm=arm.id "
                 "WHERE kept<>rows ORDER BY arm.id"
             )
             yield from map(WrongSum._make, self._db.execute(query, (what,)))
@@ -201,9 +200,8 @@ class Spending(SpendingView):
         )
         self._db.execute("UPDATE spent SET settled=0")
         self._db.execute(
-            f"INSERT INTO spent SELECT ask.arm, {_SUM.format('result.cost')}, 0 FROM result JOIN ask ON "
-            "ask.id=result.ask "
-            "GROUP BY ask.arm ON CONFLICT DO UPDATE SET settled=excluded.settled"
+            f"INSERT INTO spent SELECT ask.arm, {_SUM.format('result.cost')}, 0 FROM result "
+            "JOIN ask ON ask.id=result.ask GROUP BY ask.arm ON CONFLICT DO UPDATE SET settled=excluded.settled"
         )
         for (arm,) in self._db.execute("SELECT arm FROM spent").fetchall():
             self._count_presumed(arm)
