@@ -138,14 +138,17 @@ class Counts(CountsView):
 
     def settled(self, arm: int, questions: Sequence[tuple[int, Result]]) -> None:
         """Questions that were open until now, asked in a shard of this arm, and what settled each."""
-        for (outcome, cause), count in Counter((result.outcome, result.cause) for _, result in questions).items():
+        ended = Counter((result.outcome, result.cause) for _, result in questions)
+        for (outcome, cause), count in ended.items():
             self._add((arm, outcome, cause or ""), Count(settled=count))
         moved: Counter[Kind] = Counter()
-        for ask, result in questions if self._shared() else ():
-            for place, count in self._db.execute("SELECT arm, count(*) FROM slot WHERE ask=? GROUP BY arm", (ask,)):
-                moved[place, result.outcome, result.cause or ""] += count
-        if not self._shared():  # each has one address, which is of the arm that asked
-            moved.update((arm, result.outcome, result.cause or "") for _, result in questions)
+        if self._shared():
+            query = "SELECT arm, count(*) FROM slot WHERE ask=? GROUP BY arm"
+            for ask, result in questions:
+                for place, count in self._db.execute(query, (ask,)):
+                    moved[place, result.outcome, result.cause or ""] += count
+        else:  # each has one address, which is of the arm that asked
+            moved.update({(arm, outcome, cause or ""): count for (outcome, cause), count in ended.items()})
         for kind, count in moved.items():
             self._add(kind, Count(addresses=count))
             self._add((kind[0], _PENDING, ""), Count(addresses=-count))
