@@ -115,6 +115,15 @@ def test_an_answer_without_an_end_makes_what_follows_unknown() -> None:
     assert planned(endless, judge, budget={"total": 5, "output_tokens": 50}).ceiling is not None
 
 
+def test_rows_of_pairs_that_are_chosen_in_rounds_are_handed_on_too() -> None:
+    items = [{"ID": name, "text": f"Essay {name}."} for name in "abcd"]
+    pairs = {"task": "compare", "items": items, "models": [MINI], "pairs": {"select": "adaptive", "n": 5}}
+    judge = {"task": "generate", "of": "one", "prompt": "Rate {answer}.", "models": [FULL]}
+    first, second = planned(pairs, judge).arms
+    assert (first.requests, second.requests) == (5, 5)
+    assert second.ceiling == 5 * (most_tokens(size_of("gpt-4.1", 40, "Rate ."), 100) * 2_000 + 40 * 20_000)
+
+
 def test_equal_questions_share_what_follows() -> None:
     items = [{"ID": name, "text": "x"} for name in "ab"]
     judge = {"task": "generate", "of": "one", "prompt": "Rate {answer}.", "models": [FULL]}

@@ -200,15 +200,16 @@ class Following:
 
     def count(self, stage: Stage, item: Item, first: Ask, *, shared: bool, before: Sequence[ArmCount] = ()) -> None:
         """All that follows from one first question. `before`: the arms whose answers its item is made of."""
-        if isinstance(stage.task, Rounds) or (stage.task.most_turns == 1 and not self._later[stage.name]):
+        task = stage.task
+        if task.most_turns == 1 and not self._later[stage.name]:
             return
         own = self._arms[stage.name, first.arm.name]
         whose = (*before, own)
         stand_in = Result(outcome="answered", answer=own.mark, thoughts=own.mark)
         thread = Thread(arm=first.arm, item=item, replicate=first.replicate, turns=(stand_in,))
         asked = [first]
-        for turn in range(1, stage.task.most_turns):
-            follow = stage.task.follow_up(thread)
+        for turn in range(1, task.most_turns):
+            follow = () if isinstance(task, Rounds) else task.follow_up(thread)
             if not follow:
                 break
             self._add(stage, follow[0], whose, turn, shared=shared)
