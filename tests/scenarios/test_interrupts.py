@@ -86,5 +86,5 @@ def test_a_stop_that_comes_before_the_engine_has_begun_is_kept(tmp_path: Path) -
     with opened(RunFolder(tmp_path / "run"), RunFolder(tmp_path), WallClock()) as session:
         session.begun = True
         session.stop()
-        worked = asyncio.run(session.work(Work(), none, none, none))  # type: ignore[arg-type]
+        worked = asyncio.run(session.work(Work(), none, none, none, []))  # type: ignore[arg-type]
     assert worked.stopped
