@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 
 import overnight
-from ledger.damage import edit, edits, found
+from ledger.damage import edit, found
 from overnight import consent
 from overnight.core.errors import ConsentNeeded
+from overnight.ledger.ledger import open_ledger
+from overnight.store.run_folder import RunFolder
 from scenarios.conftest import Night
 
 SECRET = "-----BEGIN PRIVATE KEY-----"
@@ -255,7 +257,8 @@ def test_a_strangers_run_sends_nothing_anywhere(night: Callable[..., Night], els
     arm = json.loads(text)
     arm["model"] |= {"provider": "compatible", "base_url": f"http://{elsewhere.host}/v1"}
     edit(folder, "UPDATE arm SET definition=?", json.dumps(arm))
-    edits(folder, "DELETE FROM settled", "INSERT INTO queue(ask, tries) SELECT id, 0 FROM ask")
+    with open_ledger(RunFolder(folder)) as ledger:
+        ledger.write("reask", lambda tx: tx.answers.unsettle(("answered",))).result()
     for verb in (["resume", "night"], ["resume"], ["resume", "--once"], ["cancel", "night"]):
         ended = cli(*verb, cwd=one.folder, OPENAI_API_KEY="sk-test-0123456789")
         assert ended.returncode == 2, ended

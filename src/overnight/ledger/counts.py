@@ -39,14 +39,16 @@ _ADDRESSES = (
     "LEFT JOIN settled ON settled.ask=slot.ask "
     "LEFT JOIN result ON result.attempt=settled.attempt AND result.line=settled.line {which} GROUP BY 1, 2, 3"
 )
-# Summed by attempt first: a shard's rows are all of one arm, so none of them has to be looked up.
+_TOKENS = ("input", "cached", "output")
+# In two halves, whose sums are exact and never too large for SQLite, whatever numbers a provider has told.
+_HALF = 31
 _TRIES = (
-    "SELECT shard.arm, outcome, cause, sum(tries), sum(unbilled), "
-    + ", ".join(f"CAST(min(total({column}), {_MOST}) AS INTEGER)" for column in ("input", "cached", "output"))
-    + " FROM (SELECT attempt, outcome, coalesce(cause, '') AS cause, count(*) AS tries, "
-    f"sum(cost IS NULL AND (outcome<>'failed' OR cause IN ({_CAUSES}))) AS unbilled, "
-    "total(input) AS input, total(cached) AS cached, total(output) AS output FROM result GROUP BY 1, 2, 3) AS told "
-    "JOIN attempt ON attempt.id=told.attempt JOIN shard ON shard.id=attempt.shard GROUP BY 1, 2, 3"
+    "SELECT shard.arm, outcome, coalesce(cause, ''), count(*), "
+    f"sum(cost IS NULL AND (outcome<>'failed' OR cause IN ({_CAUSES}))), "
+    + ", ".join(
+        f"coalesce(sum({column} >> {_HALF}), 0), coalesce(sum({column} & {2**_HALF - 1}), 0)" for column in _TOKENS
+    )
+    + " FROM result JOIN attempt ON attempt.id=result.attempt JOIN shard ON shard.id=attempt.shard GROUP BY 1, 2, 3"
 )
 _SETTLED = (
     "SELECT shard.arm, result.outcome, coalesce(result.cause, ''), count(*) FROM settled "
@@ -68,9 +70,10 @@ class CountsView(Records):
         found: dict[Kind, Count] = {}
         for *kind, addresses in self._db.execute(_ADDRESSES.format(which="")):
             found[tuple(kind)] = Count(addresses=addresses)
-        for arm, outcome, cause, tries, unbilled, told_in, cached, told_out in self._db.execute(_TRIES):
+        for arm, outcome, cause, tries, unbilled, *halves in self._db.execute(_TRIES):
+            told = (min((high << _HALF) + low, _MOST) for high, low in zip(halves[::2], halves[1::2], strict=True))
             found[arm, outcome, cause] = found.get((arm, outcome, cause), Count())._replace(
-                tries=tries, unbilled=unbilled, input=told_in, cached=cached, output=told_out
+                tries=tries, unbilled=unbilled, **dict(zip(_TOKENS, told, strict=True))
             )
         for arm, outcome, cause, settled in self._db.execute(_SETTLED):
             found[arm, outcome, cause] = found.get((arm, outcome, cause), Count())._replace(settled=settled)
