@@ -24,7 +24,6 @@ def raising(error: BaseException):
         (errors.RunBusy("another process"), 2),
         (errors.RowsFailed("rows failed"), 3),
         (errors.Unauthorized("no key"), 4),
-        (errors.StillRunning("time is up"), 4),
         (errors.BudgetExceeded("too dear"), 5),
         (PermissionError(13, "Permission denied", "runs"), 2),
         (KeyboardInterrupt(), 130),

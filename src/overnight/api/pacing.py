@@ -1,5 +1,8 @@
 """Mode, pace and deadline: the command line goes before the study; a deadline counts from when it was first said."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 
 from overnight.engine.decisions import Mode
@@ -7,11 +10,23 @@ from overnight.engine.pace import Pacing
 from overnight.engine.work import Work
 from overnight.ledger.transaction import Transaction
 from overnight.study import LiveSettings, Resolved, Study
+from overnight.study.origin import Origin
+from overnight.study.pace import check_live
+from overnight.study.shape import plain_settings, shaped
 
 
-def paced_study(study: Study, mode: Mode | None, live: LiveSettings) -> Study:
+def read_live(live: LiveSettings | Mapping[str, Any] | None) -> LiveSettings:
+    """The limits of live calls as a program gives them, checked as a study's are."""
+    if isinstance(live, LiveSettings):
+        return live
+    read = shaped(plain_settings(live or {}, Origin("live"), ()), LiveSettings, Origin("live"))
+    check_live(read, Origin("live"))
+    return read
+
+
+def paced_study(study: Study, mode: Mode | None, live: LiveSettings | Mapping[str, Any] | None) -> Study:
     """The study as if it had been written so: it is checked by the same rules."""
-    given = {field: value for field, value in msgspec.structs.asdict(live).items() if value is not None}
+    given = {field: value for field, value in msgspec.structs.asdict(read_live(live)).items() if value is not None}
     if mode is None and not given:
         return study
     written = msgspec.to_builtins(study.live) if study.live is not None else {}

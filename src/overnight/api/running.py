@@ -1,13 +1,14 @@
 """`run`, `submit`, `resume`: the verbs that send and collect."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from overnight.api.pacing import kept_deadline, paced_study, paced_work
+from overnight.api.pacing import kept_deadline, paced_study, paced_work, read_live
 from overnight.api.places import chosen_runs, is_run, named_folder, run_folder
 from overnight.api.planning import check_limit, check_rounds, clamped
 from overnight.api.pricing import check_prices, check_spill, keep_price_file, keep_prices
@@ -36,6 +37,18 @@ from overnight.store.run_folder import RunFolder
 from overnight.study import LiveSettings, Resolved, Study, differences, pacing_of, resolve
 
 
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """How this study is to be sent, this time."""
+
+    limit: int | None = None
+    timeout: float | str | None = None
+    as_name: str | None = None
+    reask: tuple[Reask, ...] = ()
+    accept_account: bool = False
+    until_sent: bool = False
+    description: str | None = None
+
+
 @checked
 def run(
     study: Study | str | Path,
@@ -46,10 +59,7 @@ def run(
     reask: Reask | Sequence[Reask] = (),
     accept_account: bool = False,
     mode: Mode | None = None,
-    qps: float | None = None,
-    rpm: float | None = None,
-    tpm: float | None = None,
-    concurrency: int | None = None,
+    live: LiveSettings | Mapping[str, Any] | None = None,
     emulate: bool | None = None,
     truth: str | Path | None = None,
     runs: str | Path | None = None,
@@ -58,15 +68,12 @@ def run(
 ) -> Run:
     """Send a study and wait for it. The same call again goes on where the last one ended.
 
-    `mode` and the limits of live calls go before the study's own.
+    `mode` and `live`, the limits of live calls, go before the study's own.
     """
-    given = study if isinstance(study, Study) else Study.load(Path(study))
-    paced = paced_study(given, mode, LiveSettings(qps=qps, rpm=rpm, tpm=tpm, concurrency=concurrency))
-    return _send(
-        paced, settings(runs=runs, emulate=emulate, truth=truth), limit=limit, timeout=timeout, as_name=as_name,
-        reask=(reask,) if isinstance(reask, str) else tuple(reask), until_sent=False,
-        accept_account=accept_account, say=say, tell=tell,
-    )  # fmt: skip
+    paced = paced_study(study if isinstance(study, Study) else Study.load(Path(study)), mode, live)
+    kinds = (reask,) if isinstance(reask, str) else tuple(reask)
+    wish = Wish(limit=limit, timeout=timeout, as_name=as_name, reask=kinds, accept_account=accept_account)
+    return _send(paced, settings(runs=runs, emulate=emulate, truth=truth), wish, say, tell)
 
 
 @checked
@@ -90,10 +97,9 @@ def submit(
     if provider is not None:
         message = "--provider is for a ready-made .jsonl file; a study names its models' providers itself"
         raise StudyError(message)
-    return _send(
-        study, place, limit=limit, timeout=None, as_name=as_name, reask=(), until_sent=True,
-        accept_account=False, description=description, say=say, tell=tell,
-    )  # fmt: skip
+    written = study if isinstance(study, Study) else Study.load(Path(study))
+    wish = Wish(limit=limit, as_name=as_name, until_sent=True, description=description)
+    return _send(written, place, wish, say, tell)
 
 
 @checked
@@ -105,10 +111,7 @@ def resume(
     interval: float | None = None,
     accept_account: bool = False,
     mode: Mode | None = None,
-    qps: float | None = None,
-    rpm: float | None = None,
-    tpm: float | None = None,
-    concurrency: int | None = None,
+    live: LiveSettings | Mapping[str, Any] | None = None,
     emulate: bool | None = None,
     truth: str | Path | None = None,
     runs: str | Path | None = None,
@@ -123,7 +126,7 @@ def resume(
     folders = chosen_runs(run, place)
     open_runs = folders if run is not None else [folder for folder in folders if _is_open(folder)]
     seconds = seconds_of(timeout, "--timeout")
-    pacing = pacing_of(LiveSettings(qps=qps, rpm=rpm, tpm=tpm, concurrency=concurrency))
+    pacing = pacing_of(read_live(live))
     several = len(open_runs) > 1
     finished: dict[str, Run] = {}
     deadline = time.monotonic() + seconds / place.time_scale
@@ -167,32 +170,18 @@ def _resumed(folder: RunFolder, saved: Work, *, once: bool, timeout: float, inte
     )
 
 
-def _send(
-    study: Study | str | Path,
-    place: Settings,
-    *,
-    limit: int | None,
-    timeout: float | str | None,
-    as_name: str | None,
-    reask: tuple[Reask, ...],
-    until_sent: bool,
-    accept_account: bool,
-    say: Say,
-    tell: Tell,
-    description: str | None = None,
-) -> Run:
-    check_limit(limit)
-    written = study if isinstance(study, Study) else Study.load(Path(study))
+def _send(written: Study, place: Settings, wish: Wish, say: Say, tell: Tell) -> Run:
+    check_limit(wish.limit)
     resolved = resolve(written)
-    check_rounds(resolved, limit)
-    folder = named_folder(place, as_name, resolved.name)
+    check_rounds(resolved, wish.limit)
+    folder = named_folder(place, wish.as_name, resolved.name)
     _check_keys(resolved, place, own=not written.origin.from_file)
     for stage in resolved.stages:
         for text in (*stage.notes, *clamped(stage)):
             say(text)
     check_prices(resolved)
     check_spill(resolved)
-    if until_sent and resolved.mode == "live":
+    if wish.until_sent and resolved.mode == "live":
         message = "mode: live asks every row itself, so there is nothing to hand over; use `overnight run`"
         raise StudyError(message)
     work = Work(
@@ -203,13 +192,13 @@ def _send(
         budget=resolved.budget,
         poll_interval=resolved.poll.interval_seconds,
         per_job_delay=resolved.poll.per_job_delay,
-        timeout=seconds_of(timeout, "--timeout") if timeout is not None else resolved.timeout_seconds,
-        until_sent=until_sent,
-        accept_account=accept_account,
-        description=description,
+        timeout=seconds_of(wish.timeout, "--timeout") if wish.timeout is not None else resolved.timeout_seconds,
+        until_sent=wish.until_sent,
+        accept_account=wish.accept_account,
+        description=wish.description,
     )
-    copy_of = place.root / resolved.name if as_name and as_name != resolved.name else None
-    prepare = partial(_prepare, resolved, work, limit, reask, copy_of, say)
+    copy_of = place.root / resolved.name if wish.as_name and wish.as_name != resolved.name else None
+    prepare = partial(_prepare, resolved, work, wish.limit, wish.reask, copy_of, say)
     return work_on(folder, place, work, prepare=prepare, say=say, tell=tell)
 
 

@@ -16,6 +16,7 @@ from overnight.api.tabling import write_tables
 from overnight.core.ask import Model
 from overnight.core.clock import WallClock, time_text
 from overnight.core.errors import FileDamaged, Interrupted, OvernightError, ProviderError
+from overnight.core.exit_codes import DONE, OVER_BUDGET, PROVIDER, ROWS_FAILED, STOPPED, WRONG_USE
 from overnight.core.wording import number_of
 from overnight.emulation import emulator, endpoint_of
 from overnight.engine.progress import BatchLine, Snapshot
@@ -63,16 +64,16 @@ _WORDS = {
 }
 
 EXIT_CODES: dict[State, int] = {
-    "done": 0,
-    "submitted": 0,
-    "cancelled": 0,
-    "blocked": 2,
-    "rows failed": 3,
-    "running": 4,
-    "undecided": 4,
-    "held up": 4,
-    "over budget": 5,
-    "stopped": 130,
+    "done": DONE,
+    "submitted": DONE,
+    "cancelled": DONE,
+    "blocked": WRONG_USE,
+    "rows failed": ROWS_FAILED,
+    "running": PROVIDER,
+    "undecided": PROVIDER,
+    "held up": PROVIDER,
+    "over budget": OVER_BUDGET,
+    "stopped": STOPPED,
 }
 
 

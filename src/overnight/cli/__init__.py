@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from cyclopts import CycloptsError
 
 from overnight.cli.app import build
-from overnight.cli.ending import WRONG_USE, complain_line, exit_code_of, terminated_like_interrupted
+from overnight.cli.ending import complain_line, exit_code_of, terminated_like_interrupted
 from overnight.cli.flags import Voice
 from overnight.cli.wrong_use import sentence
+from overnight.core.exit_codes import WRONG_USE
 
 __all__ = ["main"]
 

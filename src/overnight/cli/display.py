@@ -14,7 +14,7 @@ from overnight.api.on_record import kinds_on_record
 from overnight.api.places import run_folder
 from overnight.api.tables import readable_tables, write_rows
 from overnight.cli import bill_pictures, closing, plan_pictures, row_pictures, status_pictures
-from overnight.cli.ending import STOPPED, complain_line
+from overnight.cli.ending import complain_line
 from overnight.cli.flags import Flags, Voice
 from overnight.cli.following import Look, follow
 from overnight.cli.live_picture import LivePicture
@@ -22,6 +22,7 @@ from overnight.cli.log_lines import LogLines
 from overnight.cli.output import Output, is_terminal
 from overnight.cli.words import state_words
 from overnight.core.errors import LedgerError, RowsFailed, Unauthorized
+from overnight.core.exit_codes import STOPPED
 from overnight.core.wording import number_of
 from overnight.engine.progress import Snapshot
 from overnight.store.run_folder import RunFolder

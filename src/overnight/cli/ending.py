@@ -16,6 +16,7 @@ from typing import IO, TypeVar
 
 from overnight.cli.flags import Voice
 from overnight.core.errors import Interrupted, OutOfCredit, OvernightError, Throttled, Unavailable
+from overnight.core.exit_codes import DONE, FAULT, STOPPED, WRONG_USE
 from overnight.core.surroundings import file_words
 from overnight.terminal.plain_text import one_line, shortened, visible
 
@@ -24,10 +25,6 @@ T = TypeVar("T")
 # As much of what is wrong as anybody reads; whatever is quoted in it may be of any length.
 _LONGEST_LINE = 2_000
 
-DONE = 0
-FAULT = 1
-WRONG_USE = 2
-STOPPED = 130
 _SHORTEST_KEY = 8
 
 # Errors of writing that mean that nobody is there any more: a pipe's reader, a terminal.

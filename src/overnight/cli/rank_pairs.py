@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import polars as pl
 from rich.table import Table
 
-from overnight.cli.ending import WRONG_USE, complain_line
+from overnight.cli.ending import complain_line
 from overnight.cli.output import Output
 from overnight.core.errors import StudyError
+from overnight.core.exit_codes import WRONG_USE
 from overnight.rank import (
     PENALTIES,
     BradleyTerryFit,

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import overnight
-from overnight.cli.ending import DONE, STOPPED, complain, gathered
+from overnight.cli.ending import complain, gathered
 from overnight.cli.flags import Flags, TrustFlags, above_zero
 from overnight.core.errors import Interrupted, OvernightError, StudyError
+from overnight.core.exit_codes import DONE, STOPPED
 from overnight.terminal.parameters import Parameter
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class PaceFlags:
 
     def pace(self) -> dict[str, Any]:
         """As the verbs take them."""
-        return {name: getattr(self, name) for name in ("mode", "qps", "rpm", "tpm", "concurrency")}
+        limits = {name: getattr(self, name) for name in ("qps", "rpm", "tpm", "concurrency")}
+        return {"mode": self.mode, "live": {name: value for name, value in limits.items() if value is not None}}
 
 
 @Parameter(name="*")

@@ -16,8 +16,6 @@ OvernightError
     Rejected            the provider refused a request for good
     Gone                the provider no longer keeps it
     AccountChanged      another key or address than the one the batches were sent with
-    AmbiguousSubmission more than one batch could be ours: the user decides
-    StillRunning        time is up; the batches go on at the provider
   LedgerError           the run's folder or ledger                                 exit 2
     LedgerTooNew        written by a newer version
     LedgerLost          gone, or older than what the folder shows
@@ -32,17 +30,19 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
+from overnight.core.exit_codes import FAULT, OVER_BUDGET, PROVIDER, ROWS_FAILED, WRONG_USE
+
 
 class OvernightError(Exception):
     """Something the operator must know."""
 
-    exit_code: ClassVar[int] = 1
+    exit_code: ClassVar[int] = FAULT
 
 
 class StudyError(OvernightError):
     """The study, the command line or an input file is wrong."""
 
-    exit_code = 2
+    exit_code = WRONG_USE
 
 
 class WrongArgument(StudyError, TypeError, ValueError):
@@ -64,19 +64,19 @@ class ConsentNeeded(StudyError):
 class RowsFailed(StudyError):
     """The run is done, but some rows failed for good."""
 
-    exit_code = 3
+    exit_code = ROWS_FAILED
 
 
 class BudgetExceeded(StudyError):
     """The rest of the run would pass the budget."""
 
-    exit_code = 5
+    exit_code = OVER_BUDGET
 
 
 class ProviderError(OvernightError):
     """The provider or the network."""
 
-    exit_code = 4
+    exit_code = PROVIDER
 
 
 class Unauthorized(ProviderError):
@@ -115,18 +115,10 @@ class AccountChanged(ProviderError):
     """Another key or address than the one the batches were sent with."""
 
 
-class AmbiguousSubmission(ProviderError):
-    """More than one batch could be ours."""
-
-
-class StillRunning(ProviderError):
-    """Time is up; the batches go on at the provider."""
-
-
 class LedgerError(OvernightError):
     """The run's folder or its ledger."""
 
-    exit_code = 2
+    exit_code = WRONG_USE
 
 
 class LedgerTooNew(LedgerError):

@@ -84,7 +84,8 @@ class Judging:
     def ask(self, study: Study, concurrency: int | None, say: Say, tell: Tell) -> Run:
         """Ask live what has no answer yet; what failed before is asked again."""
         again: tuple[Reask, ...] = ("failed",) if self.run.exists() else ()
-        return run(study, mode="live", concurrency=concurrency, reask=again, runs=self.folder, say=say, tell=tell)
+        live = {} if concurrency is None else {"concurrency": concurrency}
+        return run(study, mode="live", live=live, reask=again, runs=self.folder, say=say, tell=tell)
 
     def _refuse_other_questions(self, study: Study) -> None:
         """Before anything in the folder is touched."""
