@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from run_process import WarmProcess
-from scenarios.conftest import KEY, Night
+from scenarios.conftest import KEY, Scenario
 from scenarios.distributions import distribution
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding-a-provider.md").read_text()
@@ -21,15 +21,15 @@ FAULTS = [
 
 
 @pytest.fixture
-def one(tmp_path: Path) -> Iterator[Night]:
+def one(tmp_path: Path) -> Iterator[Scenario]:
     warm = WarmProcess()
-    begun = Night(tmp_path, warm, {"faults": FAULTS})
+    begun = Scenario(tmp_path, warm, {"faults": FAULTS})
     yield begun
     begun.close()
     warm.close()
 
 
-def test_the_pages_look_alike_is_one_file_and_an_entry_point(one: Night) -> None:
+def test_the_pages_look_alike_is_one_file_and_an_entry_point(one: Scenario) -> None:
     site = distribution(one.folder, "echo", {"echo.py": FILES["echo.py"]}, FILES["echo_entry_points.txt"])
     environ = {"OVERNIGHT_TEST_PLUGINS": str(site), "ECHO_API_KEY": KEY, "ECHO_BASE_URL": one.emulator.openai_url}
     study = one.study(6, models=["echo/echo-large"], batch={})
@@ -55,7 +55,7 @@ def installed(folder: Path) -> Path:
     return distribution(folder, "acme", files, FILES["entry_points.txt"])
 
 
-def test_the_pages_provider_carries_a_study_through_a_bad_night(one: Night) -> None:
+def test_the_pages_provider_carries_a_study_through_a_bad_night(one: Scenario) -> None:
     rows = "".join(f"{n},fruit number {n}\n" for n in range(6))
     (one.folder / "items.csv").write_text(f"id,text\n{rows}")
     study = one.folder / "study.yaml"

@@ -38,7 +38,7 @@ class Ending(NamedTuple):
         return line
 
 
-class Desk:
+class Shell:
     """Writes studies and types commands."""
 
     def __init__(self, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -76,20 +76,20 @@ def _surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Desk:
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
     monkeypatch.chdir(tmp_path)
-    made = Desk(tmp_path, capfd)
+    made = Shell(tmp_path, capfd)
     made.study()
     made.items(ITEMS)
     return made
 
 
 @pytest.fixture
-def begun(desk: Desk) -> Desk:
+def begun(shell: Shell) -> Shell:
     """The study is on record as run `fruit`; nothing could be sent."""
-    assert desk.type("run", "study.yaml").code == 4
-    assert (desk.folder / "runs" / "fruit" / "ledger.db").exists()
-    return desk
+    assert shell.type("run", "study.yaml").code == 4
+    assert (shell.folder / "runs" / "fruit" / "ledger.db").exists()
+    return shell
 
 
-Spoil = Callable[[Desk], None]
+Spoil = Callable[[Shell], None]

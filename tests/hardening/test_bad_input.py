@@ -7,7 +7,7 @@ import json
 import pytest
 
 import overnight
-from hardening.conftest import STUDY, Desk, Spoil
+from hardening.conftest import STUDY, Shell, Spoil
 from overnight.core.errors import StudyError
 
 WRONG_STUDIES: list[tuple[str, Spoil, list[str]]] = [
@@ -56,35 +56,35 @@ WRONG_STUDIES: list[tuple[str, Spoil, list[str]]] = [
     ("spoil", "told"), [case[1:] for case in WRONG_STUDIES], ids=[case[0] for case in WRONG_STUDIES]
 )
 @pytest.mark.parametrize("verb", ["run", "plan"])
-def test_a_wrong_study_is_refused_in_one_line(desk: Desk, verb: str, spoil: Spoil, told: list[str]) -> None:
-    spoil(desk)
-    ending = desk.type(verb, "study.yaml")
+def test_a_wrong_study_is_refused_in_one_line(shell: Shell, verb: str, spoil: Spoil, told: list[str]) -> None:
+    spoil(shell)
+    ending = shell.type(verb, "study.yaml")
     assert ending.code == 2, ending
     assert ending.out == ""
     for words in told:
         assert words in ending.complaint
-    assert desk.left() == []
+    assert shell.left() == []
 
 
-def test_a_refused_rehearsal_leaves_nothing_either(desk: Desk) -> None:
-    desk.items("id,text\n1,a\n2,b\n1,c\n")
-    assert "ids must be unique" in desk.type("run", "study.yaml", "--emulate").complaint
-    assert desk.left() == []
+def test_a_refused_rehearsal_leaves_nothing_either(shell: Shell) -> None:
+    shell.items("id,text\n1,a\n2,b\n1,c\n")
+    assert "ids must be unique" in shell.type("run", "study.yaml", "--emulate").complaint
+    assert shell.left() == []
 
 
-def test_a_refused_study_takes_nothing_with_it(desk: Desk) -> None:
-    theirs = desk.folder / "runs" / "fruit" / "notes.txt"
+def test_a_refused_study_takes_nothing_with_it(shell: Shell) -> None:
+    theirs = shell.folder / "runs" / "fruit" / "notes.txt"
     theirs.parent.mkdir(parents=True)
     theirs.write_text("mine")
-    desk.items("id,text\n1,a\n2,b\n1,c\n")
-    assert desk.type("run", "study.yaml").code == 2
+    shell.items("id,text\n1,a\n2,b\n1,c\n")
+    assert shell.type("run", "study.yaml").code == 2
     assert theirs.read_text() == "mine"
 
 
-def test_a_missing_study(desk: Desk) -> None:
-    ending = desk.type("run", "nothing.yaml")
+def test_a_missing_study(shell: Shell) -> None:
+    ending = shell.type("run", "nothing.yaml")
     assert (ending.code, ending.err) == (2, "overnight: nothing.yaml: no such file\n")
-    assert desk.left() == []
+    assert shell.left() == []
 
 
 @pytest.mark.parametrize(
@@ -104,35 +104,35 @@ def test_a_missing_study(desk: Desk) -> None:
         (("submit", "study.yaml", "--provider", "openai"), "--provider is for a ready-made .jsonl file"),
     ],
 )
-def test_wrong_use_is_told_in_one_line(desk: Desk, arguments: tuple[str, ...], told: str) -> None:
-    ending = desk.type(*arguments)
+def test_wrong_use_is_told_in_one_line(shell: Shell, arguments: tuple[str, ...], told: str) -> None:
+    ending = shell.type(*arguments)
     assert ending.code == 2
     assert told in ending.complaint
-    assert desk.left() == []
+    assert shell.left() == []
 
 
-def test_a_plan_of_no_rows_is_refused(desk: Desk) -> None:
+def test_a_plan_of_no_rows_is_refused(shell: Shell) -> None:
     with pytest.raises(StudyError, match="--limit: 0 is not a number of rows above 0"):
-        overnight.plan(desk.folder / "study.yaml", limit=0)
+        overnight.plan(shell.folder / "study.yaml", limit=0)
 
 
-def test_a_byte_order_mark_is_no_mistake(desk: Desk) -> None:
-    desk.study(b"\xef\xbb\xbf" + json.dumps(STUDY).encode())
-    desk.items(b"\xef\xbb\xbfid,text\r\n1,apples\r\n")
-    ending = desk.type("plan", "study.yaml", "--json")
+def test_a_byte_order_mark_is_no_mistake(shell: Shell) -> None:
+    shell.study(b"\xef\xbb\xbf" + json.dumps(STUDY).encode())
+    shell.items(b"\xef\xbb\xbfid,text\r\n1,apples\r\n")
+    ending = shell.type("plan", "study.yaml", "--json")
     assert ending.code == 0
     assert sum(arm["requests"] for arm in json.loads(ending.out)["arms"]) == 1
 
 
-def test_enormous_rows_are_planned(desk: Desk) -> None:
-    desk.items("id,text\n1," + "x" * 3_000_000 + "\n2,y\n")
-    ending = desk.type("plan", "study.yaml", "--json")
+def test_enormous_rows_are_planned(shell: Shell) -> None:
+    shell.items("id,text\n1," + "x" * 3_000_000 + "\n2,y\n")
+    ending = shell.type("plan", "study.yaml", "--json")
     assert ending.code == 0
     assert sum(arm["requests"] for arm in json.loads(ending.out)["arms"]) == 2
 
 
-def test_a_field_that_is_probably_a_mistake_is_named(desk: Desk) -> None:
-    desk.items("id,text\n1,y\nbig," + "x" * (65 << 20) + "\n")
-    ending = desk.type("run", "study.yaml")
+def test_a_field_that_is_probably_a_mistake_is_named(shell: Shell) -> None:
+    shell.items("id,text\n1,y\nbig," + "x" * (65 << 20) + "\n")
+    ending = shell.type("run", "study.yaml")
     assert ending.code == 2
     assert "items.csv:3" in ending.complaint

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from emulator_process import EmulatorProcess
-from hardening.conftest import KEY, Desk
+from hardening.conftest import KEY, Shell
 from ledger.damage import edit
 from overnight.core.errors import FolderUnfit
 from overnight.store.run_folder import NETWORK_FILE_SYSTEMS, file_system_of, refuse_network
@@ -22,52 +22,54 @@ HOLD = (
 )
 
 
-def test_no_key_names_the_variable_and_the_way_without_one(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_names_the_variable_and_the_way_without_one(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    ending = desk.type("run", "study.yaml")
+    ending = shell.type("run", "study.yaml")
     assert ending.code == 4
     assert "OPENAI_API_KEY" in ending.complaint
     assert "--emulate" in ending.complaint
-    assert desk.left() == []
+    assert shell.left() == []
 
 
 @pytest.mark.parametrize(("truth", "told"), [("refuse", "key"), ("no_credit", "quota"), ("hard_limit", "limit")])
-def test_a_dead_key_is_told_and_never_shown(desk: Desk, monkeypatch: pytest.MonkeyPatch, truth: str, told: str) -> None:
+def test_a_dead_key_is_told_and_never_shown(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, truth: str, told: str
+) -> None:
     with EmulatorProcess({"keys": {truth: [KEY]}, "time_scale": 20000}) as emulator:
         monkeypatch.setenv("OPENAI_BASE_URL", emulator.openai_url)
-        ending = desk.type("run", "study.yaml")
+        ending = shell.type("run", "study.yaml")
     assert ending.code == 4
     assert told in ending.complaint
     assert KEY not in ending.err + ending.out
-    assert not [path for path in desk.folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    assert not [path for path in shell.folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/v1", "https://no-such-host.invalid/v1"])
 def test_an_unreachable_host_is_named_and_nothing_is_lost(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, address: str
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", address)
-    ending = desk.type("run", "study.yaml")
+    ending = shell.type("run", "study.yaml")
     assert ending.code == 4
     assert address.split("/")[2].split(":", maxsplit=1)[0] in ending.complaint
     assert "the same command again" in ending.complaint
-    assert desk.type("status", "fruit").code == 0
+    assert shell.type("status", "fruit").code == 0
 
 
-def test_a_key_that_would_travel_unencrypted_stays_here(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_would_travel_unencrypted_stays_here(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://no-such-host.invalid/v1")
-    ending = desk.type("run", "study.yaml")
+    ending = shell.type("run", "study.yaml")
     assert ending.code == 2
     assert "OPENAI_API_KEY would travel unencrypted to no-such-host.invalid" in ending.complaint
     assert "https://" in ending.complaint
-    assert desk.left() == []
+    assert shell.left() == []
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [({"prompt": "Other {text}."}, "prompt"), ({"models": [{"model": "openai/gpt-4.1", "temperature": 0}]}, "model")],
 )
-def test_a_study_that_changed_names_the_field_and_offers_a_copy(begun: Desk, change: dict, told: str) -> None:
+def test_a_study_that_changed_names_the_field_and_offers_a_copy(begun: Shell, change: dict, told: str) -> None:
     before = begun.left()
     begun.study(**change)
     ending = begun.type("run", "study.yaml")
@@ -80,7 +82,7 @@ def test_a_study_that_changed_names_the_field_and_offers_a_copy(begun: Desk, cha
     assert begun.left() == before
 
 
-def test_items_that_changed_or_vanished_are_named(begun: Desk) -> None:
+def test_items_that_changed_or_vanished_are_named(begun: Shell) -> None:
     begun.items("id,text\n1,apples\n2,PEARS\n3,plums\n")
     ending = begun.type("run", "study.yaml")
     assert (ending.code, "'2'" in ending.complaint, "--as" in ending.complaint) == (2, True, True)
@@ -92,7 +94,7 @@ def test_items_that_changed_or_vanished_are_named(begun: Desk) -> None:
 @pytest.mark.parametrize(
     "verb", [("run", "study.yaml"), ("resume", "fruit"), ("rebuild", "fruit"), ("status", "fruit")]
 )
-def test_a_ledger_of_a_newer_version_is_left_alone(begun: Desk, verb: tuple[str, ...]) -> None:
+def test_a_ledger_of_a_newer_version_is_left_alone(begun: Shell, verb: tuple[str, ...]) -> None:
     edit(begun.folder / "runs" / "fruit", "PRAGMA user_version=999")
     ending = begun.type(*verb)
     assert ending.code == 2
@@ -101,7 +103,7 @@ def test_a_ledger_of_a_newer_version_is_left_alone(begun: Desk, verb: tuple[str,
 
 
 @pytest.mark.parametrize("verb", [("run", "study.yaml"), ("resume", "fruit"), ("status", "fruit")])
-def test_a_ledger_that_is_no_ledger(begun: Desk, verb: tuple[str, ...]) -> None:
+def test_a_ledger_that_is_no_ledger(begun: Shell, verb: tuple[str, ...]) -> None:
     for path in (begun.folder / "runs" / "fruit").glob("ledger.db*"):
         path.unlink()
     (begun.folder / "runs" / "fruit" / "ledger.db").write_bytes(b"not a database at all" * 100)
@@ -110,7 +112,7 @@ def test_a_ledger_that_is_no_ledger(begun: Desk, verb: tuple[str, ...]) -> None:
     assert "ledger.db" in ending.complaint
 
 
-def test_a_second_process_is_told_who_works_on_the_run(begun: Desk) -> None:
+def test_a_second_process_is_told_who_works_on_the_run(begun: Shell) -> None:
     run = begun.folder / "runs" / "fruit"
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(run)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -126,11 +128,11 @@ def test_a_second_process_is_told_who_works_on_the_run(begun: Desk) -> None:
 
 
 @pytest.mark.parametrize("place", ["items.csv", "/proc/nowhere"])
-def test_a_folder_that_cannot_be_made_is_named(desk: Desk, place: str) -> None:
-    ending = desk.type("run", "study.yaml", "--runs", place)
+def test_a_folder_that_cannot_be_made_is_named(shell: Shell, place: str) -> None:
+    ending = shell.type("run", "study.yaml", "--runs", place)
     assert ending.code == 2
     assert place in ending.complaint
-    assert desk.left() == []
+    assert shell.left() == []
 
 
 def test_network_file_systems_are_refused(tmp_path: Path) -> None:
@@ -155,15 +157,15 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_stops_the_run_and_room_lets_it_go_on(
-    desk: Desk, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.items("id,text\n" + "".join(f"{n},{'word ' * 400}{n}\n" for n in range(600)))
-    ending = desk.type("run", "study.yaml", "--runs", str(small_disk))
+    shell.items("id,text\n" + "".join(f"{n},{'word ' * 400}{n}\n" for n in range(600)))
+    ending = shell.type("run", "study.yaml", "--runs", str(small_disk))
     assert ending.code == 2
     assert str(small_disk) in ending.complaint
     assert "room" in ending.complaint
     assert subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=False).returncode == 0
     with EmulatorProcess({"time_scale": 20000, "latency": {"batch": [60, 600], "live": [0, 0]}}) as emulator:
         monkeypatch.setenv("OPENAI_BASE_URL", emulator.openai_url)
-        assert desk.type("run", "study.yaml", "--runs", str(small_disk)).code == 0
+        assert shell.type("run", "study.yaml", "--runs", str(small_disk)).code == 0
         assert emulator.log()["rows_run_twice"] == []

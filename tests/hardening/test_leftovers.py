@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from emulator_process import EmulatorProcess
-from hardening.conftest import Desk
+from hardening.conftest import Shell
 
 
-def test_input_files_of_attempts_that_are_over_are_swept_away(begun: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_input_files_of_attempts_that_are_over_are_swept_away(begun: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     outbox = begun.folder / "runs" / "fruit" / "outbox"
     (outbox / "aaaaaaaaaaaaaaaaaaaa.jsonl").write_text("{}\n")
     (outbox / "bbbbbbbbbbbbbbbbbbbb.jsonl.part").write_text("{")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator_process import EmulatorProcess
-from hardening.conftest import Desk
+from hardening.conftest import Shell
 from overnight.ledger.ledger import Ledger, look_at
 from overnight.store.run_folder import RunFolder
 
@@ -23,8 +23,8 @@ def emulator(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmulatorProcess]:
         yield one
 
 
-def run_of(desk: Desk) -> Path:
-    return desk.folder / "runs" / "fruit"
+def run_of(shell: Shell) -> Path:
+    return shell.folder / "runs" / "fruit"
 
 
 def removed(run: Path) -> None:
@@ -46,14 +46,14 @@ def without_its_wal(run: Path) -> None:
 @pytest.mark.parametrize("lost", [removed, emptied, without_its_wal])
 @pytest.mark.parametrize("mode", ["batch", "live"])
 def test_a_lost_ledger_is_refused_with_the_way_to_mend_it(
-    desk: Desk, emulator: EmulatorProcess, lost: Callable[[Path], None], mode: str
+    shell: Shell, emulator: EmulatorProcess, lost: Callable[[Path], None], mode: str
 ) -> None:
-    assert desk.type("run", "study.yaml", "--mode", mode).code == 0
+    assert shell.type("run", "study.yaml", "--mode", mode).code == 0
     before = emulator.log()
-    whole = shutil.copytree(run_of(desk), desk.folder / "backup")
-    lost(run_of(desk))
+    whole = shutil.copytree(run_of(shell), shell.folder / "backup")
+    lost(run_of(shell))
     for verb in (("run", "study.yaml"), ("resume", "fruit"), ("resume", "--once"), ("rebuild", "fruit")):
-        ending = desk.type(*verb)
+        ending = shell.type(*verb)
         assert ending.code == 2, (verb, ending)
         if verb != ("resume", "--once"):
             assert "ledger.db" in ending.complaint
@@ -61,64 +61,64 @@ def test_a_lost_ledger_is_refused_with_the_way_to_mend_it(
             assert words in ending.err + ending.out, (verb, ending)
     assert emulator.log()["rows_run"] == before["rows_run"]
     assert emulator.log()["batches"] == before["batches"]
-    assert (run_of(desk) / "tables" / "results.parquet").exists()
-    shutil.copy(whole / "ledger.db", run_of(desk) / "ledger.db")
-    assert desk.type("run", "study.yaml").code == 0
+    assert (run_of(shell) / "tables" / "results.parquet").exists()
+    shutil.copy(whole / "ledger.db", run_of(shell) / "ledger.db")
+    assert shell.type("run", "study.yaml").code == 0
     assert emulator.log()["rows_run"] == before["rows_run"]
 
 
-def test_a_ledger_that_was_lost_before_anything_was_sent_is_refused_too(begun: Desk) -> None:
+def test_a_ledger_that_was_lost_before_anything_was_sent_is_refused_too(begun: Shell) -> None:
     """The input was written, so the run was there; nobody can tell that it was not sent."""
     removed(run_of(begun))
     assert "the folder holds a run" in begun.type("run", "study.yaml").complaint
 
 
-def put_back(desk: Desk, backup: Path) -> None:
-    removed(run_of(desk))
-    shutil.copy(backup / "ledger.db", run_of(desk) / "ledger.db")
+def put_back(shell: Shell, backup: Path) -> None:
+    removed(run_of(shell))
+    shutil.copy(backup / "ledger.db", run_of(shell) / "ledger.db")
 
 
-def test_calls_that_an_old_ledger_does_not_know_of_are_not_made_again(desk: Desk, emulator: EmulatorProcess) -> None:
-    assert desk.type("run", "study.yaml", "--limit", "1", "--mode", "live").code == 0
-    old = shutil.copytree(run_of(desk), desk.folder / "old")
-    assert desk.type("run", "study.yaml", "--mode", "live").code == 0
-    newest = shutil.copytree(run_of(desk), desk.folder / "newest")
+def test_calls_that_an_old_ledger_does_not_know_of_are_not_made_again(shell: Shell, emulator: EmulatorProcess) -> None:
+    assert shell.type("run", "study.yaml", "--limit", "1", "--mode", "live").code == 0
+    old = shutil.copytree(run_of(shell), shell.folder / "old")
+    assert shell.type("run", "study.yaml", "--mode", "live").code == 0
+    newest = shutil.copytree(run_of(shell), shell.folder / "newest")
     before = emulator.log()["rows_run"]
-    put_back(desk, old)
+    put_back(shell, old)
     for verb in (("run", "study.yaml"), ("resume", "fruit"), ("rebuild", "fruit")):
-        ending = desk.type(*verb)
+        ending = shell.type(*verb)
         assert ending.code == 2
         assert "this ledger is older than its folder: 1 attempt was sent" in ending.complaint
     assert emulator.log()["rows_run"] == before
-    put_back(desk, newest)
-    assert desk.type("run", "study.yaml").code == 0
+    put_back(shell, newest)
+    assert shell.type("run", "study.yaml").code == 0
     assert emulator.log()["rows_run"] == before
 
 
-def test_batches_that_an_old_ledger_does_not_know_of_are_told(desk: Desk, emulator: EmulatorProcess) -> None:
-    assert desk.type("run", "study.yaml", "--limit", "1").code == 0
-    old = shutil.copytree(run_of(desk), desk.folder / "old")
-    assert desk.type("run", "study.yaml").code == 0
-    put_back(desk, old)
-    ending = desk.type("run", "study.yaml")
+def test_batches_that_an_old_ledger_does_not_know_of_are_told(shell: Shell, emulator: EmulatorProcess) -> None:
+    assert shell.type("run", "study.yaml", "--limit", "1").code == 0
+    old = shutil.copytree(run_of(shell), shell.folder / "old")
+    assert shell.type("run", "study.yaml").code == 0
+    put_back(shell, old)
+    ending = shell.type("run", "study.yaml")
     assert "this ledger is older than its folder: 1 attempt was sent" in ending.err + ending.out
     assert "listing is searched" in ending.err + ending.out
 
 
-def test_another_name_starts_anew(desk: Desk, emulator: EmulatorProcess) -> None:
-    assert desk.type("run", "study.yaml").code == 0
-    removed(run_of(desk))
-    ending = desk.type("run", "study.yaml", "--as", "again")
+def test_another_name_starts_anew(shell: Shell, emulator: EmulatorProcess) -> None:
+    assert shell.type("run", "study.yaml").code == 0
+    removed(run_of(shell))
+    ending = shell.type("run", "study.yaml", "--as", "again")
     assert ending.code == 0
     assert "cannot be reused" in ending.err + ending.out
 
 
-def test_a_killed_start_is_no_lost_ledger(desk: Desk) -> None:
+def test_a_killed_start_is_no_lost_ledger(shell: Shell) -> None:
     """A ledger that was founded and nothing more: nothing can have been sent."""
     for part in ("requests", "items", "outbox", "raw", "tables"):
-        (run_of(desk) / part).mkdir(parents=True)
-    (run_of(desk) / "requests" / "1.jsonl.part").write_text("{")
-    emptied(run_of(desk))
-    assert desk.type("run", "study.yaml").code == 4
-    with look_at(RunFolder(run_of(desk))) as view:
+        (run_of(shell) / part).mkdir(parents=True)
+    (run_of(shell) / "requests" / "1.jsonl.part").write_text("{")
+    emptied(run_of(shell))
+    assert shell.type("run", "study.yaml").code == 4
+    with look_at(RunFolder(run_of(shell))) as view:
         assert sum(view.counts.outcomes().values()) == 3

@@ -11,21 +11,21 @@ from pathlib import Path
 import pytest
 
 from emulator_process import EmulatorProcess
-from hardening.conftest import Desk
+from hardening.conftest import Shell
 from hardening.test_bad_surroundings import HOLD
 
 FAST = {"time_scale": 20000, "latency": {"batch": [60, 600], "live": [0, 0]}}
 
 
 @pytest.fixture
-def three(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def three(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
     """Runs a, b and c, sent and not collected."""
     with EmulatorProcess(FAST) as emulator:
         monkeypatch.setenv("OPENAI_BASE_URL", emulator.openai_url)
         for name in "abc":
-            desk.study(name=name)
-            assert desk.type("submit", "study.yaml").code == 0
-        yield desk
+            shell.study(name=name)
+            assert shell.type("submit", "study.yaml").code == 0
+        yield shell
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def lost(run: Path) -> Iterator[None]:
 @pytest.mark.parametrize("trouble", [busy, damaged, no_ledger, lost])
 @pytest.mark.parametrize("options", [(), ("--once",)])
 def test_the_others_are_collected(
-    three: Desk, trouble: Callable[[Path], contextmanager[None]], options: tuple[str, ...]
+    three: Shell, trouble: Callable[[Path], contextmanager[None]], options: tuple[str, ...]
 ) -> None:
     with trouble(three.folder / "runs" / "a"):
         for _ in range(3 if options else 1):
@@ -74,7 +74,7 @@ def test_the_others_are_collected(
 
 
 @pytest.mark.parametrize("trouble", [damaged, no_ledger, lost])
-def test_the_others_are_shown(three: Desk, trouble: Callable[[Path], contextmanager[None]]) -> None:
+def test_the_others_are_shown(three: Shell, trouble: Callable[[Path], contextmanager[None]]) -> None:
     assert three.type("resume").code == 0
     with trouble(three.folder / "runs" / "a"):
         for verb in ("status", "watch"):
@@ -86,7 +86,7 @@ def test_the_others_are_shown(three: Desk, trouble: Callable[[Path], contextmana
         assert three.type("status", "a").code == 2
 
 
-def test_a_batch_is_found_though_another_ledger_is_damaged(three: Desk) -> None:
+def test_a_batch_is_found_though_another_ledger_is_damaged(three: Shell) -> None:
     names = three.type("status", "c", "--json").out
     batch = names.split('"batch_id":"')[-1] if '"batch_id":"' in names else names.split('"batch_id": "')[-1]
     with damaged(three.folder / "runs" / "a"):

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from emulator_process import EmulatorProcess
-from hardening.conftest import Desk
+from hardening.conftest import Shell
 
 STRANGE = [
     "plain",
@@ -43,21 +43,21 @@ STRANGE = [
 ]
 
 
-def test_strange_ids_survive_the_whole_way(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strange_ids_survive_the_whole_way(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = (json.dumps({"id": name, "text": f"mark{number:03d}end"}) for number, name in enumerate(STRANGE))
-    (desk.folder / "items.jsonl").write_text("\n".join(lines) + "\n")
-    desk.study(items="items.jsonl", batch={"max_requests": 7}, prompt="About {text}")
+    (shell.folder / "items.jsonl").write_text("\n".join(lines) + "\n")
+    shell.study(items="items.jsonl", batch={"max_requests": 7}, prompt="About {text}")
     with EmulatorProcess({"time_scale": 20000, "latency": {"batch": [60, 600], "live": [0, 0]}}) as emulator:
         monkeypatch.setenv("OPENAI_BASE_URL", emulator.openai_url)
-        ending = desk.type("run", "study.yaml")
+        ending = shell.type("run", "study.yaml")
     assert ending.code == 0, ending
-    table = pl.read_parquet(desk.folder / "runs" / "fruit" / "tables" / "results.parquet")
+    table = pl.read_parquet(shell.folder / "runs" / "fruit" / "tables" / "results.parquet")
     answers = dict(zip(table["item_id"], table["answer"], strict=True))
     assert set(answers) == set(STRANGE)
     for number, name in enumerate(STRANGE):
         assert f"mark{number:03d}end" in answers[name]
     for ending_of_file in ("csv", "jsonl"):
-        written = desk.folder / f"out.{ending_of_file}"
-        assert desk.type("results", "fruit", "-o", str(written)).code == 0
-    with (desk.folder / "out.csv").open(newline="", encoding="utf-8") as rows:
+        written = shell.folder / f"out.{ending_of_file}"
+        assert shell.type("results", "fruit", "-o", str(written)).code == 0
+    with (shell.folder / "out.csv").open(newline="", encoding="utf-8") as rows:
         assert [row["item_id"] for row in csv.DictReader(rows)] == table["item_id"].to_list()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hardening.conftest import Desk
+from hardening.conftest import Shell
 from overnight.core.surroundings import disk_trouble, file_words, words_of
 
 LIMITED = (
@@ -29,11 +29,11 @@ LIMITED = (
         *(("RLIMIT_FSIZE", most) for most in (0, 200, 4096, 30_000, 60_000)),
     ],
 )
-def test_limits_are_told_with_the_way_out(desk: Desk, kind: str, most: int) -> None:
-    desk.items("id,text\n" + "".join(f"{n},{'word ' * 40}{n}\n" for n in range(300)))
+def test_limits_are_told_with_the_way_out(shell: Shell, kind: str, most: int) -> None:
+    shell.items("id,text\n" + "".join(f"{n},{'word ' * 40}{n}\n" for n in range(300)))
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, kind, str(most), "run", "study.yaml", "-q"],
-        capture_output=True, text=True, check=False, cwd=desk.folder, timeout=60,
+        capture_output=True, text=True, check=False, cwd=shell.folder, timeout=60,
     )  # fmt: skip
     assert done.returncode in (2, 4), done
     assert "fault of Overnight" not in done.stderr, done
@@ -44,23 +44,23 @@ def test_limits_are_told_with_the_way_out(desk: Desk, kind: str, most: int) -> N
 
 @pytest.mark.parametrize("name", ["lock", "ledger.db", "requests", "outbox", "raw", "sent", "holder"])
 @pytest.mark.parametrize("kind", ["file", "folder"])
-def test_something_else_in_the_place_of_what_a_run_needs(desk: Desk, name: str, kind: str) -> None:
-    run = desk.folder / "runs" / "fruit"
+def test_something_else_in_the_place_of_what_a_run_needs(shell: Shell, name: str, kind: str) -> None:
+    run = shell.folder / "runs" / "fruit"
     run.mkdir(parents=True)
     if kind == "file":
         (run / name).write_text("in the way")
     else:
         (run / name).mkdir()
-    ending = desk.type("run", "study.yaml")
+    ending = shell.type("run", "study.yaml")
     assert ending.code in (2, 4), ending
     assert "fault of Overnight" not in ending.err
     assert "[Errno" not in ending.err or ending.code == 4  # nobody listens at the address
 
 
-def test_a_memory_that_cannot_be_used_stops_nobody(desk: Desk) -> None:
-    (desk.folder / "runs").mkdir()
-    (desk.folder / "runs" / "accounts.db").write_bytes(b"no database" * 1000)
-    ending = desk.type("run", "study.yaml")
+def test_a_memory_that_cannot_be_used_stops_nobody(shell: Shell) -> None:
+    (shell.folder / "runs").mkdir()
+    (shell.folder / "runs" / "accounts.db").write_bytes(b"no database" * 1000)
+    ending = shell.type("run", "study.yaml")
     assert ending.code == 4
     assert "not remembered" in ending.err
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from emulator_process import EmulatorProcess
-from hardening.conftest import Desk
+from hardening.conftest import Shell
 
 
-def test_an_undecided_shard_does_not_fill_a_small_queue(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk.items("id,text\n" + "".join(f"{number},{'plum ' * 40}{number}\n" for number in range(6)))
+def test_an_undecided_shard_does_not_fill_a_small_queue(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell.items("id,text\n" + "".join(f"{number},{'plum ' * 40}{number}\n" for number in range(6)))
     truth = {
         "time_scale": 20000,
         "latency": {"batch": [60, 600], "live": [0, 0]},
@@ -18,7 +18,7 @@ def test_an_undecided_shard_does_not_fill_a_small_queue(desk: Desk, monkeypatch:
     }
     with EmulatorProcess(truth) as emulator:
         monkeypatch.setenv("OPENAI_BASE_URL", emulator.openai_url)
-        ending = desk.type("run", "study.yaml", "--timeout", "5d", "--json")
+        ending = shell.type("run", "study.yaml", "--timeout", "5d", "--json")
     assert ending.code == 4
     assert '"undecided"' in ending.out
     assert '"answered": 5' in ending.out or '"answered":5' in ending.out

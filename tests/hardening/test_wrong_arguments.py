@@ -9,13 +9,13 @@ import typing
 import pytest
 
 from hardening.calls import complaint_about, public_functions, sends, spoiled_calls
-from hardening.conftest import Desk
+from hardening.conftest import Shell
 
 SAMPLE = 700
 
 
 @pytest.mark.filterwarnings("ignore")  # numpy's about odd numbers
-def test_no_wrong_kind_ends_in_a_bare_error(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_wrong_kind_ends_in_a_bare_error(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample of some nine thousand; `make hardening` takes all."""
     monkeypatch.setenv("OVERNIGHT_EMULATE", "0")
     calls = [case for case in spoiled_calls() if not sends(case[0])]

@@ -18,7 +18,7 @@ TIME_SCALE = 20_000.0
 ASKED = (*trait_description("overall_quality"), set_prompt_template())
 
 
-class Desk:
+class Notebook:
     """Notebook functions at work in a folder, against one emulator."""
 
     def __init__(self, folder: Path, emulator: EmulatorProcess) -> None:
@@ -39,11 +39,11 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Desk]]:
+def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Notebook]]:
     """Begins work with a truth of one's own; all emulators are closed at the end."""
-    begun: list[Desk] = []
+    begun: list[Notebook] = []
 
-    def begin(**truth: Any) -> Desk:
+    def begin(**truth: Any) -> Notebook:
         base = {"time_scale": TIME_SCALE, "latency": {"batch": [60, 600], "live": [0, 0]}, "seed": 7}
         emulator = EmulatorProcess(base | truth).start()
         for vendor in vendors().values():
@@ -51,7 +51,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
             monkeypatch.setenv(vendor.base_url_variable, emulator.url + vendor.emulator_path)
         monkeypatch.setenv("OVERNIGHT_TIME_SCALE", str(TIME_SCALE))
         monkeypatch.setenv("OVERNIGHT_EMULATE", "0")
-        one = Desk(tmp_path / f"desk{len(begun)}", emulator)
+        one = Notebook(tmp_path / f"notebook{len(begun)}", emulator)
         begun.append(one)
         return one
 

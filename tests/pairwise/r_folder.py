@@ -14,7 +14,7 @@ import pyreadr
 import requests
 
 from overnight.pairwise import build_prompt, make_pairs
-from pairwise.conftest import ASKED, Desk
+from pairwise.conftest import ASKED, Notebook
 
 MODELS = {"openai": "gpt-4.1-mini", "anthropic": "claude-haiku-4-5", "gemini": "gemini-2.5-flash"}
 PREFIXES = {"openai": "EXP", "anthropic": "ANTH", "gemini": "GEM"}
@@ -40,13 +40,13 @@ def name_of(row: dict[str, str], provider: str) -> str:
     return f"{PREFIXES[provider]}_{row['ID1']}_vs_{row['ID2']}"
 
 
-def sent_by_r(one: Desk, provider: str, pairs: pl.DataFrame) -> str:
+def sent_by_r(one: Notebook, provider: str, pairs: pl.DataFrame) -> str:
     """A batch at the provider that no run in the folder knows of; its id."""
     rows = list(pairs.iter_rows(named=True))
     return {"openai": _openai, "anthropic": _anthropic, "gemini": _gemini}[provider](one, rows)
 
 
-def _openai(one: Desk, rows: Sequence[dict[str, str]]) -> str:
+def _openai(one: Notebook, rows: Sequence[dict[str, str]]) -> str:
     lines = [
         {
             "custom_id": name_of(row, "openai"),
@@ -63,7 +63,7 @@ def _openai(one: Desk, rows: Sequence[dict[str, str]]) -> str:
         return made.id
 
 
-def _anthropic(one: Desk, rows: Sequence[dict[str, str]]) -> str:
+def _anthropic(one: Notebook, rows: Sequence[dict[str, str]]) -> str:
     asked: list[Any] = [
         {
             "custom_id": name_of(row, "anthropic"),
@@ -83,7 +83,7 @@ def gemini_request(row: dict[str, str]) -> dict[str, Any]:
     return {"contents": [{"role": "user", "parts": [{"text": prompt_of(row)}]}]}
 
 
-def _gemini(one: Desk, rows: Sequence[dict[str, str]]) -> str:
+def _gemini(one: Notebook, rows: Sequence[dict[str, str]]) -> str:
     """In place, and without keys."""
     asked = [{"request": gemini_request(row)} for row in rows]
     body = {"batch": {"display_name": "pairwiseLLM", "input_config": {"requests": {"requests": asked}}}}

@@ -7,13 +7,13 @@ import pytest
 from overnight.core.errors import StudyError
 from overnight.pairwise import build_prompt, example_writing_samples, make_pairs
 from overnight.pairwise.costs import _chosen, estimate_llm_pairs_cost
-from pairwise.conftest import ASKED, Desk
+from pairwise.conftest import ASKED, Notebook
 
 PAIRS = make_pairs(example_writing_samples())
 
 
-def test_the_rest_is_reckoned_from_a_pilot(desk: Callable[..., Desk]) -> None:
-    one = desk()
+def test_the_rest_is_reckoned_from_a_pilot(notebook: Callable[..., Notebook]) -> None:
+    one = notebook()
     found = estimate_llm_pairs_cost(PAIRS, "gpt-4.1-mini", *ASKED, n_test=12, seed=1, output_dir=one.folder)
     (row,) = found.summary.iter_rows(named=True)
     assert (row["n_total"], row["n_test"], row["n_remaining"]) == (190, 12, 178)

@@ -14,7 +14,7 @@ import pytest
 from overnight.core.errors import StudyError
 from overnight.pairwise import build_prompt, make_pairs
 from overnight.pairwise.multi_batch import llm_resume_multi_batches
-from pairwise.conftest import ASKED, Desk
+from pairwise.conftest import ASKED, Notebook
 
 TEXTS = {"stu_01": "An awful text.", "stu_02": "A bearable text.", "c": "A charming text."}
 PAIRS = make_pairs([{"ID": name, "text": text} for name, text in TEXTS.items()])
@@ -27,7 +27,7 @@ def request(row: dict[str, str]) -> str:
     return json.dumps({"custom_id": name, "method": "POST", "url": "/v1/chat/completions", "body": body})
 
 
-def sent_by_r(one: Desk) -> list[str]:
+def sent_by_r(one: Notebook) -> list[str]:
     """Two batches at the provider that no run in the folder knows of; their ids."""
     ids = []
     with openai.OpenAI(api_key="sk-test", base_url=one.emulator.openai_url) as client:
@@ -58,9 +58,9 @@ def write_registry(folder: Path, ids: list[str], *, rds: bool) -> None:
 
 
 @pytest.mark.parametrize("rds", [True, False])
-def test_a_registry_of_pairwisellm_is_resumed(desk: Callable[..., Desk], rds: bool) -> None:
+def test_a_registry_of_pairwisellm_is_resumed(notebook: Callable[..., Notebook], rds: bool) -> None:
     qualities = {text: 20.0 * place for place, text in enumerate(TEXTS.values())}
-    one = desk(qualities=qualities, judge={"noise": 0.1})
+    one = notebook(qualities=qualities, judge={"noise": 0.1})
     write_registry(one.folder, sent_by_r(one), rds=rds)
     pairs = None if rds else PAIRS
     got = one.resume(write_registry=True, write_results_csv=True, write_combined_csv=True, pairs=pairs)
@@ -76,8 +76,8 @@ def test_a_registry_of_pairwisellm_is_resumed(desk: Callable[..., Desk], rds: bo
     assert again.combined.equals(got.combined)
 
 
-def test_pairs_that_cannot_be_found_are_asked_for(desk: Callable[..., Desk]) -> None:
-    one = desk()
+def test_pairs_that_cannot_be_found_are_asked_for(notebook: Callable[..., Notebook]) -> None:
+    one = notebook()
     write_registry(one.folder, ["batch_1"], rds=False)
     with pytest.raises(StudyError, match=r"batch_01_pairs.rds: no such file; give the pairs as `pairs`"):
         one.resume()

@@ -13,14 +13,14 @@ import pytest
 from overnight.core.errors import StudyError, UnknownName
 from overnight.pairwise._foreign import StrayRowsWarning
 from overnight.pairwise.multi_batch import Collected
-from pairwise.conftest import Desk
+from pairwise.conftest import Notebook
 from pairwise.r_folder import name_of, pairs_of_samples, sent_by_r, truth, write_folder
 
 PAIRS = pairs_of_samples(12)  # 66 of them
 SEVERAL = "quality 03"  # a text of eleven pairs
 VENDORS = ["openai", "anthropic"]
 
-Begin = Callable[..., Desk]
+Begin = Callable[..., Notebook]
 
 
 def keys_of(frame: pl.DataFrame | None) -> set[str]:
@@ -42,7 +42,7 @@ def held_together(got: Collected, pairs: pl.DataFrame = PAIRS) -> tuple[int, int
     return len(won), len(lost)
 
 
-def resumed(one: Desk, **options: Any) -> Collected:
+def resumed(one: Notebook, **options: Any) -> Collected:
     """Within a few seconds: nobody waits for what cannot come."""
     begun = time.monotonic()
     got = one.resume(**options)
@@ -62,9 +62,9 @@ def resumed(one: Desk, **options: Any) -> Collected:
     ],
 )
 def test_rows_that_failed_are_failures_at_once(
-    desk: Begin, provider: str, fault: dict[str, Any], code: str, lost: int
+    notebook: Begin, provider: str, fault: dict[str, Any], code: str, lost: int
 ) -> None:
-    one = desk(faults=[{"on": "row", **fault}], **truth(12))
+    one = notebook(faults=[{"on": "row", **fault}], **truth(12))
     parts = [PAIRS[:40], PAIRS[40:]]
     write_folder(one.folder, provider, [sent_by_r(one, provider, part) for part in parts], parts)
     got = resumed(one, write_registry=True, write_results_csv=True, write_combined_csv=True)
@@ -84,8 +84,8 @@ def test_rows_that_failed_are_failures_at_once(
 
 @pytest.mark.parametrize("provider", VENDORS)
 @pytest.mark.parametrize("silent", [False, True])
-def test_an_expired_batch_keeps_what_it_had(desk: Begin, provider: str, silent: bool) -> None:
-    one = desk(faults=[{"on": "batch", "do": "expire", "share": 0.5, "silent": silent, "times": 1}], **truth(12))
+def test_an_expired_batch_keeps_what_it_had(notebook: Begin, provider: str, silent: bool) -> None:
+    one = notebook(faults=[{"on": "batch", "do": "expire", "share": 0.5, "silent": silent, "times": 1}], **truth(12))
     write_folder(one.folder, provider, [sent_by_r(one, provider, PAIRS)], [PAIRS])
     got = resumed(one)
     assert held_together(got) == (33, 33)
@@ -94,9 +94,9 @@ def test_an_expired_batch_keeps_what_it_had(desk: Begin, provider: str, silent: 
 
 
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
-def test_a_batch_that_fails_as_a_whole_is_told_as_one(desk: Begin, provider: str) -> None:
+def test_a_batch_that_fails_as_a_whole_is_told_as_one(notebook: Begin, provider: str) -> None:
     fault = {"on": "batch", "do": "fail", "code": "token_limit_exceeded", "message": "Enqueued token limit reached"}
-    one = desk(faults=[fault], **truth(12))
+    one = notebook(faults=[fault], **truth(12))
     write_folder(one.folder, provider, [sent_by_r(one, provider, PAIRS)], [PAIRS])
     got = resumed(one, join_by_position=provider == "gemini")
     assert held_together(got) == (0, 66)
@@ -105,8 +105,8 @@ def test_a_batch_that_fails_as_a_whole_is_told_as_one(desk: Begin, provider: str
 
 
 @pytest.mark.parametrize("provider", [*VENDORS, "gemini"])
-def test_a_cancelled_batch_is_told_as_one(desk: Begin, provider: str) -> None:
-    one = desk(faults=[{"on": "batch", "do": "cancel"}], **truth(12))
+def test_a_cancelled_batch_is_told_as_one(notebook: Begin, provider: str) -> None:
+    one = notebook(faults=[{"on": "batch", "do": "cancel"}], **truth(12))
     write_folder(one.folder, provider, [sent_by_r(one, provider, PAIRS)], [PAIRS])
     got = resumed(one, join_by_position=provider == "gemini")
     won, lost = held_together(got)
@@ -116,34 +116,34 @@ def test_a_cancelled_batch_is_told_as_one(desk: Begin, provider: str) -> None:
         assert got.batch_failures.height == 1
 
 
-def test_answers_without_a_winner_are_failures(desk: Begin) -> None:
-    one = desk(answer_with={SEVERAL: "I cannot say."}, **truth(12))
+def test_answers_without_a_winner_are_failures(notebook: Begin) -> None:
+    one = notebook(answer_with={SEVERAL: "I cannot say."}, **truth(12))
     write_folder(one.folder, "openai", [sent_by_r(one, "openai", PAIRS)], [PAIRS])
     got = resumed(one)
     assert held_together(got) == (55, 11)
     assert set(got.failed_attempts["error_code"]) == {"parse_error"}
 
 
-def test_a_row_under_a_strange_name_is_joined_to_nothing(desk: Begin) -> None:
-    one = desk(faults=[{"on": "row", "do": "unknown_id", "times": 4}], **truth(12))
+def test_a_row_under_a_strange_name_is_joined_to_nothing(notebook: Begin) -> None:
+    one = notebook(faults=[{"on": "row", "do": "unknown_id", "times": 4}], **truth(12))
     write_folder(one.folder, "openai", [sent_by_r(one, "openai", PAIRS)], [PAIRS])
     assert held_together(resumed(one)) == (66, 0)
 
 
-def test_a_row_that_comes_twice_counts_once(desk: Begin) -> None:
-    one = desk(faults=[{"on": "row", "do": "duplicate", "times": 4}], **truth(12))
+def test_a_row_that_comes_twice_counts_once(notebook: Begin) -> None:
+    one = notebook(faults=[{"on": "row", "do": "duplicate", "times": 4}], **truth(12))
     write_folder(one.folder, "openai", [sent_by_r(one, "openai", PAIRS)], [PAIRS])
     assert held_together(resumed(one)) == (66, 0)
 
 
-def test_lines_that_are_damaged_take_no_other_along(desk: Begin) -> None:
-    one = desk(faults=[{"on": "row", "do": "malformed", "times": 3}], **truth(12))
+def test_lines_that_are_damaged_take_no_other_along(notebook: Begin) -> None:
+    one = notebook(faults=[{"on": "row", "do": "malformed", "times": 3}], **truth(12))
     write_folder(one.folder, "openai", [sent_by_r(one, "openai", PAIRS)], [PAIRS])
     assert held_together(resumed(one)) == (63, 3)
 
 
-def test_a_batch_that_nobody_knows_is_one_failure_among_others(desk: Begin) -> None:
-    one = desk(**truth(12))
+def test_a_batch_that_nobody_knows_is_one_failure_among_others(notebook: Begin) -> None:
+    one = notebook(**truth(12))
     parts = [PAIRS[:40], PAIRS[40:50], PAIRS[50:]]
     write_folder(one.folder, "openai", [sent_by_r(one, "openai", parts[0]), "batch_nobody", None], parts)
     got = resumed(one, write_registry=True)
@@ -153,22 +153,22 @@ def test_a_batch_that_nobody_knows_is_one_failure_among_others(desk: Begin) -> N
     assert pl.read_csv(one.folder / "jobs_registry.csv")["done"].to_list() == [True, False, False]
 
 
-def test_a_folder_whose_batches_are_all_unknown_is_another_account_s(desk: Begin) -> None:
-    one = desk()
+def test_a_folder_whose_batches_are_all_unknown_is_another_account_s(notebook: Begin) -> None:
+    one = notebook()
     write_folder(one.folder, "openai", ["batch_nobody", "batch_noone"], [PAIRS[:40], PAIRS[40:]])
     with pytest.raises(UnknownName, match="openai has no batch 'batch_nobody' in this account"):
         one.resume()
 
 
-def test_pairs_that_are_given_count_once_over_all_segments(desk: Begin) -> None:
-    one = desk(faults=[{"on": "row", "do": "omit", "times": 6}], **truth(12))
+def test_pairs_that_are_given_count_once_over_all_segments(notebook: Begin) -> None:
+    one = notebook(faults=[{"on": "row", "do": "omit", "times": 6}], **truth(12))
     parts = [PAIRS[:40], PAIRS[40:]]
     write_folder(one.folder, "anthropic", [sent_by_r(one, "anthropic", part) for part in parts], parts, rds=False)
     assert held_together(resumed(one, pairs=PAIRS)) == (60, 6)
 
 
-def test_a_running_batch_is_waited_for(desk: Begin) -> None:
-    one = desk(latency={"batch": [6000, 6000], "live": [0, 0]}, **truth(12))
+def test_a_running_batch_is_waited_for(notebook: Begin) -> None:
+    one = notebook(latency={"batch": [6000, 6000], "live": [0, 0]}, **truth(12))
     write_folder(one.folder, "anthropic", [sent_by_r(one, "anthropic", PAIRS)], [PAIRS])
     early = one.resume(timeout=60, interval_seconds=60)
     assert early.combined is None
@@ -185,16 +185,16 @@ def answer(name: str, text: str) -> dict[str, Any]:
 WON = "<BETTER_SAMPLE>SAMPLE_2</BETTER_SAMPLE>"
 
 
-def test_a_downloaded_file_is_read_without_the_provider_and_its_gaps_are_failures(desk: Begin) -> None:
-    one = desk()
+def test_a_downloaded_file_is_read_without_the_provider_and_its_gaps_are_failures(notebook: Begin) -> None:
+    one = notebook()
     write_folder(one.folder, "openai", ["batch_gone"], [PAIRS], done=[1])
     rows = [answer(name_of(row, "openai"), WON) for row in PAIRS[:60].iter_rows(named=True)]
     (one.folder / "batch_01_output.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert held_together(resumed(one)) == (60, 6)
 
 
-def test_rows_about_none_of_the_pairs_are_told(desk: Begin) -> None:
-    one = desk()
+def test_rows_about_none_of_the_pairs_are_told(notebook: Begin) -> None:
+    one = notebook()
     write_folder(one.folder, "openai", ["batch_gone"], [PAIRS[:3]], done=[1])
     rows = [answer(name_of(row, "openai"), WON) for row in PAIRS[:4].iter_rows(named=True)]
     (one.folder / "batch_01_output.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -203,20 +203,20 @@ def test_rows_about_none_of_the_pairs_are_told(desk: Begin) -> None:
     assert held_together(got, PAIRS[:3]) == (3, 0)
 
 
-def test_other_people_s_pairs_are_refused(desk: Begin) -> None:
-    one = desk()
+def test_other_people_s_pairs_are_refused(notebook: Begin) -> None:
+    one = notebook()
     write_folder(one.folder, "openai", ["batch_gone"], [PAIRS[:3]], done=[1])
     (one.folder / "batch_01_output.jsonl").write_text(json.dumps(answer("EXP_x_vs_y", WON)) + "\n")
     with pytest.raises(StudyError, match="none of its 1 rows is about one of the pairs; one is called 'EXP_x_vs_y'"):
         one.resume()
 
 
-def test_two_answers_that_disagree_are_nobody_s_win(desk: Begin) -> None:
+def test_two_answers_that_disagree_are_nobody_s_win(notebook: Begin) -> None:
     """Whichever is right, it cannot be told: a file with both is left alone, and so is a batch's row."""
     from overnight.pairwise._foreign import _contradicted
     from overnight.pairwise.registry import read_registry
 
-    one = desk()
+    one = notebook()
     write_folder(one.folder, "openai", ["batch_1"], [PAIRS[:3]])
     raw = one.folder / "segment-01" / "raw"
     raw.mkdir(parents=True)

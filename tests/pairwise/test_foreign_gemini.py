@@ -13,24 +13,24 @@ import pytest
 from overnight import api
 from overnight.core.errors import StudyError
 from overnight.pairwise import parse_gemini_batch_output
-from pairwise.conftest import Desk
+from pairwise.conftest import Notebook
 from pairwise.r_folder import MODELS, name_of, pairs_of_samples, sent_by_r, truth, write_folder
 from pairwise.test_foreign_failures import held_together, resumed
 
 PAIRS = pairs_of_samples(8)  # 28 of them
 PARTS = [PAIRS[:15], PAIRS[15:]]
 
-Begin = Callable[..., Desk]
+Begin = Callable[..., Notebook]
 
 
-def folder_of(one: Desk, *, inputs: bool = True, rds: bool = True) -> None:
+def folder_of(one: Notebook, *, inputs: bool = True, rds: bool = True) -> None:
     ids = [sent_by_r(one, "gemini", part) for part in PARTS]
     write_folder(one.folder, "gemini", ids, PARTS, inputs=inputs, rds=rds)
 
 
 @pytest.mark.parametrize("inputs", [True, False])
-def test_answers_are_joined_by_position_when_the_user_says_so(desk: Begin, inputs: bool) -> None:
-    one = desk(**truth(8))
+def test_answers_are_joined_by_position_when_the_user_says_so(notebook: Begin, inputs: bool) -> None:
+    one = notebook(**truth(8))
     folder_of(one, inputs=inputs)
     got = resumed(one, join_by_position=True, write_registry=True)
     assert held_together(got, PAIRS) == (28, 0)
@@ -39,14 +39,14 @@ def test_answers_are_joined_by_position_when_the_user_says_so(desk: Begin, input
     assert held_together(resumed(one), PAIRS) == (28, 0)
 
 
-def test_pairs_that_are_given_need_the_inputs(desk: Begin) -> None:
-    one = desk(**truth(8))
+def test_pairs_that_are_given_need_the_inputs(notebook: Begin) -> None:
+    one = notebook(**truth(8))
     folder_of(one, rds=False)
     assert held_together(resumed(one, pairs=PAIRS, join_by_position=True), PAIRS) == (28, 0)
 
 
-def test_without_a_word_from_the_user_nothing_is_joined(desk: Begin) -> None:
-    one = desk(**truth(8))
+def test_without_a_word_from_the_user_nothing_is_joined(notebook: Begin) -> None:
+    one = notebook(**truth(8))
     folder_of(one)
     with pytest.raises(StudyError) as told:
         resumed(one)
@@ -58,15 +58,15 @@ def test_without_a_word_from_the_user_nothing_is_joined(desk: Begin) -> None:
     assert held_together(resumed(one, join_by_position=True), PAIRS) == (28, 0)
 
 
-def test_a_number_of_answers_that_does_not_fit_is_refused(desk: Begin) -> None:
-    one = desk(faults=[{"on": "row", "do": "omit", "times": 1}], **truth(8))
+def test_a_number_of_answers_that_does_not_fit_is_refused(notebook: Begin) -> None:
+    one = notebook(faults=[{"on": "row", "do": "omit", "times": 1}], **truth(8))
     folder_of(one)
     with pytest.raises(StudyError, match=r"14 answers came for 15 requests, so their places say nothing"):
         resumed(one, join_by_position=True)
 
 
-def test_other_requests_than_were_sent_are_refused(desk: Begin) -> None:
-    one = desk(**truth(8))
+def test_other_requests_than_were_sent_are_refused(notebook: Begin) -> None:
+    one = notebook(**truth(8))
     folder_of(one)
     asked = json.loads((one.folder / "batch_01_input.jsonl").read_text())
     asked["requests"].pop()
@@ -75,8 +75,8 @@ def test_other_requests_than_were_sent_are_refused(desk: Begin) -> None:
         resumed(one, join_by_position=True)
 
 
-def test_failed_rows_keep_their_places(desk: Begin) -> None:
-    one = desk(faults=[{"on": "row", "do": "error", "status": 500, "times": 5}], **truth(8))
+def test_failed_rows_keep_their_places(notebook: Begin) -> None:
+    one = notebook(faults=[{"on": "row", "do": "error", "status": 500, "times": 5}], **truth(8))
     folder_of(one)
     assert held_together(resumed(one, join_by_position=True), PAIRS) == (23, 5)
 
@@ -102,8 +102,8 @@ def output_of_r(path: Path, pairs: pl.DataFrame, lost: int = 0) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def test_pairwisellm_s_own_output_files_are_read(desk: Begin) -> None:
-    one = desk()
+def test_pairwisellm_s_own_output_files_are_read(notebook: Begin) -> None:
+    one = notebook()
     write_folder(one.folder, "gemini", ["batches/gone", "batches/gone2"], PARTS, done=[1, 2])
     for number, part in enumerate(PARTS, 1):
         output_of_r(one.folder / f"batch_{number:02d}_output.jsonl", part, lost=2)
@@ -159,8 +159,8 @@ def test_only_gemini_promises_an_order(tmp_path: Path) -> None:
         api.adopt("openai", "batch_1", by_position=True, runs=tmp_path / "runs")
 
 
-def test_a_batch_without_keys_is_adopted_by_position(desk: Begin, tmp_path: Path) -> None:
-    one = desk(**truth(8))
+def test_a_batch_without_keys_is_adopted_by_position(notebook: Begin, tmp_path: Path) -> None:
+    one = notebook(**truth(8))
     batch = sent_by_r(one, "gemini", PAIRS)
     one.emulator.finish()
     with pytest.raises(StudyError, match="carry no keys"):
@@ -171,8 +171,8 @@ def test_a_batch_without_keys_is_adopted_by_position(desk: Begin, tmp_path: Path
     assert run.results()["answer"].str.contains(WON, literal=True).all()
 
 
-def test_places_say_nothing_when_an_answer_is_missing(desk: Begin, tmp_path: Path) -> None:
-    one = desk(faults=[{"on": "row", "do": "omit", "times": 1}], **truth(8))
+def test_places_say_nothing_when_an_answer_is_missing(notebook: Begin, tmp_path: Path) -> None:
+    one = notebook(faults=[{"on": "row", "do": "omit", "times": 1}], **truth(8))
     batch = sent_by_r(one, "gemini", PAIRS)
     one.emulator.finish()
     with pytest.raises(StudyError, match=r"27 answers came for 28 requests, .*--by-position .*is refused"):

@@ -9,15 +9,15 @@ import pytest
 
 from overnight.core.errors import StudyError
 from overnight.pairwise import llm_compare_pair, submit_llm_pairs
-from pairwise.conftest import ASKED, Desk
+from pairwise.conftest import ASKED, Notebook
 
 
-def live_calls(one: Desk) -> int:
+def live_calls(one: Notebook) -> int:
     return sum(count for name, count in one.emulator.log()["call_counts"].items() if "completions" in name)
 
 
-def test_one_pair(desk: Callable[..., Desk], few: pl.DataFrame) -> None:
-    one = desk()
+def test_one_pair(notebook: Callable[..., Notebook], few: pl.DataFrame) -> None:
+    one = notebook()
     row = few.row(0, named=True)
     judged = llm_compare_pair(
         row["ID1"], row["text1"], row["ID2"], row["text2"], "gpt-4.1-mini", *ASKED, include_raw=True
@@ -39,8 +39,10 @@ def test_one_pair(desk: Callable[..., Desk], few: pl.DataFrame) -> None:
         ("ollama", "gemma3:27b"),
     ],
 )
-def test_any_backend_judges_live(desk: Callable[..., Desk], few: pl.DataFrame, backend: str, model: str) -> None:
-    desk()
+def test_any_backend_judges_live(
+    notebook: Callable[..., Notebook], few: pl.DataFrame, backend: str, model: str
+) -> None:
+    notebook()
     got = submit_llm_pairs(few[:2], model, *ASKED, backend, verbose=False)
     assert got.results["better_id"].is_not_null().all()
     assert got.results["backend"].to_list() == [backend] * 2
@@ -48,8 +50,8 @@ def test_any_backend_judges_live(desk: Callable[..., Desk], few: pl.DataFrame, b
 
 
 @pytest.mark.parametrize("how", [{"workers": 3}, {"parallel": False}])
-def test_many_pairs(desk: Callable[..., Desk], few: pl.DataFrame, how: dict[str, int], capsys) -> None:
-    one = desk()
+def test_many_pairs(notebook: Callable[..., Notebook], few: pl.DataFrame, how: dict[str, int], capsys) -> None:
+    one = notebook()
     got = submit_llm_pairs(few, "gpt-4.1-mini", *ASKED, status_every=2, **how)
     assert got.results.select("ID1", "ID2").rows() == few.select("ID1", "ID2").rows()
     assert got.results["better_id"].is_not_null().all()
@@ -58,7 +60,9 @@ def test_many_pairs(desk: Callable[..., Desk], few: pl.DataFrame, how: dict[str,
     assert live_calls(one) == 6
 
 
-def test_failed_rows_are_asked_again_and_only_they(desk: Callable[..., Desk], few: pl.DataFrame, tmp_path) -> None:
+def test_failed_rows_are_asked_again_and_only_they(
+    notebook: Callable[..., Notebook], few: pl.DataFrame, tmp_path
+) -> None:
     fault = {
         "on": "live",
         "do": "status",
@@ -67,7 +71,7 @@ def test_failed_rows_are_asked_again_and_only_they(desk: Callable[..., Desk], fe
         "where": few["text1"][0][:40],
         "times": 3,
     }
-    one = desk(faults=[fault])
+    one = notebook(faults=[fault])
     path = tmp_path / "judged.csv"
     first = submit_llm_pairs(few, "gpt-4.1-mini", *ASKED, verbose=False, save_path=path)
     assert first.failed_pairs.height == 3

@@ -11,7 +11,7 @@ import pytest
 
 from overnight.core.errors import OvernightError, StudyError
 from overnight.pairwise.multi_batch import llm_resume_multi_batches
-from pairwise.conftest import Desk
+from pairwise.conftest import Notebook
 from pairwise.r_folder import name_of, pairs_of_samples, write_folder
 from pairwise.test_foreign_failures import WON, answer, held_together, resumed
 
@@ -25,8 +25,8 @@ def with_answers(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("home", HOMES)
-def test_files_are_found_beside_the_registry_wherever_it_was_made(desk: Callable[..., Desk], home: str) -> None:
-    one = desk()
+def test_files_are_found_beside_the_registry_wherever_it_was_made(notebook: Callable[..., Notebook], home: str) -> None:
+    one = notebook()
     write_folder(one.folder, "openai", ["batch_1"], [PAIRS], done=[1], home=home)
     with_answers(one.folder)
     moved = one.folder.rename(one.folder.with_name("moved"))
@@ -56,9 +56,9 @@ def test_files_are_found_beside_the_registry_wherever_it_was_made(desk: Callable
     ],
 )
 def test_a_damaged_folder_is_told_in_one_line(
-    desk: Callable[..., Desk], spoil: Callable[[Path], object], words: str
+    notebook: Callable[..., Notebook], spoil: Callable[[Path], object], words: str
 ) -> None:
-    one = desk()
+    one = notebook()
     write_folder(one.folder, "openai", ["batch_1"], [PAIRS])
     spoil(one.folder)
     with pytest.raises(OvernightError) as told:
@@ -73,24 +73,24 @@ def _registry(folder: Path, rows: str, more: str = "", value: str = "") -> None:
     (folder / "jobs_registry.csv").write_text(f"segment_index,provider,model,batch_id,done{more}\n{lines}\n")
 
 
-def test_a_damaged_download_is_asked_for_again(desk: Callable[..., Desk]) -> None:
+def test_a_damaged_download_is_asked_for_again(notebook: Callable[..., Notebook]) -> None:
     """The provider is asked; where it has forgotten the batch too, that is said."""
-    one = desk()
+    one = notebook()
     write_folder(one.folder, "openai", ["batch_nobody"], [PAIRS], done=[1])
     (one.folder / "batch_01_output.jsonl").write_text("<html>")
     with pytest.raises(StudyError, match="openai has no batch 'batch_nobody' in this account"):
         one.resume()
 
 
-def test_other_names_for_the_ids_and_no_texts_will_do(desk: Callable[..., Desk]) -> None:
-    one = desk()
+def test_other_names_for_the_ids_and_no_texts_will_do(notebook: Callable[..., Notebook]) -> None:
+    one = notebook()
     write_folder(one.folder, "openai", ["batch_1"], [PAIRS], done=[1], rds=False)
     with_answers(one.folder)
     assert held_together(resumed(one, pairs=PAIRS.select(A_id="ID1", B_id="ID2")), PAIRS) == (6, 0)
 
 
-def test_a_folder_of_ours_without_its_run_says_so(desk: Callable[..., Desk], few: pl.DataFrame) -> None:
-    one = desk()
+def test_a_folder_of_ours_without_its_run_says_so(notebook: Callable[..., Notebook], few: pl.DataFrame) -> None:
+    one = notebook()
     one.submit(few, write_registry=True)
     (one.folder / "run").rename(one.folder.parent / "elsewhere")
     with pytest.raises(StudyError, match="run/ that belongs to it is not here; bring it along"):

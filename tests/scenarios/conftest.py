@@ -41,7 +41,7 @@ class Event(NamedTuple):
     stage: str
 
 
-class Night:
+class Scenario:
     """One run against one emulator, as a user on another machine would have it."""
 
     def __init__(
@@ -176,16 +176,16 @@ def warm() -> Iterator[WarmProcess]:
 
 
 @pytest.fixture
-def night(tmp_path: Path, warm: WarmProcess) -> Iterator[Callable[..., Night]]:
+def scenario(tmp_path: Path, warm: WarmProcess) -> Iterator[Callable[..., Scenario]]:
     """Begins nights with a truth of one's own; all emulators are closed at the end."""
-    begun: list[Night] = []
+    begun: list[Scenario] = []
 
     def begin(
         truth: Mapping[str, Any] | None = None, faults: Sequence[Mapping[str, Any]] = (), provider: str = "openai"
-    ) -> Night:
+    ) -> Scenario:
         folder = tmp_path / f"night{len(begun)}"
         folder.mkdir()
-        one = Night(folder, warm, {**(truth or {}), **({"faults": list(faults)} if faults else {})}, provider)
+        one = Scenario(folder, warm, {**(truth or {}), **({"faults": list(faults)} if faults else {})}, provider)
         begun.append(one)
         return one
 

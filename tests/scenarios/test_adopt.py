@@ -13,7 +13,7 @@ from openai import OpenAI
 
 from overnight import api
 from overnight.core.errors import StudyError
-from scenarios.conftest import KEY, Night
+from scenarios.conftest import KEY, Scenario
 
 
 def lines(count: int, model: str = "gpt-4.1-mini") -> bytes:
@@ -30,15 +30,15 @@ def lines(count: int, model: str = "gpt-4.1-mini") -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
-def made_elsewhere(one: Night, count: int = 6) -> str:
+def made_elsewhere(one: Scenario, count: int = 6) -> str:
     """A batch that another tool made in the same account."""
     with OpenAI(api_key=KEY, base_url=one.emulator.openai_url) as client:
         file = client.files.create(file=("theirs.jsonl", io.BytesIO(lines(count))), purpose="batch")
         return client.batches.create(input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h").id
 
 
-def test_a_ready_made_file_is_sent_and_joined_by_its_own_ids(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "row", "do": "error", "status": 500, "times": 1}])
+def test_a_ready_made_file_is_sent_and_joined_by_its_own_ids(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "row", "do": "error", "status": 500, "times": 1}])
     (one.folder / "theirs.jsonl").write_bytes(lines(8))
     ending = one.call("submit", "theirs.jsonl", provider="openai", description="from elsewhere")
     assert ending.state == "submitted", ending
@@ -50,8 +50,8 @@ def test_a_ready_made_file_is_sent_and_joined_by_its_own_ids(night: Callable[...
     one.assert_paid_once()
 
 
-def test_a_ready_made_file_with_two_models_becomes_two_batches(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_ready_made_file_with_two_models_becomes_two_batches(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     (one.folder / "two.jsonl").write_bytes(lines(2) + lines(2, "gpt-4.1").replace(b"stu_", b"other_"))
     one.call("submit", "two.jsonl", provider="openai")
     assert {batch["model"] for batch in one.batches()} == {"gpt-4.1-mini", "gpt-4.1"}
@@ -65,8 +65,8 @@ def test_a_ready_made_file_with_two_models_becomes_two_batches(night: Callable[.
         (lines(1) + lines(1), "theirs.jsonl:2: custom_id 'stu_00_vs_1' is already on line 1"),
     ],
 )
-def test_a_bad_file_is_refused_by_line(night: Callable[..., Night], text: bytes, words: str) -> None:
-    one = night()
+def test_a_bad_file_is_refused_by_line(scenario: Callable[..., Scenario], text: bytes, words: str) -> None:
+    one = scenario()
     (one.folder / "theirs.jsonl").write_bytes(text)
     ending = one.call("submit", "theirs.jsonl", provider="openai")
     assert ending.error == "StudyError"
@@ -74,8 +74,8 @@ def test_a_bad_file_is_refused_by_line(night: Callable[..., Night], text: bytes,
     assert not (one.folder / "runs" / "theirs").exists()
 
 
-def test_a_batch_of_another_tool_is_adopted(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "row", "do": "error", "status": 500, "where": "Say 3.", "times": 1}])
+def test_a_batch_of_another_tool_is_adopted(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "row", "do": "error", "status": 500, "where": "Say 3.", "times": 1}])
     batch = made_elsewhere(one)
     ending = one.call("adopt", "openai", batch, raw="kept.jsonl")
     name = f"adopted-{batch}"
@@ -91,8 +91,8 @@ def test_a_batch_of_another_tool_is_adopted(night: Callable[..., Night]) -> None
     one.assert_paid_once()
 
 
-def test_a_batch_whose_questions_are_gone_gives_up_its_answers(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_batch_whose_questions_are_gone_gives_up_its_answers(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     batch = made_elsewhere(one)
     one.emulator.finish()
     with OpenAI(api_key=KEY, base_url=one.emulator.openai_url) as client:
@@ -102,15 +102,15 @@ def test_a_batch_whose_questions_are_gone_gives_up_its_answers(night: Callable[.
     assert one.statuses(f"adopted-{batch}") == {"answered": 6}
 
 
-def test_an_unknown_batch_leaves_nothing_behind(night: Callable[..., Night]) -> None:
-    one = night()
+def test_an_unknown_batch_leaves_nothing_behind(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     ending = one.call("adopt", "openai", "batch_nobody")
     assert ending.error == "UnknownName"
     assert not (one.folder / "runs" / "adopted-batch_nobody").exists()
 
 
-def test_a_tracking_file_adopts_them_all(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_tracking_file_adopts_them_all(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     batches = [made_elsewhere(one, 2), made_elsewhere(one, 3)]
     tracked = {"batches": [{"provider": "openai", "batch_id": b, "status": "in_progress"} for b in batches]}
     (one.folder / "batch_tracking.json").write_text(json.dumps(tracked))
@@ -142,8 +142,8 @@ def test_an_output_file_needs_no_provider(tmp_path: Path, monkeypatch: pytest.Mo
         api.adopt("openai", output_file="out.jsonl")
 
 
-def test_adopted_rows_can_be_exported(night: Callable[..., Night]) -> None:
-    one = night()
+def test_adopted_rows_can_be_exported(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     batch = made_elsewhere(one, 3)
     one.call("adopt", "openai", batch)
     target = one.folder / "rows.csv"
@@ -245,8 +245,8 @@ def test_what_is_no_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_unknown_batch_of_a_tracking_file_keeps_no_other_out(night: Callable[..., Night]) -> None:
-    one = night()
+def test_one_unknown_batch_of_a_tracking_file_keeps_no_other_out(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     batches = [made_elsewhere(one, 2), "batch_nobody", made_elsewhere(one, 3)]
     tracked = {"batches": [{"provider": "openai", "batch_id": b} for b in batches]}
     (one.folder / "batch_tracking.json").write_text(json.dumps(tracked))
@@ -258,9 +258,9 @@ def test_one_unknown_batch_of_a_tracking_file_keeps_no_other_out(night: Callable
 
 @pytest.mark.parametrize("code", ["token_limit_exceeded", "invalid_json_line"])
 def test_a_batch_that_failed_has_failed_for_good_when_nothing_is_asked_again(
-    night: Callable[..., Night], code: str
+    scenario: Callable[..., Scenario], code: str
 ) -> None:
-    one = night(faults=[{"on": "batch", "do": "fail", "code": code, "message": "no room"}])
+    one = scenario(faults=[{"on": "batch", "do": "fail", "code": code, "message": "no room"}])
     batch = made_elsewhere(one)
     assert one.call("adopt", "openai", batch, ask_again=False).state == "rows failed"
     assert one.statuses(f"adopted-{batch}") == {"failed": 6}

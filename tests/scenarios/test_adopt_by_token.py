@@ -9,14 +9,14 @@ import pytest
 
 from overnight.core.shard import TOKEN_LENGTH
 from scenarios.bill import priced
-from scenarios.conftest import PROVIDERS, Night
+from scenarios.conftest import PROVIDERS, Scenario
 
 UNTAGGED = "anthropic"
 TAGGED = [name for name in PROVIDERS if name != UNTAGGED]
 NOBODYS = "a" * TOKEN_LENGTH
 
 
-def lost_run(one: Night, rows: int = 5) -> list[str]:
+def lost_run(one: Scenario, rows: int = 5) -> list[str]:
     """Sent, and then all but the list of what was sent is gone; returns the tokens in it."""
     assert one.call("submit", priced(one, rows)).state == "submitted"
     run = one.folder / "runs" / "night"
@@ -27,8 +27,8 @@ def lost_run(one: Night, rows: int = 5) -> list[str]:
 
 
 @pytest.mark.parametrize("provider", TAGGED)
-def test_a_lost_runs_batches_are_brought_in(night: Callable[..., Night], provider: str) -> None:
-    one = night(provider=provider)
+def test_a_lost_runs_batches_are_brought_in(scenario: Callable[..., Scenario], provider: str) -> None:
+    one = scenario(provider=provider)
     tokens = lost_run(one, 8)
     assert len(tokens) == 2
     one.emulator.add_foreign(provider, 120)
@@ -42,8 +42,8 @@ def test_a_lost_runs_batches_are_brought_in(night: Callable[..., Night], provide
 
 
 @pytest.mark.parametrize("provider", TAGGED)
-def test_a_token_that_no_batch_bears_leaves_nothing_behind(night: Callable[..., Night], provider: str) -> None:
-    one = night(provider=provider)
+def test_a_token_that_no_batch_bears_leaves_nothing_behind(scenario: Callable[..., Scenario], provider: str) -> None:
+    one = scenario(provider=provider)
     lost_run(one)
     ending = one.call("adopt", provider, token=NOBODYS)
     assert ending.error == "UnknownName"
@@ -51,8 +51,8 @@ def test_a_token_that_no_batch_bears_leaves_nothing_behind(night: Callable[..., 
     assert not (one.folder / "runs" / f"adopted-{NOBODYS}").exists()
 
 
-def test_two_batches_with_one_token_are_for_the_user_to_choose(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "create", "do": "twice", "times": 1}])
+def test_two_batches_with_one_token_are_for_the_user_to_choose(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "create", "do": "twice", "times": 1}])
     assert one.run(one.study(5)).state == "undecided"
     (token,) = {batch["metadata"]["overnight"] for batch in one.batches()}
     ending = one.call("adopt", "openai", token=token)
@@ -61,8 +61,8 @@ def test_two_batches_with_one_token_are_for_the_user_to_choose(night: Callable[.
     assert f"--token {token}: openai lists several: adopt one of {names} by its id" in ending.message
 
 
-def test_where_batches_bear_no_token_the_id_is_asked_for(night: Callable[..., Night]) -> None:
-    one = night(provider=UNTAGGED)
+def test_where_batches_bear_no_token_the_id_is_asked_for(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(provider=UNTAGGED)
     (token,) = lost_run(one)
     ending = one.call("adopt", UNTAGGED, token=token)
     assert ending.error == "StudyError"

@@ -8,34 +8,34 @@ import polars as pl
 import pytest
 
 from overnight.providers import vendor
-from scenarios.conftest import MODELS, PROVIDERS, Night
+from scenarios.conftest import MODELS, PROVIDERS, Scenario
 
 ROWS = 6
 NOWHERE = "http://127.0.0.1:9"
 
 
-def everywhere(one: Night) -> str:
+def everywhere(one: Scenario) -> str:
     return one.study(ROWS, models=list(MODELS.values()), batch={"max_requests": 4})
 
 
-def answered(one: Night) -> dict[str, int]:
+def answered(one: Scenario) -> dict[str, int]:
     """Rows with an answer, by provider."""
     counts = one.table().filter(pl.col("status") == "answered").group_by("provider").len()
     return dict(zip(counts["provider"], counts["len"], strict=True))
 
 
-def test_all_answer_every_row(night: Callable[..., Night]) -> None:
-    one = night()
+def test_all_answer_every_row(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     ending = one.run(everywhere(one))
     assert ending.state == "done", ending
     assert answered(one) == dict.fromkeys(PROVIDERS, ROWS)
     one.assert_paid_once()
 
 
-def test_the_slow_one_keeps_nobody_waiting(night: Callable[..., Night]) -> None:
+def test_the_slow_one_keeps_nobody_waiting(scenario: Callable[..., Scenario]) -> None:
     """Its batches take half a day; by then the others have long been fetched and tabled."""
     model = MODELS["anthropic"].partition("/")[2]
-    one = night({"time_scale": 4000}, faults=[{"on": "batch", "do": "slow", "seconds": 40_000, "model": model}])
+    one = scenario({"time_scale": 4000}, faults=[{"on": "batch", "do": "slow", "seconds": 40_000, "model": model}])
     ending = one.run(everywhere(one), timeout="5h")
     assert ending.state == "running", ending
     assert answered(one) == dict.fromkeys(set(PROVIDERS) - {"anthropic"}, ROWS)
@@ -46,8 +46,8 @@ def test_the_slow_one_keeps_nobody_waiting(night: Callable[..., Night]) -> None:
 
 
 @pytest.mark.parametrize("dead", PROVIDERS)
-def test_a_dead_one_stops_no_other(night: Callable[..., Night], dead: str) -> None:
-    one = night()
+def test_a_dead_one_stops_no_other(scenario: Callable[..., Scenario], dead: str) -> None:
+    one = scenario()
     nowhere = {vendor(dead).base_url_variable: NOWHERE + vendor(dead).emulator_path}
     ending = one.run(everywhere(one), environ=nowhere)
     assert ending.error == "Unavailable", ending
@@ -59,10 +59,10 @@ def test_a_dead_one_stops_no_other(night: Callable[..., Night], dead: str) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [30, 90, 150, 210])
-def test_a_kill_leaves_all_to_be_gone_on_with(night: Callable[..., Night], number: int) -> None:
-    undisturbed = night()
+def test_a_kill_leaves_all_to_be_gone_on_with(scenario: Callable[..., Scenario], number: int) -> None:
+    undisturbed = scenario()
     undisturbed.run(everywhere(undisturbed))
-    one = night()
+    one = scenario()
     one.run(everywhere(one), environ={"OVERNIGHT_KILL_AT": str(number)})
     assert one.run(everywhere(one)).state == "done"
     assert one.table_digest() == undisturbed.table_digest()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from anthropic import Anthropic
 
-from scenarios.conftest import KEY, Night
+from scenarios.conftest import KEY, Scenario
 
 ANTHROPIC = {"provider": "anthropic"}
 SLOW = {"on": "batch", "do": "slow", "seconds": 50_000}
@@ -28,8 +28,8 @@ def ready(count: int, **more: object) -> list[dict[str, object]]:
     ]
 
 
-def test_cancel_keeps_what_finished(night: Callable[..., Night]) -> None:
-    one = night({"time_scale": 500}, faults=[SLOW], **ANTHROPIC)
+def test_cancel_keeps_what_finished(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"time_scale": 500}, faults=[SLOW], **ANTHROPIC)
     study = one.study(40, batch={"max_requests": 40})
     one.call("submit", study)
     one.emulator.advance(25_000)
@@ -42,8 +42,8 @@ def test_cancel_keeps_what_finished(night: Callable[..., Night]) -> None:
     one.assert_paid_once()
 
 
-def test_a_ready_made_file_is_sent_as_it_is(night: Callable[..., Night]) -> None:
-    one = night(**ANTHROPIC)
+def test_a_ready_made_file_is_sent_as_it_is(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(**ANTHROPIC)
     lines = ready(3) + [{**row, "custom_id": f"warm-{n}"} for n, row in enumerate(ready(2, temperature=0.5))]
     (one.folder / "theirs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines))
     ending = one.call("submit", "theirs.jsonl", provider="anthropic")
@@ -54,8 +54,8 @@ def test_a_ready_made_file_is_sent_as_it_is(night: Callable[..., Night]) -> None
     one.assert_paid_once()
 
 
-def test_a_batch_of_somebody_else_is_adopted_with_what_it_answered(night: Callable[..., Night]) -> None:
-    one = night(**ANTHROPIC)
+def test_a_batch_of_somebody_else_is_adopted_with_what_it_answered(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(**ANTHROPIC)
     with Anthropic(api_key=KEY, base_url=f"{one.emulator.url}/anthropic", max_retries=0) as client:
         batch = client.messages.batches.create(requests=ready(4))  # type: ignore[arg-type]
     one.emulator.finish()
@@ -66,8 +66,8 @@ def test_a_batch_of_somebody_else_is_adopted_with_what_it_answered(night: Callab
     assert sorted(one.table(name)["item_id"]) == [f"theirs-{n}" for n in range(4)]
 
 
-def test_rows_that_fail_or_expire_are_asked_again(night: Callable[..., Night]) -> None:
-    one = night(
+def test_rows_that_fail_or_expire_are_asked_again(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(
         faults=[
             {"on": "batch", "do": "expire", "share": 0.4, "times": 1},
             {"on": "row", "do": "error", "status": 529, "odds": 0.3, "times": 3},
@@ -81,8 +81,8 @@ def test_rows_that_fail_or_expire_are_asked_again(night: Callable[..., Night]) -
     one.assert_paid_once()
 
 
-def test_a_provider_that_is_busy_gets_its_batches_later(night: Callable[..., Night]) -> None:
-    one = night(
+def test_a_provider_that_is_busy_gets_its_batches_later(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(
         faults=[
             {"on": "create", "do": "status", "status": 529, "times": 2},
             {"on": "create", "do": "status", "status": 429, "retry_after": 5, "times": 2},
@@ -94,8 +94,8 @@ def test_a_provider_that_is_busy_gets_its_batches_later(night: Callable[..., Nig
     one.assert_paid_once()
 
 
-def test_credit_that_runs_out_stops_at_once(night: Callable[..., Night]) -> None:
-    one = night({"keys": {"no_credit": ["sk-ant-poor"]}}, **ANTHROPIC)
+def test_credit_that_runs_out_stops_at_once(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"keys": {"no_credit": ["sk-ant-poor"]}}, **ANTHROPIC)
     ending = one.run(one.study(), environ={"ANTHROPIC_API_KEY": "sk-ant-poor"})
     assert ending.error == "OutOfCredit", ending
     assert one.statuses() == {"pending": 12}

@@ -9,33 +9,33 @@ import pytest
 
 from overnight import api
 from overnight.core.ask import key_text
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 
 
-def causes(one: Night) -> dict[str | None, int]:
+def causes(one: Scenario) -> dict[str | None, int]:
     tries = one.attempts().group_by("cause").len()
     return dict(zip(tries["cause"], tries["len"], strict=True))
 
 
-def test_an_expired_batch_gives_up_what_it_finished(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "batch", "do": "expire", "share": 0.4, "times": 1}])
+def test_an_expired_batch_gives_up_what_it_finished(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "batch", "do": "expire", "share": 0.4, "times": 1}])
     assert one.run(one.study(10, batch={"max_requests": 10})).state == "done"
     assert one.statuses() == {"answered": 10}
     assert causes(one) == {None: 10, "expired": 6}
     one.assert_paid_once()
 
 
-def test_rows_that_expired_into_neither_file_are_asked_again(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "batch", "do": "expire", "share": 0.4, "silent": True, "times": 1}])
+def test_rows_that_expired_into_neither_file_are_asked_again(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "batch", "do": "expire", "share": 0.4, "silent": True, "times": 1}])
     assert one.run(one.study(10, batch={"max_requests": 10})).state == "done"
     assert causes(one) == {None: 10, "expired": 6}
     one.assert_paid_once()
 
 
 @pytest.mark.parametrize("empty", [None, ""])
-def test_completed_without_an_output_file(night: Callable[..., Night], empty: str | None) -> None:
+def test_completed_without_an_output_file(scenario: Callable[..., Scenario], empty: str | None) -> None:
     """The provider counts its rows as answered: they were paid for, and only the user can say to pay again."""
-    one = night({"time_scale": 2_000_000}, faults=[{"on": "batch", "do": "empty_output", "as": empty, "times": 1}])
+    one = scenario({"time_scale": 2_000_000}, faults=[{"on": "batch", "do": "empty_output", "as": empty, "times": 1}])
     ending = one.run(one.study(4))
     assert ending.state == "rows failed"
     assert causes(one) == {"gone": 4}
@@ -43,8 +43,8 @@ def test_completed_without_an_output_file(night: Callable[..., Night], empty: st
     assert one.statuses() == {"answered": 4}
 
 
-def test_rows_in_the_error_file(night: Callable[..., Night]) -> None:
-    one = night(
+def test_rows_in_the_error_file(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(
         faults=[
             {"on": "row", "do": "error", "status": 400, "code": "invalid_prompt", "where": "number 3 "},
             {"on": "row", "do": "error", "status": 500, "where": "number 5 ", "times": 1},
@@ -62,16 +62,16 @@ def test_rows_in_the_error_file(night: Callable[..., Night]) -> None:
     one.assert_paid_once()
 
 
-def test_trouble_that_does_not_pass_fails_the_row_in_the_end(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "row", "do": "error", "status": 503, "where": "number 1 "}])
+def test_trouble_that_does_not_pass_fails_the_row_in_the_end(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "row", "do": "error", "status": 503, "where": "number 1 "}])
     assert one.run(one.study(3)).state == "rows failed"
     failed = one.table().filter(pl.col("status") == "failed")
     assert failed["cause"].to_list() == ["server_error"]
     assert one.attempts().filter(pl.col("cause") == "server_error").height == 4
 
 
-def test_a_row_in_neither_file_is_missing_and_only_it_is_asked_again(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "row", "do": "omit", "where": "number 2 ", "times": 1}])
+def test_a_row_in_neither_file_is_missing_and_only_it_is_asked_again(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "row", "do": "omit", "where": "number 2 ", "times": 1}])
     assert one.run(one.study(5)).state == "done"
     assert causes(one) == {None: 5, "missing": 1}
     again = one.attempts().filter(pl.col("shard") == 2)
@@ -84,16 +84,16 @@ def test_a_row_in_neither_file_is_missing_and_only_it_is_asked_again(night: Call
     assert len(list((one.folder / "runs/night/raw").glob("*-output*.jsonl"))) == 2
 
 
-def test_malformed_lines_join_to_nothing(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "row", "do": "malformed", "where": "number 4 ", "times": 1}])
+def test_malformed_lines_join_to_nothing(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "row", "do": "malformed", "where": "number 4 ", "times": 1}])
     ending = one.run(one.study(5))
     assert ending.state == "rows failed"
     assert any("1 unreadable lines" in text or "unreadable" in text for text in ending.said)
     assert causes(one) == {None: 4, "unreadable": 1}
 
 
-def test_duplicate_lines_count_once_and_foreign_ids_not_at_all(night: Callable[..., Night]) -> None:
-    one = night(
+def test_duplicate_lines_count_once_and_foreign_ids_not_at_all(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(
         faults=[
             {"on": "row", "do": "duplicate", "where": "number 1 "},
             {"on": "row", "do": "unknown_id", "where": "number 2 "},
@@ -106,8 +106,8 @@ def test_duplicate_lines_count_once_and_foreign_ids_not_at_all(night: Callable[.
     assert any("foreign custom id" in text for text in ending.said)
 
 
-def test_an_unreadable_body_is_not_an_answer(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "row", "do": "empty_body", "where": "number 1 ", "times": 1}])
+def test_an_unreadable_body_is_not_an_answer(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "row", "do": "empty_body", "where": "number 1 ", "times": 1}])
     assert one.run(one.study(3)).state == "rows failed"
     assert causes(one) == {None: 2, "unreadable": 1}
     one.assert_paid_once()
@@ -115,16 +115,16 @@ def test_an_unreadable_body_is_not_an_answer(night: Callable[..., Night]) -> Non
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_a_download_cut_at_sixty_percent_is_taken_again(night: Callable[..., Night], quiet: bool) -> None:
-    one = night(faults=[{"on": "content", "do": "cut", "at": 0.6, "quiet": quiet, "times": 2}])
+def test_a_download_cut_at_sixty_percent_is_taken_again(scenario: Callable[..., Scenario], quiet: bool) -> None:
+    one = scenario(faults=[{"on": "content", "do": "cut", "at": 0.6, "quiet": quiet, "times": 2}])
     assert one.run(one.study()).state == "done"
     assert one.statuses() == {"answered": 12}
     assert causes(one) == {None: 12}
     assert not list((one.folder / "runs/night/raw").glob("*.part"))
 
 
-def test_refusals_and_cuts_are_outcomes_not_errors(night: Callable[..., Night]) -> None:
-    one = night({"answers": {"refused": 0.3, "truncated": 0.3}})
+def test_refusals_and_cuts_are_outcomes_not_errors(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"answers": {"refused": 0.3, "truncated": 0.3}})
     assert one.run(one.study(30, batch={"max_requests": 30})).state == "done"
     counts = one.statuses()
     assert set(counts) == {"answered", "refused", "truncated"}
@@ -132,9 +132,9 @@ def test_refusals_and_cuts_are_outcomes_not_errors(night: Callable[..., Night]) 
     assert one.table().filter(pl.col("status") == "truncated")["cause"].unique().to_list() == ["max_tokens"]
 
 
-def test_no_answer_is_joined_to_another_row(night: Callable[..., Night]) -> None:
+def test_no_answer_is_joined_to_another_row(scenario: Callable[..., Scenario]) -> None:
     rules = {r"thing number (\d+) ": r"this is about \1"}
-    one = night({"answer_with": rules}, faults=[{"on": "row", "do": "error", "status": 500, "odds": 0.2}])
+    one = scenario({"answer_with": rules}, faults=[{"on": "row", "do": "error", "status": 500, "odds": 0.2}])
     one.run(one.study(200, batch={"max_requests": 60}))
     table = one.table().filter(pl.col("status") == "answered")
     assert table.height > 190
@@ -142,8 +142,8 @@ def test_no_answer_is_joined_to_another_row(night: Callable[..., Night]) -> None
         assert answer == f"this is about {int(item.split()[1])}"
 
 
-def test_results_past_retention_are_gone_and_stay_so(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "content", "do": "status", "status": 404}])
+def test_results_past_retention_are_gone_and_stay_so(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "content", "do": "status", "status": 404}])
     assert one.run(one.study(3)).state == "rows failed"
     assert one.table()["cause"].unique().to_list() == ["gone"]
     one.emulator.arm([])
@@ -152,8 +152,8 @@ def test_results_past_retention_are_gone_and_stay_so(night: Callable[..., Night]
     assert one.statuses() == {"answered": 3}
 
 
-def test_tables_are_rebuilt_offline_to_the_same_bytes(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "row", "do": "error", "status": 500, "odds": 0.3}])
+def test_tables_are_rebuilt_offline_to_the_same_bytes(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "row", "do": "error", "status": 500, "odds": 0.3}])
     one.run(one.study())
     before = one.table_digest()
     (one.folder / "runs/night/tables/results.parquet").unlink()
@@ -162,8 +162,8 @@ def test_tables_are_rebuilt_offline_to_the_same_bytes(night: Callable[..., Night
     assert one.table_digest() == before
 
 
-def test_the_order_is_the_studys_not_the_arrivals(night: Callable[..., Night]) -> None:
-    one = night()
+def test_the_order_is_the_studys_not_the_arrivals(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     one.run(one.study(40, replicates=2, models=["openai/gpt-4.1-mini", "openai/gpt-4.1"]))
     table = one.table().select("arm", "item_id", "replicate")
     assert table.equals(table.sort("arm", "item_id", "replicate"))

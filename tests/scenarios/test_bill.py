@@ -10,7 +10,7 @@ import pytest
 
 from overnight import api
 from scenarios.bill import assert_bill, on_record, priced
-from scenarios.conftest import PROVIDERS, Night
+from scenarios.conftest import PROVIDERS, Scenario
 
 Faults = list[dict[str, Any]]
 # Nothing has to be presumed: the bill is known to the last row.
@@ -33,16 +33,16 @@ PRESUMED: dict[str, Faults] = {
 
 
 @pytest.mark.parametrize("case", KNOWN)
-def test_the_bill_is_known(night: Callable[..., Night], case: str) -> None:
-    one = night(faults=KNOWN[case])
+def test_the_bill_is_known(scenario: Callable[..., Scenario], case: str) -> None:
+    one = scenario(faults=KNOWN[case])
     assert one.run(priced(one)).state == "done"
     assert_bill(one)
 
 
 @pytest.mark.parametrize("case", PRESUMED)
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_what_nobody_bills_is_presumed(night: Callable[..., Night], provider: str, case: str) -> None:
-    one = night(faults=PRESUMED[case], provider=provider)
+def test_what_nobody_bills_is_presumed(scenario: Callable[..., Scenario], provider: str, case: str) -> None:
+    one = scenario(faults=PRESUMED[case], provider=provider)
     one.run(priced(one, 5))
     assert_bill(one, presumed=True)
     one.assert_paid_once()
@@ -54,16 +54,16 @@ def test_what_nobody_bills_is_presumed(night: Callable[..., Night], provider: st
 @pytest.mark.parametrize("kind", ["refused", "filtered", "truncated"])
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_refusal_that_does_not_say_what_it_cost_is_presumed(
-    night: Callable[..., Night], provider: str, kind: str
+    scenario: Callable[..., Scenario], provider: str, kind: str
 ) -> None:
     """The model may have run until its filter stopped it; only an error is known to be free."""
-    one = night({"answers": {kind: 1.0}}, faults=[{"on": "row", "do": "no_usage"}], provider=provider)
+    one = scenario({"answers": {kind: 1.0}}, faults=[{"on": "row", "do": "no_usage"}], provider=provider)
     one.run(priced(one, 5))
     assert_bill(one, presumed=True)
 
 
-def test_without_a_bound_what_is_presumed_is_unknown_never_nought(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "row", "do": "empty_body", "times": 1}])
+def test_without_a_bound_what_is_presumed_is_unknown_never_nought(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "row", "do": "empty_body", "times": 1}])
     one.run(priced(one, 3, models=[one.model]))
     costs = pl.read_parquet(one.folder / "runs/night/tables/costs.parquet")
     assert costs["presumed"].to_list() == [None]
@@ -71,16 +71,16 @@ def test_without_a_bound_what_is_presumed_is_unknown_never_nought(night: Callabl
 
 
 @pytest.mark.parametrize("do", ["drop_answer", "cut"])
-def test_live_calls_that_were_lost_are_presumed(night: Callable[..., Night], do: str) -> None:
+def test_live_calls_that_were_lost_are_presumed(scenario: Callable[..., Scenario], do: str) -> None:
     quiet = {"quiet": True} if do == "cut" else {}
-    one = night(faults=[{"on": "live", "do": do, "times": 3, **quiet}])
+    one = scenario(faults=[{"on": "live", "do": do, "times": 3, **quiet}])
     assert one.run(priced(one, 8, mode="live")).state == "done"
     assert_bill(one, presumed=True)
 
 
-def test_a_batch_that_was_overtaken_is_paid_for_beside_the_calls(night: Callable[..., Night]) -> None:
+def test_a_batch_that_was_overtaken_is_paid_for_beside_the_calls(scenario: Callable[..., Scenario]) -> None:
     truth = {"time_scale": 500, "latency": {"batch": [6_000, 6_000], "live": [0, 0]}}
-    one = night(truth, faults=[{"on": "cancel", "do": "status", "status": 500}])
+    one = scenario(truth, faults=[{"on": "cancel", "do": "status", "status": 500}])
     ending = one.run(priced(one, 6, mode="auto", deadline="60m", poll={"interval_seconds": 60}))
     assert ending.state == "done", ending
     one.emulator.finish()

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from scenarios.conftest import KEY, Night
+from scenarios.conftest import KEY, Scenario
 
 
-def test_a_dead_key_stops_at_once(night: Callable[..., Night]) -> None:
-    one = night({"keys": {"refuse": ["sk-dead"]}})
+def test_a_dead_key_stops_at_once(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"keys": {"refuse": ["sk-dead"]}})
     ending = one.run(one.study(), environ={"OPENAI_API_KEY": "sk-dead"})
     assert ending.error == "Unauthorized"
     assert "sk-dead" not in ending.message
@@ -20,17 +20,17 @@ def test_a_dead_key_stops_at_once(night: Callable[..., Night]) -> None:
     assert one.run(one.study()).state == "done"
 
 
-def test_empty_credit_stops_at_once_and_keeps_everything(night: Callable[..., Night]) -> None:
-    one = night({"keys": {"no_credit": ["sk-poor"]}})
+def test_empty_credit_stops_at_once_and_keeps_everything(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"keys": {"no_credit": ["sk-poor"]}})
     ending = one.run(one.study(), environ={"OPENAI_API_KEY": "sk-poor"})
     assert ending.error == "OutOfCredit", ending
     assert one.statuses() == {"pending": 12}
     assert one.log()["call_counts"]["POST /batches"] <= 3
 
 
-def test_credit_that_runs_out_in_the_middle(night: Callable[..., Night]) -> None:
+def test_credit_that_runs_out_in_the_middle(scenario: Callable[..., Scenario]) -> None:
     refusal = {"status": 429, "code": "insufficient_quota", "message": "You exceeded your current quota"}
-    one = night(faults=[{"on": "create", "do": "status", "skip": 1, **refusal}])
+    one = scenario(faults=[{"on": "create", "do": "status", "skip": 1, **refusal}])
     ending = one.run(one.study())
     assert ending.error == "OutOfCredit", ending
     assert len(one.batches()) == 1
@@ -40,10 +40,10 @@ def test_credit_that_runs_out_in_the_middle(night: Callable[..., Night]) -> None
     one.assert_paid_once()
 
 
-def test_a_batch_that_still_runs_does_not_keep_a_dead_account_waiting(night: Callable[..., Night]) -> None:
+def test_a_batch_that_still_runs_does_not_keep_a_dead_account_waiting(scenario: Callable[..., Scenario]) -> None:
     refusal = {"status": 429, "code": "insufficient_quota", "message": "You exceeded your current quota"}
     slow = {"on": "batch", "do": "slow", "seconds": 50_000}
-    one = night({"time_scale": 1000}, faults=[slow, {"on": "create", "do": "status", "skip": 1, **refusal}])
+    one = scenario({"time_scale": 1000}, faults=[slow, {"on": "create", "do": "status", "skip": 1, **refusal}])
     began = time.monotonic()
     ending = one.run(one.study())
     assert ending.error == "OutOfCredit", ending
@@ -55,15 +55,15 @@ def test_a_batch_that_still_runs_does_not_keep_a_dead_account_waiting(night: Cal
     one.assert_paid_once()
 
 
-def test_an_unreachable_host_says_so(night: Callable[..., Night]) -> None:
-    one = night()
+def test_an_unreachable_host_says_so(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     ending = one.run(one.study(), environ={"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"})
     assert ending.error == "Unavailable", ending
     assert "127.0.0.1:9" in ending.message
 
 
-def test_a_rotated_key_of_the_same_account_is_proved_by_its_batches(night: Callable[..., Night]) -> None:
-    one = night({"latency": {"batch": [20_000, 40_000], "live": [0, 0]}})
+def test_a_rotated_key_of_the_same_account_is_proved_by_its_batches(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"latency": {"batch": [20_000, 40_000], "live": [0, 0]}})
     one.call("submit", one.study())
     one.emulator.finish()
     ending = one.call("resume", "night", environ={"OPENAI_API_KEY": "sk-rotated-0123456789"})
@@ -72,8 +72,8 @@ def test_a_rotated_key_of_the_same_account_is_proved_by_its_batches(night: Calla
     one.assert_paid_once()
 
 
-def test_another_account_is_noticed_before_anything_is_sent(night: Callable[..., Night]) -> None:
-    home, away = night(faults=[{"on": "create", "do": "drop_answer", "times": 1}]), night()
+def test_another_account_is_noticed_before_anything_is_sent(scenario: Callable[..., Scenario]) -> None:
+    home, away = scenario(faults=[{"on": "create", "do": "drop_answer", "times": 1}]), scenario()
     study = home.study(5)
     killed = home.run(study, environ={"OVERNIGHT_KILL_AT": _checkpoint_after(home, "committed creating")})
     assert killed.signal is not None
@@ -88,7 +88,7 @@ def test_another_account_is_noticed_before_anything_is_sent(night: Callable[...,
     home.assert_paid_once()
 
 
-def _checkpoint_after(one: Night, name: str) -> str:
+def _checkpoint_after(one: Scenario, name: str) -> str:
     """The number of a checkpoint, found by an undisturbed run of the same shape."""
     log = one.folder / "checkpoints"
     probe = one.study(5, name="probe", prompt="Count {text}.")
@@ -98,8 +98,8 @@ def _checkpoint_after(one: Night, name: str) -> str:
     return str(log.read_text().splitlines().index(name) + 2)
 
 
-def test_the_key_is_nowhere(night: Callable[..., Night]) -> None:
-    one = night(
+def test_the_key_is_nowhere(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(
         faults=[
             {"on": "row", "do": "error", "status": 500, "odds": 0.3},
             {"on": "create", "do": "status", "status": 429, "message": f"Incorrect API key {KEY}", "times": 1},

@@ -10,13 +10,13 @@ import pytest
 
 from overnight import api
 from overnight.core.errors import StudyError
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 
 # Round numbers: a dollar for each million tokens in, four out, half of it in batches.
 PRICES = "openai/gpt-4.1*: {input: 1, cached: 0.25, output: 4, batch: 0.5}\n"
 
 
-def study(one: Night, rows: int = 12, **fields: Any) -> str:
+def study(one: Scenario, rows: int = 12, **fields: Any) -> str:
     (one.folder / "prices.yaml").write_text(PRICES)
     model = {"model": "openai/gpt-4.1-mini", "max_tokens": 100}
     return one.study(rows, models=[model], prices="prices.yaml", **fields)
@@ -34,12 +34,12 @@ def by_hand(table: pl.DataFrame) -> int:
     return total
 
 
-def settled(one: Night, name: str = "night") -> int:
+def settled(one: Scenario, name: str = "night") -> int:
     return round(api.costs(name, runs=one.folder / "runs")["settled"].sum() * 1e9)
 
 
-def test_every_nano_dollar_equals_a_hand_calculation(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "row", "do": "error", "status": 500, "odds": 0.2}])
+def test_every_nano_dollar_equals_a_hand_calculation(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "row", "do": "error", "status": 500, "odds": 0.2}])
     one.run(study(one, 40, batch={"max_requests": 15}))
     costs = api.costs("night", runs=one.folder / "runs")
     assert settled(one) == by_hand(one.table())
@@ -49,8 +49,8 @@ def test_every_nano_dollar_equals_a_hand_calculation(night: Callable[..., Night]
     assert round(one.table()["cost"].sum() * 1e9) == settled(one)
 
 
-def test_what_would_pass_the_cap_is_not_sent_and_raising_it_goes_on(night: Callable[..., Night]) -> None:
-    one = night()
+def test_what_would_pass_the_cap_is_not_sent_and_raising_it_goes_on(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     whole = api.plan(study(one, 30, batch={"max_requests": 5}), runs=one.folder / "runs")
     assert whole.ceiling is not None
     cap = whole.ceiling / 1e9 * 0.4
@@ -67,8 +67,8 @@ def test_what_would_pass_the_cap_is_not_sent_and_raising_it_goes_on(night: Calla
     one.assert_paid_once()
 
 
-def test_a_stage_has_a_cap_of_its_own(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_stage_has_a_cap_of_its_own(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     (one.folder / "prices.yaml").write_text(PRICES)
     one.study(6)
     model = {"model": "openai/gpt-4.1-mini", "max_tokens": 100}
@@ -85,8 +85,8 @@ def test_a_stage_has_a_cap_of_its_own(night: Callable[..., Night]) -> None:
     assert one.run(one.write({**written, "budget": {"total": 1, "stages": {"second": 0.5}}})).state == "done"
 
 
-def test_a_budget_needs_prices_and_bounds(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_budget_needs_prices_and_bounds(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     with pytest.raises(StudyError, match=r"budget: openai/gpt-4\.1-mini has no max_tokens"):
         api.run(one.study(3, budget=1), runs=one.folder / "runs", emulate=True)
     unknown = one.study(3, models=[{"model": "openai/gpt-99", "max_tokens": 10}], budget=1)
@@ -96,8 +96,8 @@ def test_a_budget_needs_prices_and_bounds(night: Callable[..., Night]) -> None:
     assert one.run(stated).state == "done"
 
 
-def test_a_rebuild_prices_the_rows_anew(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_rebuild_prices_the_rows_anew(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     one.run(study(one, 10))
     before = settled(one)
     (one.folder / "prices.yaml").write_text(PRICES.replace("input: 1", "input: 3").replace("output: 4", "output: 12"))
@@ -106,8 +106,8 @@ def test_a_rebuild_prices_the_rows_anew(night: Callable[..., Night]) -> None:
     assert settled(one) == 3 * before == round(one.table()["cost"].sum() * 1e9)
 
 
-def test_an_unknown_price_is_unknown_never_zero(night: Callable[..., Night]) -> None:
-    one = night()
+def test_an_unknown_price_is_unknown_never_zero(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     one.run(one.study(3, models=["openai/gpt-99"]))
     costs = api.costs("night", runs=one.folder / "runs")
     assert costs["settled"].to_list() == [None]
@@ -115,12 +115,12 @@ def test_an_unknown_price_is_unknown_never_zero(night: Callable[..., Night]) -> 
     assert one.table()["cost"].null_count() == 3
 
 
-def test_kills_do_not_change_the_bill(night: Callable[..., Night]) -> None:
+def test_kills_do_not_change_the_bill(scenario: Callable[..., Scenario]) -> None:
     faults = [{"on": "batch", "do": "expire", "share": 0.5, "times": 1}]
-    calm = night(faults=faults)
+    calm = scenario(faults=faults)
     calm.run(study(calm, 10, budget=5))
     for number in (20, 35, 50, 65, 80, 95, 110):
-        one = night(faults=faults)
+        one = scenario(faults=faults)
         one.run(study(one, 10, budget=5), environ={"OVERNIGHT_KILL_AT": str(number)})
         assert one.run(study(one, 10, budget=5)).state == "done"
         assert settled(one) == by_hand(one.table()) == settled(calm)
@@ -128,8 +128,8 @@ def test_kills_do_not_change_the_bill(night: Callable[..., Night]) -> None:
         one.close()
 
 
-def test_an_answer_that_cannot_be_read_was_paid_for_all_the_same(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "row", "do": "empty_body", "times": 1}])
+def test_an_answer_that_cannot_be_read_was_paid_for_all_the_same(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "row", "do": "empty_body", "times": 1}])
     models = [{"model": "openai/gpt-4.1-mini", "max_tokens": 100}]
     assert one.run(one.study(3, models=models)).state == "rows failed"
     costs = pl.read_parquet(one.folder / "runs" / "night" / "tables" / "costs.parquet")

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from overnight import api
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 
 # A day takes a minute and a half, and batches take most of it until somebody arms other faults.
 PACE = {"time_scale": 1000}
 SLOW = {"on": "batch", "do": "slow", "seconds": 50_000}
 
 
-def test_cancel_keeps_what_finished(night: Callable[..., Night]) -> None:
-    one = night({"time_scale": 500}, faults=[SLOW])
+def test_cancel_keeps_what_finished(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"time_scale": 500}, faults=[SLOW])
     one.call("submit", one.study(40, batch={"max_requests": 40}))
     one.emulator.advance(25_000)
     ending = one.call("cancel", "night")
@@ -37,15 +37,15 @@ def test_cancel_keeps_what_finished(night: Callable[..., Night]) -> None:
     one.assert_paid_once()
 
 
-def test_what_was_never_sent_is_taken_back(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "create", "do": "status", "status": 429, "retry_after": 50_000}])
+def test_what_was_never_sent_is_taken_back(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "create", "do": "status", "status": 429, "retry_after": 50_000}])
     one.call("submit", one.study(5), environ={"OVERNIGHT_KILL_AT": "30"})
     assert one.call("cancel", "night").state == "cancelled"
     assert one.batches() == []
 
 
-def test_a_second_process_is_refused(night: Callable[..., Night]) -> None:
-    one = night(PACE, faults=[SLOW])
+def test_a_second_process_is_refused(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(PACE, faults=[SLOW])
     study = one.study()
     environ = {**os.environ, **one.environ, **one.addresses}
     code = f"""
@@ -84,8 +84,8 @@ def _wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
         time.sleep(0.05)
 
 
-def test_one_batch_can_be_cancelled_by_its_id(night: Callable[..., Night]) -> None:
-    one = night(PACE, faults=[SLOW])
+def test_one_batch_can_be_cancelled_by_its_id(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(PACE, faults=[SLOW])
     one.call("submit", one.study())
     batch = one.batches()[0]["id"]
     assert one.call("cancel", batch).state is None
@@ -104,8 +104,8 @@ def test_one_batch_can_be_cancelled_by_its_id(night: Callable[..., Night]) -> No
     assert one.statuses() == {"answered": 12}
 
 
-def test_a_batch_cancelled_at_the_console_is_not_asked_again_by_cron(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "batch", "do": "cancel", "times": 1}])
+def test_a_batch_cancelled_at_the_console_is_not_asked_again_by_cron(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "batch", "do": "cancel", "times": 1}])
     study = one.study()
     assert one.run(study).state == "held up"
     made = len(one.batches())
@@ -115,8 +115,8 @@ def test_a_batch_cancelled_at_the_console_is_not_asked_again_by_cron(night: Call
     one.assert_paid_once()
 
 
-def test_a_finished_run_cannot_be_cancelled(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_finished_run_cannot_be_cancelled(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     assert one.run(one.study()).state == "done"
     ending = one.call("cancel", "night")
     assert ending.state == "done", ending
@@ -124,15 +124,15 @@ def test_a_finished_run_cannot_be_cancelled(night: Callable[..., Night]) -> None
     assert not (one.folder / "runs" / "night" / "cancelled").exists()
 
 
-def test_status_finds_the_run_of_a_batch(night: Callable[..., Night]) -> None:
-    one = night()
+def test_status_finds_the_run_of_a_batch(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     one.run(one.study())
     batch = one.batches()[0]["id"]
     assert api.status(batch, runs=one.folder / "runs")[0].run == "night"
 
 
-def test_watch_ends_when_the_run_does(night: Callable[..., Night], tmp_path: Path) -> None:
-    one = night()
+def test_watch_ends_when_the_run_does(scenario: Callable[..., Scenario], tmp_path: Path) -> None:
+    one = scenario()
     one.run(one.study())
     seen = list(api.watch("night", interval=0.01, runs=one.folder / "runs"))
     assert [status.total("answered") for status in seen] == [12]

@@ -13,7 +13,7 @@ import pytest
 
 from overnight.api.status import unfinished
 from overnight.store.run_folder import RunFolder
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 from scenarios.matrix import kills
 
 TABLES = ("results", "verdicts", "rankings")
@@ -21,7 +21,7 @@ FAULTS = ({"on": "batch", "do": "expire", "share": 0.5, "times": 1},)
 SAMPLE = 4
 
 
-def comparison(one: Night, samples: int = 6, **pairs: Any) -> str:
+def comparison(one: Scenario, samples: int = 6, **pairs: Any) -> str:
     items = [{"ID": f"s_{n}:{n}", "text": f"A text about the number {n}."} for n in range(samples)]
     chosen = {"select": "sample", "n": 9, "reverse": 1.0, **pairs}
     return one.write(
@@ -36,19 +36,19 @@ def comparison(one: Night, samples: int = 6, **pairs: Any) -> str:
     )
 
 
-def digests(one: Night) -> list[str]:
+def digests(one: Scenario) -> list[str]:
     tables = one.folder / "runs" / "night" / "tables"
     return [hashlib.sha256((tables / f"{name}.parquet").read_bytes()).hexdigest() for name in TABLES]
 
 
 @pytest.mark.slow
-def test_any_kill_any_resume_same_tables(night: Callable[..., Night], tmp_path: Path) -> None:
-    calm = night(faults=FAULTS)
+def test_any_kill_any_resume_same_tables(scenario: Callable[..., Scenario], tmp_path: Path) -> None:
+    calm = scenario(faults=FAULTS)
     log = tmp_path / "checkpoints"
     assert calm.run(comparison(calm), environ={"OVERNIGHT_CHECKPOINTS": str(log)}).state == "done"
     expected, names = digests(calm), log.read_text().splitlines()
     for number in kills(len(names), 0, 1, SAMPLE):
-        one = night(faults=FAULTS)
+        one = scenario(faults=FAULTS)
         study = comparison(one)
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
         assert killed.signal in (signal.SIGKILL, None), (number, killed)
@@ -58,8 +58,8 @@ def test_any_kill_any_resume_same_tables(night: Callable[..., Night], tmp_path: 
         one.close()
 
 
-def test_more_pairs_and_samples_extend_the_run(night: Callable[..., Night]) -> None:
-    one = night()
+def test_more_pairs_and_samples_extend_the_run(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     assert one.run(comparison(one, reverse=0.0)).state == "done"
     first = one.table()
     assert one.run(comparison(one, n=12, reverse=0.5)).state == "done"
@@ -72,7 +72,7 @@ def test_more_pairs_and_samples_extend_the_run(night: Callable[..., Night]) -> N
     assert "pairs.n: was 12, is now 3; there may only be more" in refused.message
 
 
-def rows_on_record(one: Night) -> int:
+def rows_on_record(one: Scenario) -> int:
     if not (one.folder / "runs/night/ledger.db").exists():
         return 0
     with one.ledger() as view:
@@ -83,8 +83,8 @@ ADAPTIVE: dict[str, Any] = {"select": "adaptive", "n": 14, "rounds": 3}
 
 
 @pytest.mark.slow
-def test_pairs_chosen_in_rounds_are_the_same_after_any_kill(night: Callable[..., Night], tmp_path: Path) -> None:
-    calm = night()
+def test_pairs_chosen_in_rounds_are_the_same_after_any_kill(scenario: Callable[..., Scenario], tmp_path: Path) -> None:
+    calm = scenario()
     log = tmp_path / "checkpoints"
     assert calm.run(comparison(calm, 8, **ADAPTIVE), environ={"OVERNIGHT_CHECKPOINTS": str(log)}).state == "done"
     expected, names = digests(calm), log.read_text().splitlines()
@@ -96,7 +96,7 @@ def test_pairs_chosen_in_rounds_are_the_same_after_any_kill(night: Callable[...,
     with calm.ledger() as view:
         assert [round_.asks for round_ in view.rounds.everything(1)] == [16, 8, 4, 0]
     for number in kills(len(names), 0, 1, SAMPLE):
-        one = night()
+        one = scenario()
         study = comparison(one, 8, **ADAPTIVE)
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
         assert killed.signal in (signal.SIGKILL, None), (number, killed)
@@ -111,8 +111,8 @@ def test_pairs_chosen_in_rounds_are_the_same_after_any_kill(night: Callable[...,
         one.close()
 
 
-def test_more_adaptive_pairs_and_samples_extend_the_run(night: Callable[..., Night]) -> None:
-    one = night()
+def test_more_adaptive_pairs_and_samples_extend_the_run(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     assert one.run(comparison(one, 6, **ADAPTIVE | {"n": 8})).state == "done"
     first = one.table()
     assert first.height == 16
@@ -124,8 +124,8 @@ def test_more_adaptive_pairs_and_samples_extend_the_run(night: Callable[..., Nig
     assert one.log()["rows_run"] == 24
 
 
-def test_unreadable_answers_are_asked_again_on_request(night: Callable[..., Night]) -> None:
-    one = night({"answer_with": {".": "Both are lovely."}})
+def test_unreadable_answers_are_asked_again_on_request(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"answer_with": {".": "Both are lovely."}})
     study = comparison(one)
     assert one.run(study).state == "done"
     verdicts = pl.read_parquet(one.folder / "runs" / "night" / "tables" / "verdicts.parquet")

@@ -21,7 +21,7 @@ from overnight.ledger.ledger import look_at
 from overnight.pairwise._rows import raw_lines
 from overnight.store.run_folder import RunFolder
 from run_process import WarmProcess
-from scenarios.conftest import KEY, Night
+from scenarios.conftest import KEY, Scenario
 from scenarios.damages import DAMAGES, LINKS, Damage, cut, largest, replaced, swapped
 from scenarios.test_adopt import lines, made_elsewhere
 from scenarios.test_flow import talk
@@ -31,9 +31,9 @@ ECHO = {"answer_with": {r"Describe (.*) in a sentence\.": r"It is \1.", r"Say (.
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory, warm: WarmProcess) -> Iterator[Night]:
+def done(tmp_path_factory: pytest.TempPathFactory, warm: WarmProcess) -> Iterator[Scenario]:
     """One night with runs of every kind, all of them over."""
-    one = Night(tmp_path_factory.mktemp("done"), warm, ECHO)
+    one = Scenario(tmp_path_factory.mktemp("done"), warm, ECHO)
     for name, fields in (("batch", {"batch": {"max_requests": 500}}), ("live", {"mode": "live"})):
         assert one.run(one.study(ROWS, name=name, **fields)).state == "done"
     (one.folder / "ready.jsonl").write_bytes(lines(6))
@@ -65,7 +65,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def damaged_copy(done: Night, kind: str, tmp_path: Path, damage: Damage, part: str = "raw") -> tuple[Path, Path]:
+def damaged_copy(done: Scenario, kind: str, tmp_path: Path, damage: Damage, part: str = "raw") -> tuple[Path, Path]:
     """(the runs' folder, the damaged file)."""
     shutil.copytree(done.folder / "runs", tmp_path / "runs", ignore=lambda _, names: set(names) & {*KINDS} - {kind})
     file = largest(tmp_path / "runs" / kind / part)
@@ -75,7 +75,7 @@ def damaged_copy(done: Night, kind: str, tmp_path: Path, damage: Damage, part: s
 
 @pytest.mark.parametrize(("kind", "damage"), cases(KINDS, whole=("batch", "live")))
 def test_tables_are_never_made_of_damaged_answers(
-    done: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, damage: Damage
+    done: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, damage: Damage
 ) -> None:
     runs, file = damaged_copy(done, kind, tmp_path, damage)
     tables = contents(runs / kind / "tables")
@@ -102,7 +102,7 @@ def test_tables_are_never_made_of_damaged_answers(
 
 @pytest.mark.parametrize(("kind", "damage"), cases(DOWNLOADED, whole=("batch",)))
 def test_what_the_provider_still_keeps_is_downloaded_again(
-    done: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, damage: Damage
+    done: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, damage: Damage
 ) -> None:
     runs, file = damaged_copy(done, kind, tmp_path, damage)
     tables = contents(runs / kind / "tables")
@@ -125,8 +125,8 @@ def test_what_the_provider_still_keeps_is_downloaded_again(
 
 
 @pytest.mark.parametrize("as_name", [None, "copy"])
-def test_the_user_may_ask_again_for_what_was_lost(night: Callable[..., Night], as_name: str | None) -> None:
-    one = night(ECHO)
+def test_the_user_may_ask_again_for_what_was_lost(scenario: Callable[..., Scenario], as_name: str | None) -> None:
+    one = scenario(ECHO)
     study = one.study(6, mode="live")
     assert one.run(study).state == "done"
     before, segment = one.table(), largest(one.folder / "runs" / "night" / "raw")
@@ -142,7 +142,7 @@ def test_the_user_may_ask_again_for_what_was_lost(night: Callable[..., Night], a
     assert api.rebuild(name, runs=one.folder / "runs") == 6
 
 
-def test_what_is_added_to_a_raw_file_harms_nobody_and_is_found(done: Night, tmp_path: Path) -> None:
+def test_what_is_added_to_a_raw_file_harms_nobody_and_is_found(done: Scenario, tmp_path: Path) -> None:
     runs, file = damaged_copy(
         done, "batch", tmp_path, lambda path: path.write_bytes(path.read_bytes() + b'{"x":1}\n\0')
     )
@@ -152,7 +152,7 @@ def test_what_is_added_to_a_raw_file_harms_nobody_and_is_found(done: Night, tmp_
     assert [finding.message for finding in api.verify("batch", runs=runs) if file.name in finding.message]
 
 
-def test_notebooks_show_no_damaged_line(done: Night, tmp_path: Path) -> None:
+def test_notebooks_show_no_damaged_line(done: Scenario, tmp_path: Path) -> None:
     runs, file = damaged_copy(done, "batch", tmp_path, lambda _: None)
     tries = pl.read_parquet(runs / "batch" / "tables" / "attempts.parquet")
     lines = list(raw_lines(tries, runs / "batch"))
@@ -165,7 +165,7 @@ def test_notebooks_show_no_damaged_line(done: Night, tmp_path: Path) -> None:
         list(raw_lines(tries.with_columns(raw_offset=pl.col("raw_offset") + 1), runs / "batch"))
 
 
-def test_a_copy_that_is_whole_has_no_findings(done: Night) -> None:
+def test_a_copy_that_is_whole_has_no_findings(done: Scenario) -> None:
     for kind in KINDS:
         assert done.findings(kind) == [], kind
 
@@ -173,7 +173,7 @@ def test_a_copy_that_is_whole_has_no_findings(done: Night) -> None:
 # --- runs that are not over
 
 
-def half_done(one: Night, name: str) -> tuple[str, str]:
+def half_done(one: Scenario, name: str) -> tuple[str, str]:
     """(the study, the checkpoint at which its process dies)."""
     large = {"batch": {"max_requests": 500}}
     return {
@@ -186,7 +186,7 @@ def half_done(one: Night, name: str) -> tuple[str, str]:
     }[name]()
 
 
-def forget_outputs(one: Night) -> None:
+def forget_outputs(one: Scenario) -> None:
     """The provider keeps nothing that could be downloaded again."""
     with OpenAI(api_key=KEY, base_url=one.emulator.openai_url) as client:
         for file in client.files.list():
@@ -195,13 +195,13 @@ def forget_outputs(one: Night) -> None:
 
 
 @pytest.fixture(scope="module")
-def stopped(tmp_path_factory: pytest.TempPathFactory, warm: WarmProcess) -> Iterator[Callable[[str, Path], Night]]:
+def stopped(tmp_path_factory: pytest.TempPathFactory, warm: WarmProcess) -> Iterator[Callable[[str, Path], Scenario]]:
     """Copies of runs whose process died at a certain moment. Their emulator is the same, so it is not to be gone on with."""
-    made: dict[str, Night] = {}
+    made: dict[str, Scenario] = {}
 
-    def copy_of(name: str, folder: Path) -> Night:
+    def copy_of(name: str, folder: Path) -> Scenario:
         if name not in made:
-            one = made[name] = Night(tmp_path_factory.mktemp("stopped"), warm, ECHO)
+            one = made[name] = Scenario(tmp_path_factory.mktemp("stopped"), warm, ECHO)
             study, moment = half_done(one, name)
             assert one.run(study, environ={"OVERNIGHT_KILL_AT": moment}).signal is not None
             forget_outputs(one)
@@ -215,7 +215,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory, warm: WarmProcess) -> Iter
         one.close()
 
 
-Stopped = Callable[[str, Path], Night]
+Stopped = Callable[[str, Path], Scenario]
 
 
 @pytest.mark.parametrize("mode", ["batch", "live"])
@@ -263,8 +263,8 @@ def test_a_damaged_input_file_is_made_anew(stopped: Stopped, tmp_path: Path, dam
         assert list(file.parent.iterdir()) == []
 
 
-def test_what_is_sent_is_what_was_recorded(night: Callable[..., Night]) -> None:
-    one = night(ECHO)
+def test_what_is_sent_is_what_was_recorded(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(ECHO)
     study, moment = half_done(one, "intended")
     assert one.run(study, environ={"OVERNIGHT_KILL_AT": moment}).signal is not None
     cut(largest(one.folder / "runs" / "night" / "outbox"))
@@ -298,8 +298,8 @@ def test_a_download_that_was_damaged_before_it_was_read_asks_nothing_again(
     assert one.log()["rows_run"] == 6
 
 
-def test_it_is_downloaded_again_before_it_is_read(night: Callable[..., Night]) -> None:
-    one = night(ECHO)
+def test_it_is_downloaded_again_before_it_is_read(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(ECHO)
     study, moment = half_done(one, "fetched")
     assert one.run(study, environ={"OVERNIGHT_KILL_AT": moment}).signal is not None
     cut(largest(one.folder / "runs" / "night" / "raw"))

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 from scenarios.matrix import kills, parts
 
 # Batches that would take four days, in a world that gives them one.
@@ -20,18 +20,18 @@ PRICED = {"models": [{"model": "openai/gpt-4.1-mini", "max_tokens": 200}]}
 PARTS = parts(4)
 
 
-def answered_twice(night: Night) -> list[str]:
+def answered_twice(night: Scenario) -> list[str]:
     """Questions with more than one answer on record."""
     tries = night.attempts().filter(pl.col("outcome") == "answered")
     return tries.group_by("request_key").len().filter(pl.col("len") > 1)["request_key"].to_list()
 
 
-def live_answers(night: Night) -> int:
+def live_answers(night: Scenario) -> int:
     return night.table().height - night.attempts().filter(pl.col("used") & pl.col("batch_id").is_not_null()).height
 
 
-def test_a_batch_that_would_come_too_late_is_finished_live(night: Callable[..., Night]) -> None:
-    one = night(truth=SLOW)
+def test_a_batch_that_would_come_too_late_is_finished_live(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(truth=SLOW)
     ending = one.run(one.study(40, batch={"max_requests": 20}, **AUTO))
     assert ending.state == "done", ending
     assert one.statuses() == {"answered": 40}
@@ -44,17 +44,17 @@ def test_a_batch_that_would_come_too_late_is_finished_live(night: Callable[..., 
     assert one.findings() == []
 
 
-def test_what_batches_finish_in_time_is_not_asked_live(night: Callable[..., Night]) -> None:
-    one = night(truth={"latency": {"batch": [60, 100], "live": [0, 0]}, "time_scale": 100})
+def test_what_batches_finish_in_time_is_not_asked_live(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(truth={"latency": {"batch": [60, 100], "live": [0, 0]}, "time_scale": 100})
     assert one.run(one.study(12, **AUTO)).state == "done"
     assert live_answers(one) == 0
     assert not any(call["path"].endswith("completions") for call in one.log()["calls"])
 
 
-def test_only_rows_in_flight_at_the_cut_are_asked_twice_and_they_are_counted(night: Callable[..., Night]) -> None:
+def test_only_rows_in_flight_at_the_cut_are_asked_twice_and_they_are_counted(scenario: Callable[..., Scenario]) -> None:
     """The provider will not cancel: its rows are asked live, and the batch ends by itself afterwards."""
     truth = {**SLOW, "latency": {"batch": [6_000, 6_000], "live": [0, 0]}}
-    one = night(truth=truth, faults=[{"on": "cancel", "do": "status", "status": 500}])
+    one = scenario(truth=truth, faults=[{"on": "cancel", "do": "status", "status": 500}])
     study = one.study(30, batch={"max_requests": 20}, **AUTO)
     ending = one.run(study)
     assert ending.state == "done", ending
@@ -72,8 +72,8 @@ def test_only_rows_in_flight_at_the_cut_are_asked_twice_and_they_are_counted(nig
     assert one.findings() == []
 
 
-def test_the_cut_can_be_set_and_capped(night: Callable[..., Night]) -> None:
-    one = night(truth=SLOW)
+def test_the_cut_can_be_set_and_capped(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(truth=SLOW)
     spill = {"before": "35m", "max_cost": 0.002}
     ending = one.run(one.study(30, spill=spill, **PRICED, **AUTO))
     assert ending.state == "over budget", ending
@@ -83,22 +83,22 @@ def test_the_cut_can_be_set_and_capped(night: Callable[..., Night]) -> None:
     assert one.run(one.study(30, spill={"before": "35m", "max_cost": 5}, **PRICED, **AUTO)).state == "done"
 
 
-def test_a_cap_on_what_nobody_can_price_is_refused(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_cap_on_what_nobody_can_price_is_refused(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     ending = one.run(one.study(3, spill={"max_cost": 1}, **AUTO))
     assert ending.error == "StudyError"
     assert "spill.max_cost: nobody can say what a live call to openai/gpt-4.1-mini costs" in ending.message
 
 
-def test_a_deadline_without_auto_ends_the_waiting(night: Callable[..., Night]) -> None:
-    one = night(truth=SLOW)
+def test_a_deadline_without_auto_ends_the_waiting(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(truth=SLOW)
     ending = one.run(one.study(10, deadline="10m"))
     assert ending.state == "running", ending
     assert {batch["status"] for batch in one.batches()} <= {"validating", "in_progress"}
 
 
-def test_running_again_does_not_push_the_deadline_back(night: Callable[..., Night]) -> None:
-    one = night(truth=SLOW)
+def test_running_again_does_not_push_the_deadline_back(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(truth=SLOW)
     study = one.study(10, **AUTO)
     assert one.run(study, timeout="2m").state == "running"
     one.emulator.advance(0)
@@ -110,15 +110,15 @@ def test_running_again_does_not_push_the_deadline_back(night: Callable[..., Nigh
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
-def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], part: int, tmp_path: Path) -> None:
-    first, log = night(truth=SLOW), tmp_path / "checkpoints"
+def test_any_kill_any_resume_same_bytes(scenario: Callable[..., Scenario], part: int, tmp_path: Path) -> None:
+    first, log = scenario(truth=SLOW), tmp_path / "checkpoints"
     ending = first.run(first.study(12, **AUTO), environ={"OVERNIGHT_CHECKPOINTS": str(log)})
     assert ending.state == "done", ending
     expected = first.table().drop("cost")
     names = log.read_text().splitlines()
     first.close()
     for number in kills(len(names), part, len(PARTS), sample=6):
-        one = night(truth=SLOW)
+        one = scenario(truth=SLOW)
         study = one.study(12, **AUTO)
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
         assert killed.signal in (signal.SIGKILL, None), (number, killed)

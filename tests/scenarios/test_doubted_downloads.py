@@ -11,7 +11,7 @@ import pytest
 
 from overnight import api
 from scenarios.bill import assert_bill, on_record, paid, priced
-from scenarios.conftest import PROVIDERS, Night
+from scenarios.conftest import PROVIDERS, Scenario
 
 # In virtual seconds: long enough for many looks at a spoiled file.
 A_WHILE = 4_000
@@ -25,20 +25,20 @@ SPOILED: dict[str, dict[str, Any]] = {
 }
 
 
-def causes(one: Night) -> dict[str | None, int]:
+def causes(one: Scenario) -> dict[str | None, int]:
     tries = one.attempts().group_by("cause").len()
     return dict(zip(tries["cause"], tries["len"], strict=True))
 
 
-def looks(one: Night) -> list[dict[str, Any]]:
+def looks(one: Scenario) -> list[dict[str, Any]]:
     log = api.audit_log("night", runs=one.folder / "runs").filter(pl.col("kind") == "fetched")
     return [json.loads(data) for data in log["data"]]
 
 
 @pytest.mark.parametrize("how", SPOILED)
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_spoiled_download_is_not_believed(night: Callable[..., Night], provider: str, how: str) -> None:
-    one = night(faults=[{"on": "content", "lasts": A_WHILE, **SPOILED[how]}], provider=provider)
+def test_a_spoiled_download_is_not_believed(scenario: Callable[..., Scenario], provider: str, how: str) -> None:
+    one = scenario(faults=[{"on": "content", "lasts": A_WHILE, **SPOILED[how]}], provider=provider)
     ending = one.run(priced(one, budget=0.05))
     assert ending.state == "done", ending
     assert one.statuses() == {"answered": 12}
@@ -48,22 +48,22 @@ def test_a_spoiled_download_is_not_believed(night: Callable[..., Night], provide
     assert one.findings() == []
     one.assert_paid_once()
     assert_bill(one)
-    calm = night(provider=provider)
+    calm = scenario(provider=provider)
     calm.run(priced(calm, budget=0.05))
     assert one.table_digest() == calm.table_digest()
 
 
-def test_a_spoiled_error_file_is_not_believed(night: Callable[..., Night]) -> None:
+def test_a_spoiled_error_file_is_not_believed(scenario: Callable[..., Scenario]) -> None:
     """Rows that the provider refuses are not asked again because their refusals came late."""
     refused = {"on": "row", "do": "error", "status": 400, "code": "invalid_prompt", "where": "number 3 "}
-    one = night(faults=[refused, {"on": "content", "do": "web_page", "lasts": 2_000}])
+    one = scenario(faults=[refused, {"on": "content", "do": "web_page", "lasts": 2_000}])
     assert one.run(priced(one, 5)).state == "rows failed"
     assert causes(one) == {None: 4, "invalid_request": 1}
     assert_bill(one)
 
 
-def test_rows_that_came_are_settled_though_the_rest_is_missing(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "content", "do": "cut", "at": 0.6, "fitting": True}])
+def test_rows_that_came_are_settled_though_the_rest_is_missing(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "content", "do": "cut", "at": 0.6, "fitting": True}])
     one.call("submit", priced(one, 10, batch={"max_requests": 10}))
     one.emulator.finish()
     assert one.call("resume", "night", once=True).state == "running"
@@ -78,8 +78,8 @@ def test_rows_that_came_are_settled_though_the_rest_is_missing(night: Callable[.
     assert_bill(one)
 
 
-def test_an_answer_that_the_provider_lost_is_never_bought_again_unasked(night: Callable[..., Night]) -> None:
-    one = night(FAST, faults=[{"on": "row", "do": "lose", "where": "number 2 ", "times": 1}])
+def test_an_answer_that_the_provider_lost_is_never_bought_again_unasked(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(FAST, faults=[{"on": "row", "do": "lose", "where": "number 2 ", "times": 1}])
     ending = one.run(priced(one, 5))
     assert ending.state == "rows failed", ending
     failed = one.table().filter(pl.col("status") == "failed")
@@ -95,8 +95,8 @@ def test_an_answer_that_the_provider_lost_is_never_bought_again_unasked(night: C
 
 
 @pytest.mark.parametrize("do", ["malformed", "nameless"])
-def test_a_line_that_cannot_be_read_was_run(night: Callable[..., Night], do: str) -> None:
-    one = night(faults=[{"on": "row", "do": do, "where": "number 4 ", "times": 1}])
+def test_a_line_that_cannot_be_read_was_run(scenario: Callable[..., Scenario], do: str) -> None:
+    one = scenario(faults=[{"on": "row", "do": do, "where": "number 4 ", "times": 1}])
     ending = one.run(priced(one, 5))
     assert ending.state == "rows failed", ending
     assert causes(one) == {None: 4, "unreadable": 1}
@@ -105,8 +105,8 @@ def test_a_line_that_cannot_be_read_was_run(night: Callable[..., Night], do: str
     assert_bill(one, presumed=True)
 
 
-def test_what_was_presumed_counts_against_the_budget(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "row", "do": "malformed", "where": "number 4 ", "times": 1}])
+def test_what_was_presumed_counts_against_the_budget(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "row", "do": "malformed", "where": "number 4 ", "times": 1}])
     assert one.run(priced(one, 5)).state == "rows failed"
     settled, presumed = on_record(one)
     held = one.run(priced(one, 5, budget=(settled + presumed) / 1e9), reask="failed")
@@ -114,17 +114,17 @@ def test_what_was_presumed_counts_against_the_budget(night: Callable[..., Night]
     assert len(one.batches()) == 1
 
 
-def test_an_output_that_shows_late_is_waited_for(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "batch", "do": "empty_output", "seconds": A_WHILE}])
+def test_an_output_that_shows_late_is_waited_for(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "batch", "do": "empty_output", "seconds": A_WHILE}])
     assert one.run(priced(one, 5)).state == "done"
     assert causes(one) == {None: 5}
     one.assert_paid_once()
     assert_bill(one)
 
 
-def test_passes_settle_a_short_file_and_give_up_in_the_end(night: Callable[..., Night]) -> None:
+def test_passes_settle_a_short_file_and_give_up_in_the_end(scenario: Callable[..., Scenario]) -> None:
     """The provider counts five answers, and its file has four: passes that never wait come to an end all the same."""
-    one = night(FAST, faults=[{"on": "row", "do": "lose", "where": "number 2 ", "times": 1}])
+    one = scenario(FAST, faults=[{"on": "row", "do": "lose", "where": "number 2 ", "times": 1}])
     one.call("submit", priced(one, 5))
     one.emulator.finish()
     seen, said = [], ""
@@ -141,9 +141,9 @@ def test_passes_settle_a_short_file_and_give_up_in_the_end(night: Callable[..., 
     assert_bill(one, presumed=True)
 
 
-def test_passes_add_up(night: Callable[..., Night]) -> None:
+def test_passes_add_up(scenario: Callable[..., Scenario]) -> None:
     """A row that the provider left out, and says so, is asked again by passes that never wait."""
-    one = night({"time_scale": 20_000}, faults=[{"on": "row", "do": "omit", "where": "number 2 ", "times": 1}])
+    one = scenario({"time_scale": 20_000}, faults=[{"on": "row", "do": "omit", "where": "number 2 ", "times": 1}])
     one.call("submit", priced(one, 5))
     states = []
     for _ in range(4):
@@ -155,8 +155,8 @@ def test_passes_add_up(night: Callable[..., Night]) -> None:
     assert_bill(one)
 
 
-def test_who_does_not_want_to_wait_says_so(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "row", "do": "lose", "where": "number 2 ", "times": 1}])
+def test_who_does_not_want_to_wait_says_so(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "row", "do": "lose", "where": "number 2 ", "times": 1}])
     one.call("submit", priced(one, 5))
     one.emulator.finish()
     assert one.call("resume", "night", once=True).state == "running"
@@ -167,8 +167,8 @@ def test_who_does_not_want_to_wait_says_so(night: Callable[..., Night]) -> None:
     assert_bill(one, presumed=True)
 
 
-def test_what_a_pass_learned_is_on_record(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "content", "do": "web_page"}])
+def test_what_a_pass_learned_is_on_record(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "content", "do": "web_page"}])
     one.call("submit", priced(one, 5))
     one.emulator.finish()
     for _ in range(3):
@@ -187,8 +187,8 @@ def test_what_a_pass_learned_is_on_record(night: Callable[..., Night]) -> None:
     one.assert_paid_once()
 
 
-def test_results_that_are_not_there_for_a_moment_are_not_given_up(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "content", "do": "status", "status": 404, "lasts": 1_000}])
+def test_results_that_are_not_there_for_a_moment_are_not_given_up(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "content", "do": "status", "status": 404, "lasts": 1_000}])
     assert one.run(priced(one, 5)).state == "done"
     assert causes(one) == {None: 5}
     one.assert_paid_once()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.conftest import KEY, PROVIDERS, Night
+from scenarios.conftest import KEY, PROVIDERS, Scenario
 
 REFUSED = {"do": "status", "status": 400, "code": "invalid", "message": "no luck with {key} today"}
 VERTEX = "vertex"  # at an emulated store nobody proves who they are
@@ -23,8 +23,8 @@ def assert_nowhere(folder: Path, said: Sequence[str]) -> None:
 
 @pytest.mark.parametrize("mode", ["batch", "live"])
 @pytest.mark.parametrize("provider", [name for name in PROVIDERS if name != VERTEX])
-def test_rows_that_repeat_the_key(night: Callable[..., Night], provider: str, mode: str) -> None:
-    one = night(faults=[{"on": "content", "do": "echo_key"}, {"on": "live", "do": "echo_key"}], provider=provider)
+def test_rows_that_repeat_the_key(scenario: Callable[..., Scenario], provider: str, mode: str) -> None:
+    one = scenario(faults=[{"on": "content", "do": "echo_key"}, {"on": "live", "do": "echo_key"}], provider=provider)
     ending = one.run(one.study(4, mode=mode))
     assert ending.state == "done", ending
     assert one.statuses() == {"answered": 4}
@@ -38,8 +38,8 @@ def test_rows_that_repeat_the_key(night: Callable[..., Night], provider: str, mo
 
 @pytest.mark.parametrize("on", ["upload", "create", "live", "content", "list"])
 @pytest.mark.parametrize("provider", [name for name in PROVIDERS if name != VERTEX])
-def test_errors_that_repeat_the_key(night: Callable[..., Night], provider: str, on: str) -> None:
+def test_errors_that_repeat_the_key(scenario: Callable[..., Scenario], provider: str, on: str) -> None:
     fault: dict[str, Any] = {"on": on, **REFUSED, "times": 2}
-    one = night(faults=[fault], provider=provider)
+    one = scenario(faults=[fault], provider=provider)
     ending = one.run(one.study(4, mode="live" if on == "live" else "batch"), timeout="48h")
     assert_nowhere(one.folder / "runs", [*ending.said, ending.message])

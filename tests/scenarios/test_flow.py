@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from scenarios import bisection
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 from scenarios.matrix import kills, parts
 
 ROUND_PARTS = parts(4)
@@ -28,7 +28,7 @@ ECHO = {
 }
 
 
-def talk(one: Night, rows: int = 4, **fields: Any) -> str:
+def talk(one: Scenario, rows: int = 4, **fields: Any) -> str:
     """Three turns about each item, then a judge who reads the last answer."""
     stages = [
         {
@@ -51,8 +51,8 @@ def talk(one: Night, rows: int = 4, **fields: Any) -> str:
     return one.write({"name": "night", "stages": stages, "batch": {"max_requests": 2}, **fields})
 
 
-def test_follow_ups_contain_the_models_real_answers(night: Callable[..., Night]) -> None:
-    one = night(ECHO)
+def test_follow_ups_contain_the_models_real_answers(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(ECHO)
     ending = one.run(talk(one))
     assert ending.state == "done", ending
     table = one.table()
@@ -70,10 +70,10 @@ def test_follow_ups_contain_the_models_real_answers(night: Callable[..., Night])
     one.assert_paid_once()
 
 
-def test_a_row_that_shares_a_settled_answer_goes_on_at_once(night: Callable[..., Night]) -> None:
+def test_a_row_that_shares_a_settled_answer_goes_on_at_once(scenario: Callable[..., Scenario]) -> None:
     """Its item and the item of the stage after it are kept in one transaction."""
     same = {r"Name .*$": "a thing", r"Rate this: (.*)$": r"rated [\1]", r"Once more: (.*)$": r"again [\1]"}
-    one = night({"answer_with": same})
+    one = scenario({"answer_with": same})
     stage = {"task": "generate", "models": ["openai/gpt-4.1-mini"]}
     stages = [
         {**stage, "name": "say", "items": "night.jsonl", "prompt": "Name {text}."},
@@ -88,9 +88,9 @@ def test_a_row_that_shares_a_settled_answer_goes_on_at_once(night: Callable[...,
     assert len(one.batches()) == 4  # what is said is named twice, and rated and read again once
 
 
-def test_a_thread_whose_turn_failed_stops_and_is_not_judged(night: Callable[..., Night]) -> None:
+def test_a_thread_whose_turn_failed_stops_and_is_not_judged(scenario: Callable[..., Scenario]) -> None:
     broken = {"on": "row", "do": "error", "status": 400, "where": "You said thing 2"}
-    one = night(ECHO, faults=[broken])
+    one = scenario(ECHO, faults=[broken])
     assert one.run(talk(one)).state == "rows failed"
     table = one.table()
     assert table.filter(pl.col("stage") == "talk").height == 11
@@ -100,9 +100,9 @@ def test_a_thread_whose_turn_failed_stops_and_is_not_judged(night: Callable[...,
     assert not any(item.startswith("item 00002") for item in judged)
 
 
-def test_a_thread_goes_on_when_its_failed_turn_is_asked_again(night: Callable[..., Night]) -> None:
+def test_a_thread_goes_on_when_its_failed_turn_is_asked_again(scenario: Callable[..., Scenario]) -> None:
     broken = {"on": "row", "do": "error", "status": 400, "where": "You said thing 2", "times": 1}
-    one = night(ECHO, faults=[broken])
+    one = scenario(ECHO, faults=[broken])
     study = talk(one)
     assert one.run(study).state == "rows failed"
     assert one.run(study, reask="failed").state == "done"
@@ -113,9 +113,9 @@ def test_a_thread_goes_on_when_its_failed_turn_is_asked_again(night: Callable[..
 
 
 @pytest.mark.parametrize("timeout", [600, 1_500])
-def test_no_run_is_done_while_more_follows(night: Callable[..., Night], timeout: int) -> None:
+def test_no_run_is_done_while_more_follows(scenario: Callable[..., Scenario], timeout: int) -> None:
     """Time may be up between an answer and the question that follows from it."""
-    one = night(ECHO)
+    one = scenario(ECHO)
     study = talk(one, 2)
     for _ in range(80):
         ending = one.run(study, timeout=timeout)
@@ -125,9 +125,9 @@ def test_no_run_is_done_while_more_follows(night: Callable[..., Night], timeout:
     assert one.table().height == 2 * 3 + 2
 
 
-def test_a_later_stage_starts_while_the_first_is_running(night: Callable[..., Night]) -> None:
+def test_a_later_stage_starts_while_the_first_is_running(scenario: Callable[..., Scenario]) -> None:
     slow = {"on": "batch", "do": "slow", "seconds": 9000, "model": "gpt-4.1-mini", "times": 1}
-    one = night({**ECHO, "time_scale": 2000}, faults=[slow])
+    one = scenario({**ECHO, "time_scale": 2000}, faults=[slow])
     one.study(4)
     path = one.write(
         {"name": "night", "stages": _two_stages(when="landed"), "batch": {"max_requests": 1}, "gather": "1s"}
@@ -140,8 +140,8 @@ def test_a_later_stage_starts_while_the_first_is_running(night: Callable[..., Ni
     assert judges[0] < last_answer
 
 
-def test_a_stage_may_wait_until_the_first_is_done(night: Callable[..., Night]) -> None:
-    one = night(ECHO)
+def test_a_stage_may_wait_until_the_first_is_done(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(ECHO)
     one.study(4)
     path = one.write({"name": "night", "stages": _two_stages(when="done"), "batch": {"max_requests": 1}})
     assert one.run(path).state == "done"
@@ -160,12 +160,12 @@ def _two_stages(when: str) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _events(one: Night) -> list[dict[str, Any]]:
+def _events(one: Scenario) -> list[dict[str, Any]]:
     return [event._asdict() for event in one.events()]
 
 
-def test_refusals_are_handed_on_when_asked_for(night: Callable[..., Night]) -> None:
-    one = night({"answers": {"refused": 1.0}})
+def test_refusals_are_handed_on_when_asked_for(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"answers": {"refused": 1.0}})
     stages = _two_stages(when="landed")
     stages[1]["take"] = ["answered", "refused"]
     one.study(3)
@@ -173,9 +173,9 @@ def test_refusals_are_handed_on_when_asked_for(night: Callable[..., Night]) -> N
     assert one.table().filter(pl.col("stage") == "second").height == 3
 
 
-def test_the_task_decides_after_every_settled_turn(night: Callable[..., Night]) -> None:
+def test_the_task_decides_after_every_settled_turn(scenario: Callable[..., Scenario]) -> None:
     broken = {"on": "row", "do": "error", "status": 400, "where": "Please sing", "times": 1}
-    one = night({"answers": {"refused": 1.0}}, faults=[broken])
+    one = scenario({"answers": {"refused": 1.0}}, faults=[broken])
     assert one.call("scenarios.insisting:insist").state == "done"
     rows = one.table().select("item_id", "turn", "status", "before").rows()
     refused = [(0, "refused", None), (1, "refused", "refused"), (2, "refused", "refused")]
@@ -184,8 +184,8 @@ def test_the_task_decides_after_every_settled_turn(night: Callable[..., Night]) 
     one.assert_paid_once()
 
 
-def test_the_whole_conversation_is_handed_on(night: Callable[..., Night]) -> None:
-    one = night({"answer_with": {r"(?s)All: (.*)$": r"\1", **ECHO["answer_with"]}})
+def test_the_whole_conversation_is_handed_on(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"answer_with": {r"(?s)All: (.*)$": r"\1", **ECHO["answer_with"]}})
     study = json.loads(Path(talk(one, 2)).read_text())
     study["stages"][0]["system"] = "You name {text}."
     study["stages"][1] |= {"prompt": "All: {conversation}", "models": ["openai/gpt-4.1"]}
@@ -205,8 +205,8 @@ def test_the_whole_conversation_is_handed_on(night: Callable[..., Night]) -> Non
     ]
 
 
-def test_rounds_take_the_one_path_there_is(night: Callable[..., Night]) -> None:
-    one = night(bisection.truth())
+def test_rounds_take_the_one_path_there_is(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(bisection.truth())
     assert one.call(SEARCH).state == "done"
     table = one.table()
     assert table.height == 20
@@ -217,9 +217,9 @@ def test_rounds_take_the_one_path_there_is(night: Callable[..., Night]) -> None:
     one.assert_paid_once()
 
 
-def test_a_round_closes_at_its_deadline_and_late_answers_are_kept_unused(night: Callable[..., Night]) -> None:
+def test_a_round_closes_at_its_deadline_and_late_answers_are_kept_unused(scenario: Callable[..., Scenario]) -> None:
     late = {"on": "batch", "do": "slow", "seconds": 20_000, "times": 1}
-    one = night({**bisection.truth(), "time_scale": 5000}, faults=[late])
+    one = scenario({**bisection.truth(), "time_scale": 5000}, faults=[late])
     # Nobody answers the first round in time, so the second one has to ask the same again.
     ending = one.call(SEARCH, 1, 5000.0)
     assert ending.state == "done", ending
@@ -231,14 +231,16 @@ def test_a_round_closes_at_its_deadline_and_late_answers_are_kept_unused(night: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ROUND_PARTS)
-def test_rounds_killed_between_steps_take_the_same_path(night: Callable[..., Night], part: int, tmp_path: Path) -> None:
-    undisturbed = night(bisection.truth())
+def test_rounds_killed_between_steps_take_the_same_path(
+    scenario: Callable[..., Scenario], part: int, tmp_path: Path
+) -> None:
+    undisturbed = scenario(bisection.truth())
     log = tmp_path / "checkpoints"
     undisturbed.call(SEARCH, environ={"OVERNIGHT_CHECKPOINTS": str(log)})
     names, expected = log.read_text().splitlines(), undisturbed.table_digest()
     undisturbed.close()
     for number in kills(len(names), part, len(ROUND_PARTS), sample=16):
-        one = night(bisection.truth())
+        one = scenario(bisection.truth())
         one.call(SEARCH, environ={"OVERNIGHT_KILL_AT": str(number)})
         again = one.call(SEARCH)
         assert again.state == "done", (number, names[number - 1], again)
@@ -249,15 +251,17 @@ def test_rounds_killed_between_steps_take_the_same_path(night: Callable[..., Nig
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", TALK_PARTS)
-def test_two_stages_of_three_turns_survive_any_kill(night: Callable[..., Night], part: int, tmp_path: Path) -> None:
+def test_two_stages_of_three_turns_survive_any_kill(
+    scenario: Callable[..., Scenario], part: int, tmp_path: Path
+) -> None:
     faults = [{"on": "create", "do": "drop_answer", "times": 1}]
-    undisturbed = night(ECHO, faults=faults)
+    undisturbed = scenario(ECHO, faults=faults)
     log = tmp_path / "checkpoints"
     undisturbed.run(talk(undisturbed), environ={"OVERNIGHT_CHECKPOINTS": str(log)})
     names, expected = log.read_text().splitlines(), undisturbed.table_digest()
     undisturbed.close()
     for number in kills(len(names), part, len(TALK_PARTS), sample=16):
-        one = night(ECHO, faults=faults)
+        one = scenario(ECHO, faults=faults)
         study = talk(one)
         one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
         again = one.run(study)

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 from scenarios.matrix import kills, parts
 
 GROUP_PARTS = parts(4)
@@ -26,7 +26,7 @@ SAYS = {
 BROKEN = {"on": "row", "do": "error", "status": 400, "where": "Name thing number 1.", "model": "gpt-4.1-nano"}
 
 
-def study(one: Night, group: str, prompt: str, rows: int = 3, **first: Any) -> str:
+def study(one: Scenario, group: str, prompt: str, rows: int = 3, **first: Any) -> str:
     stages = [
         {
             "name": "answers",
@@ -49,13 +49,13 @@ def study(one: Night, group: str, prompt: str, rows: int = 3, **first: Any) -> s
     return one.write({"name": "night", "stages": stages, "batch": {"max_requests": 2}, "gather": 0})
 
 
-def judged(one: Night) -> list[tuple[str, Any]]:
+def judged(one: Scenario) -> list[tuple[str, Any]]:
     table = one.table().filter(pl.col("stage") == "best").sort("item_id")
     return [(name, json.loads(text)) for name, text in table.select("item_id", "answer").rows()]
 
 
-def test_all_answers_to_an_item_are_one_item_of_the_later_stage(night: Callable[..., Night]) -> None:
-    one = night(SAYS)
+def test_all_answers_to_an_item_are_one_item_of_the_later_stage(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(SAYS)
     ending = one.run(study(one, "item", '[{answers}, {missing}, "{text}", {members}]', replicates=2))
     assert (ending.state, ending.message) == ("done", "all rows are settled")
     found = judged(one)
@@ -69,8 +69,8 @@ def test_all_answers_to_an_item_are_one_item_of_the_later_stage(night: Callable[
         assert [row["conversation"][-1]["content"] for row in members] == answers
 
 
-def test_what_failed_is_missing_in_its_group_and_told(night: Callable[..., Night]) -> None:
-    one = night(SAYS, faults=[BROKEN])
+def test_what_failed_is_missing_in_its_group_and_told(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(SAYS, faults=[BROKEN])
     ending = one.run(study(one, "item", "[{answers}, {missing}]"))
     assert ending.state == "rows failed"
     assert ending.message.endswith("; best: 1 row is missing in its groups")
@@ -79,8 +79,8 @@ def test_what_failed_is_missing_in_its_group_and_told(night: Callable[..., Night
     assert one.status().left_out == ("best: 1 row is missing in its groups",)
 
 
-def test_a_group_is_handed_on_once_though_a_row_comes_later(night: Callable[..., Night]) -> None:
-    one = night(SAYS, faults=[{**BROKEN, "times": 1}])
+def test_a_group_is_handed_on_once_though_a_row_comes_later(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(SAYS, faults=[{**BROKEN, "times": 1}])
     path = study(one, "item", "[{answers}, {missing}]")
     one.run(path)
     before = judged(one)
@@ -95,9 +95,9 @@ def test_a_group_is_handed_on_once_though_a_row_comes_later(night: Callable[...,
     assert [json.loads(text) for text in copied] == [[[f"thing {n}"] * 2, 0] for n in range(3)]
 
 
-def test_a_group_of_which_all_failed_waits_for_an_answer(night: Callable[..., Night]) -> None:
+def test_a_group_of_which_all_failed_waits_for_an_answer(scenario: Callable[..., Scenario]) -> None:
     broken = {key: value for key, value in BROKEN.items() if key != "model"}
-    one = night(SAYS, faults=[{**broken, "times": 2}])
+    one = scenario(SAYS, faults=[{**broken, "times": 2}])
     path = study(one, "item", "[{answers}, {missing}]")
     assert one.run(path).state == "rows failed"
     assert [name for name, _ in judged(one)] == ["item 00000", "item 00002"]
@@ -106,8 +106,8 @@ def test_a_group_of_which_all_failed_waits_for_an_answer(night: Callable[..., Ni
     assert [said for _, said in judged(one)] == [[[f"thing {n}"] * 2, 0] for n in range(3)]
 
 
-def test_the_turns_of_a_conversation_are_one_item(night: Callable[..., Night]) -> None:
-    one = night(SAYS)
+def test_the_turns_of_a_conversation_are_one_item(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(SAYS)
     ending = one.run(study(one, "thread", "[{answers}, {missing}, {members}]", turns=["Really?"]))
     assert ending.state == "done", ending
     found = judged(one)
@@ -120,9 +120,9 @@ def test_the_turns_of_a_conversation_are_one_item(night: Callable[..., Night]) -
         ]
 
 
-def test_a_turn_that_failed_is_missing_in_its_conversation(night: Callable[..., Night]) -> None:
+def test_a_turn_that_failed_is_missing_in_its_conversation(scenario: Callable[..., Scenario]) -> None:
     broken = {"on": "row", "do": "error", "status": 400, "where": "thing number 1: Really", "times": 1}
-    one = night(SAYS, faults=[broken])
+    one = scenario(SAYS, faults=[broken])
     path = study(one, "thread", "[{answers}, {missing}]", turns=["{text}: Really?"], models=MODELS[:1])
     assert one.run(path).state == "rows failed"
     wanted = [[["thing 0", "yes"], 0], [["thing 1"], 1], [["thing 2", "yes"], 0]]
@@ -134,16 +134,16 @@ def test_a_turn_that_failed_is_missing_in_its_conversation(night: Callable[..., 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", GROUP_PARTS)
-def test_groups_survive_any_kill(night: Callable[..., Night], part: int, tmp_path: Path) -> None:
+def test_groups_survive_any_kill(scenario: Callable[..., Scenario], part: int, tmp_path: Path) -> None:
     faults: Sequence[Any] = [BROKEN, {"on": "create", "do": "drop_answer", "times": 1}]
     prompt = "[{answers}, {missing}, {members}]"
-    undisturbed = night(SAYS, faults=faults)
+    undisturbed = scenario(SAYS, faults=faults)
     log = tmp_path / "checkpoints"
     undisturbed.run(study(undisturbed, "item", prompt, turns=["Really?"]), environ={"OVERNIGHT_CHECKPOINTS": str(log)})
     names, expected = log.read_text().splitlines(), undisturbed.table_digest()
     undisturbed.close()
     for number in kills(len(names), part, len(GROUP_PARTS), sample=12):
-        one = night(SAYS, faults=faults)
+        one = scenario(SAYS, faults=faults)
         path = study(one, "item", prompt, turns=["Really?"])
         one.run(path, environ={"OVERNIGHT_KILL_AT": str(number)})
         again = one.run(path)

@@ -12,12 +12,12 @@ from overnight.core.errors import StudyError
 from overnight.ledger.ledger import open_ledger
 from overnight.store.run_folder import RunFolder
 from scenarios.bill import assert_bill, on_record, paid, priced
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 
 HIDDEN = {"on": "list", "do": "stale", "seconds": 10**9}
 
 
-def given_up_after_a_refusal(one: Night, study: str) -> str:
+def given_up_after_a_refusal(one: Scenario, study: str) -> str:
     """The server says 400 and has made the batch, which its listing does not show; returns the batch's id."""
     one.emulator.arm([{"on": "create", "do": "status", "applied": True, "times": 1, "status": 400}, HIDDEN])
     ending = one.run(study)
@@ -26,8 +26,8 @@ def given_up_after_a_refusal(one: Night, study: str) -> str:
     return str(one.batches()[0]["id"])
 
 
-def test_a_refused_shard_is_given_the_batch_that_it_made_after_all(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_refused_shard_is_given_the_batch_that_it_made_after_all(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     batch = given_up_after_a_refusal(one, priced(one, 5))
     assert one.statuses() == {"failed": 5}
     assert paid(one) > 0
@@ -42,8 +42,8 @@ def test_a_refused_shard_is_given_the_batch_that_it_made_after_all(night: Callab
     assert one.findings() == []
 
 
-def test_a_batch_that_was_gone_is_back(night: Callable[..., Night]) -> None:
-    one = night({"time_scale": 1, "latency": {"batch": [5, 5], "live": [0, 0]}})
+def test_a_batch_that_was_gone_is_back(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"time_scale": 1, "latency": {"batch": [5, 5], "live": [0, 0]}})
     assert one.call("submit", priced(one, 5)).state == "submitted"
     one.emulator.arm([{"on": "retrieve", "do": "status", "status": 404}, HIDDEN])
     for _ in range(12):
@@ -61,9 +61,9 @@ def test_a_batch_that_was_gone_is_back(night: Callable[..., Night]) -> None:
     assert one.findings() == []
 
 
-def test_a_batch_that_was_thought_absent_is_taken_before_another_is_made(night: Callable[..., Night]) -> None:
+def test_a_batch_that_was_thought_absent_is_taken_before_another_is_made(scenario: Callable[..., Scenario]) -> None:
     """Nothing was decided about its rows yet: they are still the shard's."""
-    one = night()
+    one = scenario()
     study = priced(one, 5)
     one.emulator.arm([{"on": "create", "do": "drop_answer", "times": 1}, HIDDEN])
     assert one.run(study, environ={"OVERNIGHT_KILL_AT": "committed closed"}).signal
@@ -75,8 +75,8 @@ def test_a_batch_that_was_thought_absent_is_taken_before_another_is_made(night: 
     assert one.findings() == []
 
 
-def test_rows_that_were_asked_elsewhere_meanwhile_are_left_alone(night: Callable[..., Night]) -> None:
-    one = night()
+def test_rows_that_were_asked_elsewhere_meanwhile_are_left_alone(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     batch = given_up_after_a_refusal(one, priced(one, 5))
     with open_ledger(RunFolder(one.folder / "runs" / "night")) as ledger:
         ledger.write("reask", lambda tx: tx.answers.ask_again([1, 2])).result()
@@ -96,8 +96,8 @@ def test_rows_that_were_asked_elsewhere_meanwhile_are_left_alone(night: Callable
         api.resolve_shard("night", 1, batch_id=batch, runs=one.folder / "runs")
 
 
-def test_a_conversation_goes_on_when_its_turn_has_come_after_all(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_conversation_goes_on_when_its_turn_has_come_after_all(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     study = priced(one, 4, turns=["And in one word?"])
     batch = given_up_after_a_refusal(one, study)
     api.resolve_shard("night", 1, batch_id=batch, runs=one.folder / "runs")

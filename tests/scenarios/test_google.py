@@ -13,24 +13,24 @@ from google import genai
 from google.genai import types
 
 from overnight import api
-from scenarios.conftest import KEY, Night
+from scenarios.conftest import KEY, Scenario
 
 GOOGLE = ("gemini", "vertex")
 
 
-def causes(one: Night) -> dict[str | None, int]:
+def causes(one: Scenario) -> dict[str | None, int]:
     tries = one.attempts().group_by("cause").len()
     return dict(zip(tries["cause"], tries["len"], strict=True))
 
 
-def assert_each_has_its_own_answer(one: Night, name: str = "night") -> None:
+def assert_each_has_its_own_answer(one: Scenario, name: str = "night") -> None:
     """The simulated models repeat the last words of the question."""
     table = one.table(name)
     for item, answer in zip(table["item_id"], table["answer"], strict=True):
         assert f"thing number {int(item.split()[1])} in a sentence" in answer, (item, answer)
 
 
-def items(one: Night, texts: dict[str, str], **fields: Any) -> str:
+def items(one: Scenario, texts: dict[str, str], **fields: Any) -> str:
     study = {
         "name": "night",
         "task": "generate",
@@ -42,8 +42,8 @@ def items(one: Night, texts: dict[str, str], **fields: Any) -> str:
 
 
 @pytest.mark.parametrize("provider", GOOGLE)
-def test_shuffled_answers_find_their_questions(night: Callable[..., Night], provider: str) -> None:
-    one = night(provider=provider)
+def test_shuffled_answers_find_their_questions(scenario: Callable[..., Scenario], provider: str) -> None:
+    one = scenario(provider=provider)
     assert one.run(one.study(30, batch={"max_requests": 30})).state == "done"
     assert one.statuses() == {"answered": 30}
     assert_each_has_its_own_answer(one)
@@ -51,8 +51,8 @@ def test_shuffled_answers_find_their_questions(night: Callable[..., Night], prov
 
 
 @pytest.mark.parametrize("provider", GOOGLE)
-def test_a_line_without_a_key_is_loud_and_was_paid_for(night: Callable[..., Night], provider: str) -> None:
-    one = night(faults=[{"on": "row", "do": "nameless", "times": 1}], provider=provider)
+def test_a_line_without_a_key_is_loud_and_was_paid_for(scenario: Callable[..., Scenario], provider: str) -> None:
+    one = scenario(faults=[{"on": "row", "do": "nameless", "times": 1}], provider=provider)
     ending = one.run(one.study(10, batch={"max_requests": 10}))
     assert ending.state == "rows failed"
     assert any("unreadable lines" in text and "joined to nothing" in text for text in ending.said)
@@ -61,8 +61,8 @@ def test_a_line_without_a_key_is_loud_and_was_paid_for(night: Callable[..., Nigh
 
 
 @pytest.mark.parametrize("provider", GOOGLE)
-def test_a_row_that_was_left_out_is_asked_again(night: Callable[..., Night], provider: str) -> None:
-    one = night(faults=[{"on": "row", "do": "omit", "times": 2}], provider=provider)
+def test_a_row_that_was_left_out_is_asked_again(scenario: Callable[..., Scenario], provider: str) -> None:
+    one = scenario(faults=[{"on": "row", "do": "omit", "times": 2}], provider=provider)
     assert one.run(one.study(10, batch={"max_requests": 10})).state == "done"
     assert causes(one) == {None: 10, "missing": 2}
     assert_each_has_its_own_answer(one)
@@ -71,7 +71,7 @@ def test_a_row_that_was_left_out_is_asked_again(night: Callable[..., Night], pro
 
 @pytest.mark.parametrize("provider", GOOGLE)
 def test_prompts_that_are_nearly_alike_are_not_mistaken_for_each_other(
-    night: Callable[..., Night], provider: str
+    scenario: Callable[..., Scenario], provider: str
 ) -> None:
     texts = {
         "a": "the quick brown fox jumps over the lazy dog 1",
@@ -80,7 +80,7 @@ def test_prompts_that_are_nearly_alike_are_not_mistaken_for_each_other(
         "d": r"the quick brown fox jumps over\s+the lazy dog 2",
         "e": "the quick brown fox\n\tjumps over the lazy dog 2",
     }
-    one = night({"answer_with": {r"(?s)Repeat: (.*)": "<\\1>"}}, provider=provider)
+    one = scenario({"answer_with": {r"(?s)Repeat: (.*)": "<\\1>"}}, provider=provider)
     assert one.run(items(one, texts)).state == "done"
     table = one.table()
     assert dict(zip(table["item_id"], table["answer"], strict=True)) == {
@@ -88,37 +88,37 @@ def test_prompts_that_are_nearly_alike_are_not_mistaken_for_each_other(
     }
 
 
-def test_ids_that_look_like_numbers_survive_vertex(night: Callable[..., Night]) -> None:
+def test_ids_that_look_like_numbers_survive_vertex(scenario: Callable[..., Scenario]) -> None:
     names = ["000123", "123", "1e3", "1000", "-0", "0.50", "0x1f"]
-    one = night({"answer_with": {r"(?s)Repeat: (.*)": "<\\1>"}}, provider="vertex")
+    one = scenario({"answer_with": {r"(?s)Repeat: (.*)": "<\\1>"}}, provider="vertex")
     assert one.run(items(one, {name: f"item {name}" for name in names})).state == "done"
     table = one.table()
     assert dict(zip(table["item_id"], table["answer"], strict=True)) == {name: f"<item {name}>" for name in names}
 
 
-def test_an_expired_gemini_batch_ends_and_all_its_rows_are_asked_again(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "batch", "do": "expire", "share": 0.4, "times": 1}], provider="gemini")
+def test_an_expired_gemini_batch_ends_and_all_its_rows_are_asked_again(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "batch", "do": "expire", "share": 0.4, "times": 1}], provider="gemini")
     assert one.run(one.study(10, batch={"max_requests": 10})).state == "done"
     assert one.statuses() == {"answered": 10}
     assert causes(one) == {None: 10, "expired": 10}
     one.assert_paid_once()
 
 
-def test_an_expired_vertex_job_gives_up_what_it_finished(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "batch", "do": "expire", "share": 0.4, "times": 1}], provider="vertex")
+def test_an_expired_vertex_job_gives_up_what_it_finished(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "batch", "do": "expire", "share": 0.4, "times": 1}], provider="vertex")
     assert one.run(one.study(10, batch={"max_requests": 10})).state == "done"
     assert causes(one) == {None: 10, "expired": 6}
     one.assert_paid_once()
 
 
 @pytest.mark.parametrize("provider", GOOGLE)
-def test_rows_that_fail_do_so_with_their_cause(night: Callable[..., Night], provider: str) -> None:
+def test_rows_that_fail_do_so_with_their_cause(scenario: Callable[..., Scenario], provider: str) -> None:
     faults = [
         {"on": "row", "do": "error", "status": 400, "message": "No.", "where": "number 3 "},
         {"on": "row", "do": "error", "status": 503, "where": "number 5 ", "times": 1},
         {"on": "row", "do": "error", "status": 429, "where": "number 6 ", "times": 2},
     ]
-    one = night(faults=faults, provider=provider)
+    one = scenario(faults=faults, provider=provider)
     assert one.run(one.study()).state == "rows failed"
     failed = one.table().filter(pl.col("status") == "failed")
     assert failed.select("item_id", "cause").rows() == [("item 00003", "invalid_request")]
@@ -127,8 +127,8 @@ def test_rows_that_fail_do_so_with_their_cause(night: Callable[..., Night], prov
 
 
 @pytest.mark.parametrize("provider", GOOGLE)
-def test_refusals_are_told_apart_from_errors(night: Callable[..., Night], provider: str) -> None:
-    one = night({"answers": {"refused": 0.3, "filtered": 0.3, "truncated": 0.0}}, provider=provider)
+def test_refusals_are_told_apart_from_errors(scenario: Callable[..., Scenario], provider: str) -> None:
+    one = scenario({"answers": {"refused": 0.3, "filtered": 0.3, "truncated": 0.0}}, provider=provider)
     assert one.run(one.study(20)).state == "done"
     statuses = one.statuses()
     assert set(statuses) == {"answered", "refused"}
@@ -137,8 +137,8 @@ def test_refusals_are_told_apart_from_errors(night: Callable[..., Night], provid
 
 @pytest.mark.parametrize("provider", GOOGLE)
 @pytest.mark.parametrize("misdeed", ["drop_answer", "lose_request"])
-def test_a_lost_create_is_never_doubled(night: Callable[..., Night], provider: str, misdeed: str) -> None:
-    one = night(faults=[{"on": "create", "do": misdeed, "times": 1}], provider=provider)
+def test_a_lost_create_is_never_doubled(scenario: Callable[..., Scenario], provider: str, misdeed: str) -> None:
+    one = scenario(faults=[{"on": "create", "do": misdeed, "times": 1}], provider=provider)
     ending = one.run(one.study())
     assert ending.state == "done"
     assert len(one.batches()) == 3
@@ -147,8 +147,8 @@ def test_a_lost_create_is_never_doubled(night: Callable[..., Night], provider: s
 
 
 @pytest.mark.parametrize("provider", GOOGLE)
-def test_a_create_that_comes_after_all_looks_cannot_run(night: Callable[..., Night], provider: str) -> None:
-    one = night(faults=[{"on": "create", "do": "delay_create", "seconds": 3000, "times": 1}], provider=provider)
+def test_a_create_that_comes_after_all_looks_cannot_run(scenario: Callable[..., Scenario], provider: str) -> None:
+    one = scenario(faults=[{"on": "create", "do": "delay_create", "seconds": 3000, "times": 1}], provider=provider)
     assert one.run(one.study(5)).state == "done"
     one.emulator.advance(4000)
     assert [batch["executed"] for batch in one.batches() if batch["status"] == "failed"] == [0]
@@ -156,16 +156,16 @@ def test_a_create_that_comes_after_all_looks_cannot_run(night: Callable[..., Nig
     one.assert_paid_once()
 
 
-def test_a_batch_that_fails_on_the_providers_side_is_asked_again(night: Callable[..., Night]) -> None:
-    one = night(
+def test_a_batch_that_fails_on_the_providers_side_is_asked_again(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(
         faults=[{"on": "batch", "do": "fail", "code": "13", "message": "Export failed.", "times": 1}], provider="vertex"
     )
     assert one.run(one.study(5)).state == "done"
     assert causes(one) == {None: 5, "server_error": 5}
 
 
-def test_a_bucket_that_vertex_may_not_use_stops_the_run_and_loses_nothing(night: Callable[..., Night]) -> None:
-    one = night({"buckets": {"refuse_service": ["sealed"]}}, provider="vertex")
+def test_a_bucket_that_vertex_may_not_use_stops_the_run_and_loses_nothing(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"buckets": {"refuse_service": ["sealed"]}}, provider="vertex")
     study = one.study(5, buckets={"input": "gs://sealed/in", "output": "gs://sealed/out"})
     ending = one.run(study)
     assert ending.state != "done"
@@ -176,8 +176,8 @@ def test_a_bucket_that_vertex_may_not_use_stops_the_run_and_loses_nothing(night:
     one.assert_paid_once()
 
 
-def test_without_buckets_nothing_is_sent(night: Callable[..., Night]) -> None:
-    one = night(provider="vertex")
+def test_without_buckets_nothing_is_sent(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(provider="vertex")
     no_buckets = {"VERTEX_INPUT_BUCKET": "", "VERTEX_OUTPUT_BUCKET": ""}
     ending = one.call("run", one.study(), environ=no_buckets)
     assert (ending.error, "write `buckets: {input: gs://..., output: gs://...}`" in ending.message) == (
@@ -187,8 +187,8 @@ def test_without_buckets_nothing_is_sent(night: Callable[..., Night]) -> None:
     assert not (one.folder / "runs" / "night").exists()
 
 
-def test_two_runs_share_their_buckets_and_nothing_else(night: Callable[..., Night]) -> None:
-    one = night({"limits": {"shard_rows": 2}}, provider="vertex")
+def test_two_runs_share_their_buckets_and_nothing_else(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"limits": {"shard_rows": 2}}, provider="vertex")
     for name in ("first", "second"):
         assert (
             one.call("submit", one.study(5, name=name, prompt=f"{name}: {{text}} in a sentence.")).state == "submitted"
@@ -201,8 +201,8 @@ def test_two_runs_share_their_buckets_and_nothing_else(night: Callable[..., Nigh
 
 
 @pytest.mark.parametrize("provider", GOOGLE)
-def test_a_cancelled_run_collects_what_there_is(night: Callable[..., Night], provider: str) -> None:
-    one = night({"time_scale": 2000, "latency": {"batch": [50_000, 50_000], "live": [0, 0]}}, provider=provider)
+def test_a_cancelled_run_collects_what_there_is(scenario: Callable[..., Scenario], provider: str) -> None:
+    one = scenario({"time_scale": 2000, "latency": {"batch": [50_000, 50_000], "live": [0, 0]}}, provider=provider)
     assert one.call("submit", one.study(4)).state == "submitted"
     one.emulator.advance(25_000)
     one.call("cancel", "night")
@@ -212,8 +212,8 @@ def test_a_cancelled_run_collects_what_there_is(night: Callable[..., Night], pro
     assert one.log()["rows_run_twice"] == []
 
 
-def test_later_stages_judge_what_gemini_answered(night: Callable[..., Night]) -> None:
-    one = night(provider="gemini")
+def test_later_stages_judge_what_gemini_answered(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(provider="gemini")
     stages = [
         {
             "name": "answers",
@@ -234,7 +234,7 @@ def test_later_stages_judge_what_gemini_answered(night: Callable[..., Night]) ->
     assert one.statuses() == {"answered": 2}
 
 
-def made_elsewhere(one: Night) -> str:
+def made_elsewhere(one: Scenario) -> str:
     """A batch that another tool made in the same account, with its requests in place."""
     address = types.HttpOptions(base_url=f"{one.emulator.url}/gemini")
     client = genai.Client(api_key=KEY, http_options=address)
@@ -244,8 +244,8 @@ def made_elsewhere(one: Night) -> str:
     return made.name or ""
 
 
-def test_a_batch_whose_id_is_a_path_is_adopted_and_found(night: Callable[..., Night]) -> None:
-    one = night(provider="gemini")
+def test_a_batch_whose_id_is_a_path_is_adopted_and_found(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(provider="gemini")
     batch_id = made_elsewhere(one)
     assert batch_id.startswith("batches/")
     one.emulator.finish()
@@ -268,8 +268,10 @@ def test_a_batch_whose_id_is_a_path_is_adopted_and_found(night: Callable[..., Ni
         ("google/gemini-2.5-flash", {}),
     ],
 )
-def test_a_study_moves_by_one_word_and_rehearses(night: Callable[..., Night], model: str, more: dict[str, Any]) -> None:
-    one = night()
+def test_a_study_moves_by_one_word_and_rehearses(
+    scenario: Callable[..., Scenario], model: str, more: dict[str, Any]
+) -> None:
+    one = scenario()
     study = one.study(3, models=[model], **more)
     ending = one.call("run", study, emulate=True, environ={"OVERNIGHT_TIME_SCALE": "20000", "GOOGLE_CLOUD_PROJECT": ""})
     assert ending.state == "done", ending
@@ -278,15 +280,15 @@ def test_a_study_moves_by_one_word_and_rehearses(night: Callable[..., Night], mo
     assert json.loads((one.folder / "night.yaml").read_text())["models"] == [model]
 
 
-def at(one: Night, path: str, body: bytes | None = None) -> Any:
+def at(one: Scenario, path: str, body: bytes | None = None) -> Any:
     request = urllib.request.Request(f"{one.emulator.url}{path}", body, {"Authorization": "Bearer theirs"})
     with urllib.request.urlopen(request) as answer:
         return json.load(answer)
 
 
-def test_a_vertex_job_made_elsewhere_is_adopted_by_its_full_name(night: Callable[..., Night]) -> None:
+def test_a_vertex_job_made_elsewhere_is_adopted_by_its_full_name(scenario: Callable[..., Scenario]) -> None:
     """Its ids have become numbers where they looked like some; its input does not say which model was asked."""
-    one = night(provider="vertex")
+    one = scenario(provider="vertex")
     asked = [{"custom_id": name, "request": {"contents": [{"parts": [{"text": name}]}]}} for name in ("a-1", "0017")]
     lines = "".join(json.dumps(line) + "\n" for line in asked).encode()
     at(one, "/upload/storage/v1/b/theirs/o?uploadType=media&name=in.jsonl", lines)
@@ -306,8 +308,8 @@ def test_a_vertex_job_made_elsewhere_is_adopted_by_its_full_name(night: Callable
 
 
 @pytest.mark.parametrize("provider", GOOGLE)
-def test_a_ready_made_file_is_sent_and_joined_by_its_own_ids(night: Callable[..., Night], provider: str) -> None:
-    one = night(provider=provider)
+def test_a_ready_made_file_is_sent_and_joined_by_its_own_ids(scenario: Callable[..., Scenario], provider: str) -> None:
+    one = scenario(provider=provider)
     name = {"gemini": "key", "vertex": "custom_id"}[provider]
     request = {"model": "models/gemini-2.5-flash", "contents": [{"parts": [{"text": "Say so."}]}]}
     lines = [{name: f"000{n}", "request": {**request, "generationConfig": {"seed": n}}} for n in range(4)]
@@ -320,8 +322,10 @@ def test_a_ready_made_file_is_sent_and_joined_by_its_own_ids(night: Callable[...
 
 
 @pytest.mark.parametrize("provider", GOOGLE)
-def test_live_answers_are_those_of_a_batch(night: Callable[..., Night], provider: str) -> None:
-    one = night(faults=[{"on": "live", "do": "status", "status": 429, "retry_after": 0, "times": 2}], provider=provider)
+def test_live_answers_are_those_of_a_batch(scenario: Callable[..., Scenario], provider: str) -> None:
+    one = scenario(
+        faults=[{"on": "live", "do": "status", "status": 429, "retry_after": 0, "times": 2}], provider=provider
+    )
     no_buckets = {"VERTEX_INPUT_BUCKET": "", "VERTEX_OUTPUT_BUCKET": ""}
     assert one.run(one.study(12, mode="live"), environ=no_buckets).state == "done"
     assert one.batches() == []

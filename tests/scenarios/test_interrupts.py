@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 
 # Three studies in a loop, and whoever catches errors to go on with the next one must not catch this.
 LOOP = """
@@ -39,10 +39,10 @@ SLOW = {"latency": {"batch": [400_000, 400_001], "live": [1, 2]}, "time_scale": 
 
 
 @pytest.mark.parametrize("verb", ["batch", "live", "resume"])
-def test_a_loop_over_studies_ends(night: Callable[..., Night], verb: str) -> None:
+def test_a_loop_over_studies_ends(scenario: Callable[..., Scenario], verb: str) -> None:
     # The emulator notes a call when it has answered: of the live ones all but the last come at once.
     last = {"on": "live", "do": "slow", "seconds": 100_000, "where": "number 3 "}
-    one = night(SLOW) if verb != "live" else night(faults=[last])
+    one = scenario(SLOW) if verb != "live" else scenario(faults=[last])
     studies = [one.study(4, name=name) for name in ("one", "two", "three")]
     environ = {**os.environ, **one.addresses, **one.environ}
     child = subprocess.Popen(

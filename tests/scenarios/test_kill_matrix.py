@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.conftest import PROVIDERS, Night
+from scenarios.conftest import PROVIDERS, Scenario
 from scenarios.matrix import kills, parts
 
 # A lost answer to a create, rows that fail once, a batch that expires half done: every way through the engine.
@@ -22,7 +22,7 @@ PARTS = parts(8)
 SAMPLE = 48 // len(PROVIDERS)
 
 
-def checkpoints(night: Night, study: str, log: Path) -> list[str]:
+def checkpoints(night: Scenario, study: str, log: Path) -> list[str]:
     ending = night.run(study, environ={"OVERNIGHT_CHECKPOINTS": str(log)})
     assert ending.state == "done", ending
     return log.read_text().splitlines()
@@ -31,8 +31,10 @@ def checkpoints(night: Night, study: str, log: Path) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], provider: str, part: int, tmp_path: Path) -> None:
-    undisturbed = night(faults=FAULTS, provider=provider)
+def test_any_kill_any_resume_same_bytes(
+    scenario: Callable[..., Scenario], provider: str, part: int, tmp_path: Path
+) -> None:
+    undisturbed = scenario(faults=FAULTS, provider=provider)
     names = checkpoints(undisturbed, undisturbed.study(), tmp_path / "checkpoints")
     undisturbed.assert_paid_once()
     expected = undisturbed.table_digest()
@@ -40,7 +42,7 @@ def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], provider: s
     assert {name.split()[0] for name in names} >= {"fsync", "kept", "commit", "committed"}
     assert len(names) > 60
     for number in kills(len(names), part, len(PARTS), SAMPLE):
-        one = night(faults=FAULTS, provider=provider)
+        one = scenario(faults=FAULTS, provider=provider)
         study = one.study()
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
         assert killed.signal in (signal.SIGKILL, None), (number, killed)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.conftest import PROVIDERS, Night
+from scenarios.conftest import PROVIDERS, Scenario
 
 LIE = {"on": "create", "do": "status", "applied": True, "times": 1}
 REFUSALS: list[dict[str, Any]] = [
@@ -19,8 +19,8 @@ REFUSALS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: str(refusal["status"]))
-def test_a_refusal_after_the_batch_was_made(night: Callable[..., Night], provider: str, refusal: Any) -> None:
-    one = night(faults=[{**LIE, **refusal}], provider=provider)
+def test_a_refusal_after_the_batch_was_made(scenario: Callable[..., Scenario], provider: str, refusal: Any) -> None:
+    one = scenario(faults=[{**LIE, **refusal}], provider=provider)
     study = one.study(12)
     ending = one.run(study)
     assert (ending.state, ending.error) == ("done", None), ending
@@ -32,20 +32,20 @@ def test_a_refusal_after_the_batch_was_made(night: Callable[..., Night], provide
 @pytest.mark.parametrize("provider", ["openai", "gemini", "vertex"])
 @pytest.mark.parametrize("refusal", REFUSALS[:2], ids=lambda refusal: str(refusal["status"]))
 def test_a_refusal_that_lies_while_the_listing_is_behind(
-    night: Callable[..., Night], provider: str, refusal: Any
+    scenario: Callable[..., Scenario], provider: str, refusal: Any
 ) -> None:
     """A batch that shows only seconds after it was made is found before the same is sent again, or rows are given up."""
     stale = {"on": "list", "do": "stale", "seconds": 20, "times": 4, "skip": 2}
-    one = night({"time_scale": 1000}, faults=[{**LIE, **refusal}, stale], provider=provider)
+    one = scenario({"time_scale": 1000}, faults=[{**LIE, **refusal}, stale], provider=provider)
     ending = one.run(one.study(5))
     assert ending.state == "done", ending
     assert len(one.batches()) == 1
     one.assert_paid_once()
 
 
-def test_ordinary_refusals_are_sent_again_and_soon(night: Callable[..., Night]) -> None:
+def test_ordinary_refusals_are_sent_again_and_soon(scenario: Callable[..., Scenario]) -> None:
     storm = {"on": "create", "do": "status", "status": 429, "code": "rate_limit_exceeded", "times": 4}
-    one = night({"time_scale": 200}, faults=[storm])
+    one = scenario({"time_scale": 200}, faults=[storm])
     assert one.run(one.study(5)).state == "done"
     one.assert_paid_once()
     created = [
@@ -57,24 +57,24 @@ def test_ordinary_refusals_are_sent_again_and_soon(night: Callable[..., Night]) 
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_batch_that_is_denied_for_an_hour_is_not_given_up(night: Callable[..., Night], provider: str) -> None:
+def test_a_batch_that_is_denied_for_an_hour_is_not_given_up(scenario: Callable[..., Scenario], provider: str) -> None:
     denied = {"on": "retrieve", "do": "status", "status": 404, "times": 6}
     hidden = {"on": "list", "do": "stale", "seconds": 10**9, "times": 6, "skip": 4}
-    one = night({"latency": {"batch": [3000, 3000], "live": [0, 0]}}, faults=[denied, hidden], provider=provider)
+    one = scenario({"latency": {"batch": [3000, 3000], "live": [0, 0]}}, faults=[denied, hidden], provider=provider)
     ending = one.run(one.study(5))
     assert ending.state == "done", ending
     assert one.statuses() == {"answered": 5}
     one.assert_paid_once()
 
 
-def test_a_denied_batch_that_the_listing_shows_is_not_denied(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "retrieve", "do": "status", "status": 404}])
+def test_a_denied_batch_that_the_listing_shows_is_not_denied(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "retrieve", "do": "status", "status": 404}])
     assert one.run(one.study(5)).state == "done"
     assert "denied" not in _kinds(one)
 
 
-def test_denials_of_passes_add_up_and_the_rows_are_presumed_spent(night: Callable[..., Night]) -> None:
-    one = night({"time_scale": 1, "latency": {"batch": [5, 5], "live": [0, 0]}})
+def test_denials_of_passes_add_up_and_the_rows_are_presumed_spent(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"time_scale": 1, "latency": {"batch": [5, 5], "live": [0, 0]}})
     study = one.study(5)
     assert one.call("submit", study).state == "submitted"
     one.emulator.arm(
@@ -99,8 +99,8 @@ def test_denials_of_passes_add_up_and_the_rows_are_presumed_spent(night: Callabl
     one.assert_paid_once()
 
 
-def test_an_upload_that_vanished_is_uploaded_again(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "upload", "do": "vanish", "times": 1}], provider="gemini")
+def test_an_upload_that_vanished_is_uploaded_again(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "upload", "do": "vanish", "times": 1}], provider="gemini")
     ending = one.run(one.study(5))
     assert ending.state == "done", ending
     assert any("uploading it again" in text for text in ending.said)
@@ -119,20 +119,20 @@ PORTAL: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_portal_on_the_way_is_no_verdict(night: Callable[..., Night], provider: str) -> None:
+def test_a_portal_on_the_way_is_no_verdict(scenario: Callable[..., Scenario], provider: str) -> None:
     """Whatever is called, and whatever it answers in the provider's place."""
     faults = [
         {"on": on, "times": 1, **misdeed} for misdeed in PORTAL for on in ("upload", "create", "list", "retrieve")
     ]
-    one = night(faults=faults, provider=provider)
+    one = scenario(faults=faults, provider=provider)
     ending = one.run(one.study(5))
     assert ending.state == "done", ending
     assert one.statuses() == {"answered": 5}
     one.assert_paid_once()
 
 
-def test_more_than_five_thousand_newer_batches(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "create", "do": "lose_request", "times": 1}])
+def test_more_than_five_thousand_newer_batches(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "create", "do": "lose_request", "times": 1}])
     study = one.study(5)
     one.emulator.add_foreign("openai", 5_200)
     ending = one.run(study)
@@ -141,9 +141,9 @@ def test_more_than_five_thousand_newer_batches(night: Callable[..., Night]) -> N
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_times_that_are_behind_the_servers_clock(night: Callable[..., Night], provider: str) -> None:
+def test_times_that_are_behind_the_servers_clock(scenario: Callable[..., Scenario], provider: str) -> None:
     """150 newer batches of others stand before ours in the listing, and all bear times from before the fence's date."""
-    one = night(
+    one = scenario(
         faults=[{"on": "create", "do": "backdate", "seconds": 7200, "drop": True, "times": 1}], provider=provider
     )
     study = one.study(5)
@@ -154,6 +154,6 @@ def test_times_that_are_behind_the_servers_clock(night: Callable[..., Night], pr
     one.assert_paid_once()
 
 
-def _kinds(one: Night) -> list[str]:
+def _kinds(one: Scenario) -> list[str]:
     with one.ledger() as view:
         return [entry.kind for entry in view.attempts.log()]

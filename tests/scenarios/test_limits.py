@@ -8,18 +8,18 @@ from contextlib import closing
 import polars as pl
 
 from overnight.ledger.account_book import AccountBook
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 
 
-def test_the_enqueued_token_limit_is_learned_and_kept(night: Callable[..., Night]) -> None:
+def test_the_enqueued_token_limit_is_learned_and_kept(scenario: Callable[..., Scenario]) -> None:
     # Ten shards of ten rows; the queue has room for two of them at a time.
-    probe = night()
+    probe = scenario()
     study = probe.study(100, batch={"max_requests": 10})
     probe.run(study)
     tokens = int(probe.table()["input_tokens"].sum())
     limit = int(tokens / 10 * 2.5)
     pace = {"time_scale": 1000, "latency": {"batch": [600, 1200], "live": [0, 0]}}
-    one = night({**pace, "limits": {"enqueued_tokens": {"gpt-4.1-mini": limit}}})
+    one = scenario({**pace, "limits": {"enqueued_tokens": {"gpt-4.1-mini": limit}}})
     assert one.run(one.study(100, batch={"max_requests": 10})).state == "done"
     assert one.statuses() == {"answered": 100}
     log = one.log()
@@ -36,8 +36,8 @@ def test_the_enqueued_token_limit_is_learned_and_kept(night: Callable[..., Night
     assert len(later) <= 1
 
 
-def test_a_shard_over_the_whole_queue_is_cut(night: Callable[..., Night]) -> None:
-    one = night({"limits": {"enqueued_tokens": {"gpt-4.1-mini": 120}}})
+def test_a_shard_over_the_whole_queue_is_cut(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"limits": {"enqueued_tokens": {"gpt-4.1-mini": 120}}})
     ending = one.run(one.study(40, batch={"max_requests": 40}))
     assert ending.state == "done", ending
     assert one.statuses() == {"answered": 40}
@@ -45,8 +45,8 @@ def test_a_shard_over_the_whole_queue_is_cut(night: Callable[..., Night]) -> Non
     one.assert_paid_once()
 
 
-def test_a_file_called_too_large_is_cut(night: Callable[..., Night]) -> None:
-    one = night({"limits": {"bytes": 2000}})
+def test_a_file_called_too_large_is_cut(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"limits": {"bytes": 2000}})
     ending = one.run(one.study(40, batch={"max_requests": 40}))
     assert ending.state == "done", ending
     assert one.statuses() == {"answered": 40}
@@ -54,15 +54,15 @@ def test_a_file_called_too_large_is_cut(night: Callable[..., Night]) -> None:
     one.assert_paid_once()
 
 
-def test_segments_are_even_with_the_remainder_first(night: Callable[..., Night]) -> None:
-    one = night()
+def test_segments_are_even_with_the_remainder_first(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     one.run(one.study(13, batch={"segments": 5}))
     sizes = one.attempts().group_by("shard", maintain_order=True).len()["len"].to_list()
     assert sizes == [3, 3, 3, 2, 2]
 
 
-def test_one_bad_line_does_not_take_the_others_along(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "batch", "do": "fail", "code": "model_not_found", "times": 1}])
+def test_one_bad_line_does_not_take_the_others_along(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "batch", "do": "fail", "code": "model_not_found", "times": 1}])
     ending = one.run(one.study(6))
     failed = one.table().filter(pl.col("status") == "failed")
     assert ending.state == "rows failed"
@@ -70,8 +70,8 @@ def test_one_bad_line_does_not_take_the_others_along(night: Callable[..., Night]
     assert set(failed["cause"]) == {"unknown_model"}
 
 
-def test_an_unknown_model_fails_its_rows_and_says_so(night: Callable[..., Night]) -> None:
-    one = night({"models": {"unknown": ["gpt-4.1-typo"]}})
+def test_an_unknown_model_fails_its_rows_and_says_so(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"models": {"unknown": ["gpt-4.1-typo"]}})
     ending = one.run(one.study(4, models=["openai/gpt-4.1-typo", "openai/gpt-4.1-mini"]))
     table = one.table()
     assert table.filter(pl.col("model") == "gpt-4.1-mini")["status"].unique().to_list() == ["answered"]

@@ -15,24 +15,24 @@ from typing import Any
 import polars as pl
 import pytest
 
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 from scenarios.matrix import kills, parts
 
 LIVE: dict[str, Any] = {"mode": "live"}
 PARTS = parts(4)
 
 
-def twice(night: Night) -> int:
+def twice(night: Scenario) -> int:
     """How many calls the emulator answered more than once for the same question."""
     return sum(row["times"] - 1 for row in night.log()["rows_run_twice"])
 
 
-def lost(night: Night) -> int:
+def lost(night: Scenario) -> int:
     return night.attempts().filter(pl.col("cause") == "lost").height
 
 
-def test_a_study_is_answered_without_a_batch(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_study_is_answered_without_a_batch(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     ending = one.run(one.study(40, **LIVE))
     assert ending.state == "done", ending
     assert one.statuses() == {"answered": 40}
@@ -43,8 +43,8 @@ def test_a_study_is_answered_without_a_batch(night: Callable[..., Night]) -> Non
     assert one.findings() == []
 
 
-def test_live_and_batch_give_the_same_answers(night: Callable[..., Night]) -> None:
-    one = night()
+def test_live_and_batch_give_the_same_answers(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     one.run(one.study(10, name="now", **LIVE))
     one.run(one.study(10, name="later"))
     now, later = one.table("now"), one.table("later")
@@ -52,8 +52,8 @@ def test_live_and_batch_give_the_same_answers(night: Callable[..., Night]) -> No
     assert (now["cost"] > later["cost"]).all()  # a batch is half the price
 
 
-def test_the_mode_may_change_between_runs(night: Callable[..., Night]) -> None:
-    one = night(truth={"keys": {"no_credit": ["sk-poor"]}})
+def test_the_mode_may_change_between_runs(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(truth={"keys": {"no_credit": ["sk-poor"]}})
     study = one.study(12, batch={"max_requests": 5})
     assert one.run(study, environ={"OPENAI_API_KEY": "sk-poor"}).error == "OutOfCredit"
     assert one.run(one.study(12, **LIVE)).state == "done"
@@ -78,7 +78,7 @@ TROUBLES: dict[str, list[dict[str, Any]]] = {
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory, warm: Any) -> str:
     folder = tmp_path_factory.mktemp("undisturbed")
-    one = Night(folder, warm, {})
+    one = Scenario(folder, warm, {})
     try:
         assert one.run(one.study(60, **LIVE)).state == "done"
         return one.table_digest()
@@ -87,8 +87,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, warm: Any) -> str:
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_every_row_is_answered_in_the_end(night: Callable[..., Night], undisturbed: str, trouble: str) -> None:
-    one = night(faults=TROUBLES[trouble])
+def test_every_row_is_answered_in_the_end(scenario: Callable[..., Scenario], undisturbed: str, trouble: str) -> None:
+    one = scenario(faults=TROUBLES[trouble])
     ending = one.run(one.study(60, **LIVE))
     assert ending.state == "done", ending
     assert one.statuses() == {"answered": 60}
@@ -98,8 +98,8 @@ def test_every_row_is_answered_in_the_end(night: Callable[..., Night], undisturb
     assert twice(one) <= lost(one) + one.attempts().filter(pl.col("cause") == "unreadable").height
 
 
-def test_what_cannot_be_answered_fails_with_its_cause(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "live", "do": "status", "status": 500, "where": "number 7"}])
+def test_what_cannot_be_answered_fails_with_its_cause(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "live", "do": "status", "status": 500, "where": "number 7"}])
     ending = one.run(one.study(12, **LIVE))
     assert ending.state == "rows failed", ending
     failures = one.table().filter(pl.col("status") == "failed")
@@ -108,8 +108,8 @@ def test_what_cannot_be_answered_fails_with_its_cause(night: Callable[..., Night
     assert one.attempts().filter(pl.col("cause") == "server_error").height == 4
 
 
-def test_what_may_have_been_billed_is_presumed_spent(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "live", "do": "drop_answer", "times": 3}])
+def test_what_may_have_been_billed_is_presumed_spent(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "live", "do": "drop_answer", "times": 3}])
     study = one.study(12, models=[{"model": "openai/gpt-4.1-mini", "max_tokens": 100}], budget=1, **LIVE)
     assert one.run(study).state == "done"
     costs = pl.read_parquet(one.folder / "runs" / "night" / "tables" / "costs.parquet")
@@ -117,8 +117,8 @@ def test_what_may_have_been_billed_is_presumed_spent(night: Callable[..., Night]
     assert "presumed spent" in costs["price_note"][0]
 
 
-def test_a_dead_key_stops_at_once_and_the_rows_wait(night: Callable[..., Night]) -> None:
-    one = night(truth={"keys": {"refuse": ["sk-dead"]}})
+def test_a_dead_key_stops_at_once_and_the_rows_wait(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(truth={"keys": {"refuse": ["sk-dead"]}})
     study = one.study(30, **LIVE)
     ending = one.run(study, environ={"OPENAI_API_KEY": "sk-dead"})
     assert ending.error == "Unauthorized", ending
@@ -128,16 +128,16 @@ def test_a_dead_key_stops_at_once_and_the_rows_wait(night: Callable[..., Night])
     assert one.statuses() == {"answered": 30}
 
 
-def test_a_server_that_is_not_there_is_given_up(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_server_that_is_not_there_is_given_up(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     study = one.study(5, **LIVE)
     ending = one.run(study, environ={"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"})
     assert ending.error == "Unavailable", ending
     assert one.run(study).state == "done"
 
 
-def test_the_budget_stops_live_calls_too(night: Callable[..., Night]) -> None:
-    one = night()
+def test_the_budget_stops_live_calls_too(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     fields = {"models": [{"model": "openai/gpt-4.1-mini", "max_tokens": 1_000}], **LIVE}
     ending = one.run(one.study(30, budget=0.002, **fields))
     assert ending.state == "over budget", ending
@@ -148,8 +148,8 @@ def test_the_budget_stops_live_calls_too(night: Callable[..., Night]) -> None:
     assert twice(one) == 0
 
 
-def test_turns_and_stages_flow_live(night: Callable[..., Night]) -> None:
-    one = night()
+def test_turns_and_stages_flow_live(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     items = [{"id": f"i{n}", "text": f"thing {n}"} for n in range(8)]
     model = ["openai/gpt-4.1-mini"]
     talk = {"name": "talk", "task": "generate", "items": items, "prompt": "Name {text}.", "turns": ["Sure?"]}
@@ -161,8 +161,8 @@ def test_turns_and_stages_flow_live(night: Callable[..., Night]) -> None:
     assert twice(one) == 0
 
 
-def test_submit_is_for_batches(night: Callable[..., Night]) -> None:
-    one = night()
+def test_submit_is_for_batches(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     ending = one.call("submit", one.study(5, **LIVE))
     assert ending.error == "StudyError", ending
     assert "run" in ending.message
@@ -170,12 +170,12 @@ def test_submit_is_for_batches(night: Callable[..., Night]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
-def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], part: int, tmp_path: Path) -> None:
+def test_any_kill_any_resume_same_bytes(scenario: Callable[..., Scenario], part: int, tmp_path: Path) -> None:
     faults = [
         {"on": "live", "do": "status", "status": 529, "skip": 4, "times": 2},
         {"on": "live", "do": "drop_answer", "skip": 8, "times": 2},
     ]
-    first, log = night(faults=faults), tmp_path / "checkpoints"
+    first, log = scenario(faults=faults), tmp_path / "checkpoints"
     ending = first.run(first.study(14, **LIVE), environ={"OVERNIGHT_CHECKPOINTS": str(log)})
     assert ending.state == "done", ending
     expected = first.table_digest()
@@ -183,7 +183,7 @@ def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], part: int, 
     first.close()
     assert {"fsync raw", "kept raw", "commit calls", "committed calls", "send:call", "sent:call"} <= set(names)
     for number in kills(len(names), part, len(PARTS), sample=16):
-        one = night(faults=faults)
+        one = scenario(faults=faults)
         study = one.study(14, **LIVE)
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
         assert killed.signal in (signal.SIGKILL, None), (number, killed)
@@ -198,11 +198,11 @@ def test_any_kill_any_resume_same_bytes(night: Callable[..., Night], part: int, 
 
 
 @pytest.mark.slow
-def test_the_limit_is_reached_and_hardly_ever_met(night: Callable[..., Night]) -> None:
+def test_the_limit_is_reached_and_hardly_ever_met(scenario: Callable[..., Scenario]) -> None:
     """600 requests and 100,000 tokens a minute, nothing set: under 1% refused. A quiet machine reaches over 95% of
     what that allows; one that is busy with other tests answers late, so it is held to less."""
     limits = {"requests_per_minute": 600, "tokens_per_minute": 100_000}
-    one = night(truth={"time_scale": 5, "limits": limits, "latency": {"live": {"median": 1.0, "factor": 1.5}}})
+    one = scenario(truth={"time_scale": 5, "limits": limits, "latency": {"live": {"median": 1.0, "factor": 1.5}}})
     ending = one.run(one.study(2_000, **LIVE))
     assert ending.state == "done", ending
     calls = [call for call in one.log()["calls"] if call["path"].endswith("completions")]
@@ -216,8 +216,8 @@ def test_the_limit_is_reached_and_hardly_ever_met(night: Callable[..., Night]) -
     assert share >= 0.9
 
 
-def test_local_models_take_turns(night: Callable[..., Night]) -> None:
-    one = night()
+def test_local_models_take_turns(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     models = ["ollama/llama3.2", "ollama/qwen3:8b"]
     study = one.study(6, models=models, **LIVE)
     ending = one.run(study, environ={"OLLAMA_HOST": f"{one.emulator.url}/ollama"})
@@ -229,8 +229,8 @@ def test_local_models_take_turns(night: Callable[..., Night]) -> None:
     assert paths[:place].count("/ollama/api/chat") == paths[place:].count("/ollama/api/chat") == 6
 
 
-def test_every_kind_of_server_in_one_study(night: Callable[..., Night]) -> None:
-    one = night()
+def test_every_kind_of_server_in_one_study(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     url = one.emulator.url
     models = [
         "openai/gpt-4.1-mini",
@@ -247,8 +247,8 @@ def test_every_kind_of_server_in_one_study(night: Callable[..., Night]) -> None:
     assert "together takes no batches; write `mode: live`, or `mode: auto`" in refused.message
 
 
-def test_ctrl_c_waits_for_the_calls_under_way(night: Callable[..., Night]) -> None:
-    one = night(truth={"time_scale": 1, "latency": {"live": [0.5, 1.0]}})
+def test_ctrl_c_waits_for_the_calls_under_way(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(truth={"time_scale": 1, "latency": {"live": [0.5, 1.0]}})
     study = one.study(40, **LIVE)
     place = {"OPENAI_BASE_URL": one.emulator.openai_url, "OVERNIGHT_TIME_SCALE": "1"}
     command = [sys.executable, "-m", "overnight", "run", study]

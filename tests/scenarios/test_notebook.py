@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 
 pytest.importorskip("ipykernel", reason="run by `make notebook`")
 pytest.importorskip("jupyter_client", reason="run by `make notebook`")
@@ -54,7 +54,7 @@ class Notebook:
 
 
 @contextmanager
-def kernel_for(one: Night) -> Iterator[Notebook]:
+def kernel_for(one: Scenario) -> Iterator[Notebook]:
     from jupyter_client.manager import start_new_kernel
 
     own = {name: str(one.folder / "jupyter") for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR")}
@@ -75,8 +75,8 @@ def wait_until(done: Callable[[], bool]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_an_interrupted_cell_ends_and_the_next_one_resumes(night: Callable[..., Night]) -> None:
-    one = night(SLOW)
+def test_an_interrupted_cell_ends_and_the_next_one_resumes(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(SLOW)
     first, second = one.study(4, name="one"), one.study(4, name="two")
     with kernel_for(one) as notebook:
         assert notebook.run("import sys, overnight as on")["status"] == "ok"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,8 @@ from scenarios.conftest import Night
         ("call", 3, "live"),
     ],
 )
-def test_it_is_told_and_the_next_run_goes_on(night: Callable[..., Night], verb: str, at: int, mode: str) -> None:
-    one = night()
+def test_it_is_told_and_the_next_run_goes_on(scenario: Callable[..., Scenario], verb: str, at: int, mode: str) -> None:
+    one = scenario()
     study = one.study(12)
     ending = one.call("scenarios.odd_faults:run_with_fault", study, verb, at, mode=mode)
     assert ending.error == "crash", ending

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 
 ON_OBJECTS = "scenarios.objects:run_on_objects"
 FAULTS = (
@@ -24,11 +24,11 @@ TWO_TURNS = {"turns": ["Are you sure?"]}
     ids=["openai", "anthropic", "live", "two turns"],
 )
 def test_a_run_on_objects_gives_the_same_bytes(
-    night: Callable[..., Night], provider: str, fields: dict[str, Any]
+    scenario: Callable[..., Scenario], provider: str, fields: dict[str, Any]
 ) -> None:
     digests = []
     for verb in ("run", ON_OBJECTS):
-        one = night(faults=() if fields else FAULTS, provider=provider)
+        one = scenario(faults=() if fields else FAULTS, provider=provider)
         ending = one.call(verb, one.study(**fields))
         assert ending.state == "done", ending
         one.assert_paid_once()

@@ -12,7 +12,7 @@ from ledger import damage
 from overnight import api
 from overnight.ledger.ledger import open_ledger
 from overnight.store.run_folder import RunFolder
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 
 TAGGED = ["gemini", "openai", "vertex"]
 MODELS = ["openai/gpt-4.1-mini"]
@@ -23,11 +23,11 @@ STAGES = [
 ]
 
 
-def ledger(one: Night) -> Path:
+def ledger(one: Scenario) -> Path:
     return one.folder / "runs" / "night" / "ledger.db"
 
 
-def killed_at(one: Night, study: str, reached: Callable[[], bool]) -> None:
+def killed_at(one: Scenario, study: str, reached: Callable[[], bool]) -> None:
     """Run on, killed at one checkpoint after the other, until the ledger is where it is wanted."""
     for kill_at in range(8, 200, 2):
         assert one.run(study, environ={"OVERNIGHT_KILL_AT": str(kill_at)}).signal
@@ -36,27 +36,27 @@ def killed_at(one: Night, study: str, reached: Callable[[], bool]) -> None:
     raise AssertionError("the run ended first")
 
 
-def back_up(one: Night) -> Path:
+def back_up(one: Scenario) -> Path:
     target = one.folder / "backup.db"
     damage.back_up(ledger(one).parent, target)
     return target
 
 
-def put_back(one: Night, kept: Path) -> None:
+def put_back(one: Scenario, kept: Path) -> None:
     for path in ledger(one).parent.glob("ledger.db*"):
         path.unlink()
     shutil.copy(kept, ledger(one))
 
 
-def states(one: Night) -> set[str]:
+def states(one: Scenario) -> set[str]:
     with one.ledger() as view:
         return set({entry.token: entry.kind for entry in view.attempts.log()}.values())
 
 
 @pytest.mark.parametrize("provider", TAGGED)
 @pytest.mark.parametrize("at", ["intended", "uploaded", "creating"])
-def test_a_ledger_from_before_the_create(night: Callable[..., Night], provider: str, at: str) -> None:
-    one = night(provider=provider)
+def test_a_ledger_from_before_the_create(scenario: Callable[..., Scenario], provider: str, at: str) -> None:
+    one = scenario(provider=provider)
     study = one.study(12)
     killed_at(one, study, lambda: at in states(one))
     kept = back_up(one)
@@ -70,16 +70,16 @@ def test_a_ledger_from_before_the_create(night: Callable[..., Night], provider: 
     one.assert_paid_once()
 
 
-def before_the_intents(one: Night, study: str) -> None:
+def before_the_intents(one: Scenario, study: str) -> None:
     """Kill a run when its shards are cut and none is announced."""
     assert one.run(study, environ={"OVERNIGHT_KILL_AT": "committed packed"}).signal
     assert one.batches() == []
 
 
 @pytest.mark.parametrize("provider", TAGGED)
-def test_a_ledger_from_before_anything_was_sent(night: Callable[..., Night], provider: str) -> None:
+def test_a_ledger_from_before_anything_was_sent(scenario: Callable[..., Scenario], provider: str) -> None:
     """Not even the intents are in it: the same shards get the same names, and their batches are found behind others."""
-    one = night(provider=provider)
+    one = scenario(provider=provider)
     study = one.study(12)
     before_the_intents(one, study)
     kept = back_up(one)
@@ -93,8 +93,8 @@ def test_a_ledger_from_before_anything_was_sent(night: Callable[..., Night], pro
     one.assert_paid_once()
 
 
-def test_a_run_of_three_stages(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_run_of_three_stages(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     one.study(6)
     study = one.write({"name": "night", "stages": STAGES})
     assert one.call("submit", study).state == "submitted"
@@ -123,9 +123,11 @@ def uncut(run: RunFolder) -> None:
 
 
 @pytest.mark.parametrize("older", [requeued, uncut])
-def test_what_is_cut_otherwise_is_not_sent(night: Callable[..., Night], older: Callable[[RunFolder], None]) -> None:
+def test_what_is_cut_otherwise_is_not_sent(
+    scenario: Callable[..., Scenario], older: Callable[[RunFolder], None]
+) -> None:
     """The batches at the provider hold other rows than the restored ledger would send: nothing is joined or paid."""
-    one = night()
+    one = scenario()
     study = one.study(12)
     before_the_intents(one, study)
     kept = back_up(one)

@@ -13,25 +13,25 @@ from ledger import damage
 from overnight.api import rebuild, status, verify
 from overnight.core.errors import LedgerError
 from overnight.store.run_folder import RunFolder
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 
 VICTIM = "precious\n"
 
 
 @pytest.fixture
-def theirs(night: Callable[..., Night]) -> Night:
+def theirs(scenario: Callable[..., Scenario]) -> Scenario:
     """A run that is over, and somebody's file beside it."""
-    one = night()
+    one = scenario()
     assert one.run(one.study(6)).state == "done"
     (one.folder / "victim").write_text(VICTIM)
     return one
 
 
-def edit(one: Night, statement: str, *values: object) -> None:
+def edit(one: Scenario, statement: str, *values: object) -> None:
     damage.edit(one.folder / "runs" / "night", statement, *values)
 
 
-def messages(one: Night, verbs: Sequence[str] = ("resume", "rebuild", "verify")) -> dict[str, str]:
+def messages(one: Scenario, verbs: Sequence[str] = ("resume", "rebuild", "verify")) -> dict[str, str]:
     """What each verb says of the run."""
     runs = one.folder / "runs"
     said: dict[str, str] = {}
@@ -48,7 +48,7 @@ def messages(one: Night, verbs: Sequence[str] = ("resume", "rebuild", "verify"))
 
 
 @pytest.mark.parametrize("name", ["lock", "holder", "cancelled", "ledger.db-wal", "tables/results.parquet.part"])
-def test_no_link_is_written_through(theirs: Night, name: str) -> None:
+def test_no_link_is_written_through(theirs: Scenario, name: str) -> None:
     place = theirs.folder / "runs" / "night" / name
     place.unlink(missing_ok=True)
     place.symlink_to(theirs.folder / "victim")
@@ -60,7 +60,7 @@ def test_no_link_is_written_through(theirs: Night, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["raw", "requests", "tables", "outbox"])
-def test_no_linked_folder_is_entered(theirs: Night, name: str) -> None:
+def test_no_linked_folder_is_entered(theirs: Scenario, name: str) -> None:
     place = theirs.folder / "runs" / "night" / name
     elsewhere = theirs.folder / "elsewhere"
     place.rename(elsewhere)
@@ -72,7 +72,7 @@ def test_no_linked_folder_is_entered(theirs: Night, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["raw", "ledger.db"])
-def test_no_copy_pays_again_for_answers_behind_a_link(theirs: Night, name: str) -> None:
+def test_no_copy_pays_again_for_answers_behind_a_link(theirs: Scenario, name: str) -> None:
     place = theirs.folder / "runs" / "night" / name
     place.rename(theirs.folder / "elsewhere")
     place.symlink_to(theirs.folder / "elsewhere")
@@ -85,7 +85,7 @@ def test_no_copy_pays_again_for_answers_behind_a_link(theirs: Night, name: str) 
 @pytest.mark.parametrize(
     "path", ["/etc/passwd", "../victim", "raw/../../victim", "", "raw//x", "lock", "raw/a\nb", "raw/."]
 )
-def test_no_path_leads_out(theirs: Night, path: str) -> None:
+def test_no_path_leads_out(theirs: Scenario, path: str) -> None:
     with pytest.raises(LedgerError, match="names a file outside the run"):
         RunFolder(theirs.folder / "runs" / "night").files.reader(path)
     edit(theirs, "UPDATE file SET path=? WHERE id=(SELECT min(id) FROM file WHERE path LIKE 'raw/%')", path)
@@ -93,7 +93,7 @@ def test_no_path_leads_out(theirs: Night, path: str) -> None:
     assert all("names a file outside the run" in one for one in said.values()), said
 
 
-def test_a_linked_raw_file_is_not_read(theirs: Night) -> None:
+def test_a_linked_raw_file_is_not_read(theirs: Scenario) -> None:
     raw = next((theirs.folder / "runs" / "night" / "raw").iterdir())
     raw.unlink()
     raw.symlink_to(theirs.folder / "victim")
@@ -101,14 +101,14 @@ def test_a_linked_raw_file_is_not_read(theirs: Night) -> None:
     assert all("is a symbolic link" in one for one in said.values()), said
 
 
-def test_a_token_is_of_our_making(theirs: Night) -> None:
+def test_a_token_is_of_our_making(theirs: Scenario) -> None:
     edit(theirs, "UPDATE attempt SET token='../../x' WHERE id=1")
     said = messages(theirs, ("resume", "verify"))
     assert all("has the token '../../x', which none of ours can be" in one for one in said.values()), said
 
 
-def test_runs_are_for_their_owner_alone(night: Callable[..., Night]) -> None:
-    one = night()
+def test_runs_are_for_their_owner_alone(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     before = os.umask(0)
     try:
         study = one.study(6, prices="prices.yaml", budget=5, models=[{"model": one.model, "max_tokens": 50}])
@@ -128,7 +128,7 @@ def test_runs_are_for_their_owner_alone(night: Callable[..., Night]) -> None:
     assert (runs / "night" / "prices.yaml").read_bytes() == (one.folder / "prices.yaml").read_bytes()
 
 
-def test_a_folder_that_the_user_linked_is_the_users_own(theirs: Night) -> None:
+def test_a_folder_that_the_user_linked_is_the_users_own(theirs: Scenario) -> None:
     """Runs on another disk: the run itself may be a link, what is in it may not."""
     runs = theirs.folder / "runs"
     (runs / "night").rename(theirs.folder / "disk")

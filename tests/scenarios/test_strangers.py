@@ -21,7 +21,7 @@ from overnight import consent
 from overnight.core.errors import ConsentNeeded
 from overnight.ledger.ledger import open_ledger
 from overnight.store.run_folder import RunFolder
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 
 SECRET = "-----BEGIN PRIVATE KEY-----"
 ANSWER = {
@@ -196,7 +196,7 @@ def test_a_word_for_a_path_is_remembered(home: Path, config: Path) -> None:
 
 
 def test_what_the_user_types_or_programs_is_a_word(
-    night: Callable[..., Night], home: Path, elsewhere: Elsewhere
+    scenario: Callable[..., Scenario], home: Path, elsewhere: Elsewhere
 ) -> None:
     flags = ["--items", "../id_rsa.txt", "--prompt", "{text}", "--model", "openai/gpt-4.1", "--emulate"]
     assert cli("generate", *flags, cwd=home).returncode == 0
@@ -247,9 +247,9 @@ def test_an_env_file_does_not_interpolate(home: Path, monkeypatch: pytest.Monkey
     assert place.env_file == {"OPENAI_API_KEY", "LAB_KEY"}
 
 
-def test_a_strangers_run_sends_nothing_anywhere(night: Callable[..., Night], elsewhere: Elsewhere) -> None:
+def test_a_strangers_run_sends_nothing_anywhere(scenario: Callable[..., Scenario], elsewhere: Elsewhere) -> None:
     """The run is sent by its maker, edited, and handed on: `resume` would send the rest elsewhere."""
-    one = night()
+    one = scenario()
     study = one.study(6, mode="live")
     assert one.run(study).state == "done"
     folder = one.folder / "runs" / "night"

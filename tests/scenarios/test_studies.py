@@ -7,17 +7,17 @@ from collections.abc import Callable
 
 import polars as pl
 
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 
 MODELS = ["openai/gpt-4.1-mini", "openai/gpt-4.1"]
 
 
-def rows_run(one: Night) -> int:
+def rows_run(one: Scenario) -> int:
     return int(one.log()["rows_run"])
 
 
-def test_a_first_look_is_stratified_and_kept(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_first_look_is_stratified_and_kept(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     ending = one.run(one.study(20, models=MODELS), limit=6)
     assert ending.state == "done"
     first = one.table()
@@ -28,21 +28,21 @@ def test_a_first_look_is_stratified_and_kept(night: Callable[..., Night]) -> Non
     assert rows_run(one) == 40
     assert first.join(one.table(), on=["request_key", "answer"], how="semi").height == 6
     one.assert_paid_once()
-    whole = night()
+    whole = scenario()
     whole.run(whole.study(20, models=MODELS))
     assert whole.table_digest() == one.table_digest()
 
 
-def test_more_items_models_and_replicates_extend_the_run(night: Callable[..., Night]) -> None:
-    one = night()
+def test_more_items_models_and_replicates_extend_the_run(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     one.run(one.study(4))
     assert one.run(one.study(6, models=MODELS, replicates=2)).state == "done"
     assert one.table().height == 6 * 2 * 2
     assert rows_run(one) == 24
 
 
-def test_a_changed_question_is_refused_by_name(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_changed_question_is_refused_by_name(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     one.run(one.study(4))
     ending = one.run(one.study(4, prompt="Insult {text}."))
     assert ending.error == "StudyChanged"
@@ -51,8 +51,8 @@ def test_a_changed_question_is_refused_by_name(night: Callable[..., Night]) -> N
     assert rows_run(one) == 4
 
 
-def test_changed_and_removed_items_are_refused(night: Callable[..., Night]) -> None:
-    one = night()
+def test_changed_and_removed_items_are_refused(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     study = one.study(4)
     one.run(study)
     items = one.folder / "night.jsonl"
@@ -69,8 +69,8 @@ def test_changed_and_removed_items_are_refused(night: Callable[..., Night]) -> N
     assert one.run(study).state == "done"
 
 
-def test_a_copy_reuses_every_answer_that_still_fits(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_copy_reuses_every_answer_that_still_fits(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     one.run(one.study(10))
     study = json.loads((one.folder / "night.yaml").read_text())
     items = (one.folder / "night.jsonl").read_text().replace("thing number 2", "another thing")
@@ -86,8 +86,8 @@ def test_a_copy_reuses_every_answer_that_still_fits(night: Callable[..., Night])
     one.assert_paid_once()
 
 
-def test_identical_questions_are_asked_once(night: Callable[..., Night]) -> None:
-    one = night()
+def test_identical_questions_are_asked_once(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     study = one.study(3)
     same = ({"id": f"id {n}", "text": "the same"} for n in range(5))
     (one.folder / "night.jsonl").write_text("".join(json.dumps(item) + "\n" for item in same))
@@ -98,8 +98,8 @@ def test_identical_questions_are_asked_once(night: Callable[..., Night]) -> None
     assert one.table().height == 5
 
 
-def test_replicates_are_separate_votes_and_sharing_can_be_off(night: Callable[..., Night]) -> None:
-    one = night()
+def test_replicates_are_separate_votes_and_sharing_can_be_off(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     study = one.study(3, replicates=2, dedupe=False)
     same = ({"id": f"id {n}", "text": "the same"} for n in range(3))
     (one.folder / "night.jsonl").write_text("".join(json.dumps(item) + "\n" for item in same))
@@ -107,21 +107,21 @@ def test_replicates_are_separate_votes_and_sharing_can_be_off(night: Callable[..
     assert rows_run(one) == 6
 
 
-def test_what_may_change_may_change(night: Callable[..., Night]) -> None:
-    one = night()
+def test_what_may_change_may_change(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     one.run(one.study(4), limit=2)
     changed = one.study(4, batch={"segments": 2}, poll={"interval_seconds": 5}, timeout="2h")
     assert one.run(changed).state == "done"
 
 
-def test_unparsed_answers_can_be_asked_again(night: Callable[..., Night]) -> None:
+def test_unparsed_answers_can_be_asked_again(scenario: Callable[..., Scenario]) -> None:
     schema = {
         "type": "object",
         "properties": {"score": {"type": "integer"}},
         "required": ["score"],
         "additionalProperties": False,
     }
-    one = night({"answer_with": {"number 1 ": "certainly not JSON"}})
+    one = scenario({"answer_with": {"number 1 ": "certainly not JSON"}})
     model = {"model": "openai/gpt-4.1-mini", "json_schema": schema}
     study = one.study(4, models=[model])
     one.run(study)

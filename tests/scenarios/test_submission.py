@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable
 
 from overnight import api
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 
 
-def test_a_lost_answer_is_found_again(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "create", "do": "drop_answer", "times": 2}])
+def test_a_lost_answer_is_found_again(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "create", "do": "drop_answer", "times": 2}])
     ending = one.run(one.study())
     assert ending.state == "done"
     assert len(one.batches()) == 3
@@ -18,8 +18,8 @@ def test_a_lost_answer_is_found_again(night: Callable[..., Night]) -> None:
     one.assert_paid_once()
 
 
-def test_a_create_that_never_arrived_is_sent_again(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "create", "do": "lose_request", "times": 1}])
+def test_a_create_that_never_arrived_is_sent_again(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "create", "do": "lose_request", "times": 1}])
     ending = one.run(one.study())
     assert ending.state == "done"
     assert any("the batch was not made; sending it again" in text for text in ending.said)
@@ -28,16 +28,16 @@ def test_a_create_that_never_arrived_is_sent_again(night: Callable[..., Night]) 
     one.assert_paid_once()
 
 
-def test_a_batch_that_shows_up_late_is_not_doubled(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "create", "do": "hide", "seconds": 90, "drop": True, "times": 1}])
+def test_a_batch_that_shows_up_late_is_not_doubled(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "create", "do": "hide", "seconds": 90, "drop": True, "times": 1}])
     assert one.run(one.study()).state == "done"
     assert len(one.batches()) == 3
     one.assert_paid_once()
 
 
-def test_a_create_that_arrives_after_all_looks_cannot_run(night: Callable[..., Night]) -> None:
+def test_a_create_that_arrives_after_all_looks_cannot_run(scenario: Callable[..., Scenario]) -> None:
     # The connection breaks at once, and the create takes effect only after the last look: its input is gone by then.
-    one = night(faults=[{"on": "create", "do": "delay_create", "seconds": 3000, "times": 1}])
+    one = scenario(faults=[{"on": "create", "do": "delay_create", "seconds": 3000, "times": 1}])
     assert one.run(one.study(5)).state == "done"
     one.emulator.advance(4000)
     late = [batch for batch in one.batches() if batch["status"] == "failed"]
@@ -47,8 +47,8 @@ def test_a_create_that_arrives_after_all_looks_cannot_run(night: Callable[..., N
     one.assert_paid_once()
 
 
-def test_two_candidates_stop_the_shard_and_nothing_else(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "create", "do": "twice", "times": 1}])
+def test_two_candidates_stop_the_shard_and_nothing_else(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "create", "do": "twice", "times": 1}])
     ending = one.run(one.study())
     assert ending.state == "undecided"
     assert "overnight adopt --shard night:" in ending.message
@@ -64,8 +64,8 @@ def test_two_candidates_stop_the_shard_and_nothing_else(night: Callable[..., Nig
     assert one.statuses() == {"answered": 12}
 
 
-def test_the_user_may_say_that_no_candidate_is_ours(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "create", "do": "twice", "times": 1}])
+def test_the_user_may_say_that_no_candidate_is_ours(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "create", "do": "twice", "times": 1}])
     assert one.run(one.study()).state == "undecided"
     status = api.status("night", runs=one.folder / "runs")[0]
     (stuck,) = [batch for batch in status.batches if batch.state == "stuck"]
@@ -75,8 +75,8 @@ def test_the_user_may_say_that_no_candidate_is_ours(night: Callable[..., Night])
     assert one.statuses() == {"answered": 12}
 
 
-def test_an_incomplete_listing_proves_nothing(night: Callable[..., Night]) -> None:
-    one = night(
+def test_an_incomplete_listing_proves_nothing(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(
         faults=[
             {"on": "create", "do": "drop_answer", "times": 1},
             {"on": "list", "do": "status", "status": 500, "skip": 1, "times": 4},
@@ -87,23 +87,23 @@ def test_an_incomplete_listing_proves_nothing(night: Callable[..., Night]) -> No
     one.assert_paid_once()
 
 
-def test_a_refused_create_backs_off_and_goes_again(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "create", "do": "status", "status": 429, "retry_after": 5, "times": 4}])
+def test_a_refused_create_backs_off_and_goes_again(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "create", "do": "status", "status": 429, "retry_after": 5, "times": 4}])
     assert one.run(one.study()).state == "done"
     assert len(one.batches()) == 3
     assert one.attempts()["attempt"].max() == 1
     one.assert_paid_once()
 
 
-def test_a_server_error_on_create_is_looked_into(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "create", "do": "status", "status": 500, "times": 1}])
+def test_a_server_error_on_create_is_looked_into(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "create", "do": "status", "status": 500, "times": 1}])
     assert one.run(one.study()).state == "done"
     assert len(one.batches()) == 3
     one.assert_paid_once()
 
 
-def test_lost_uploads_are_sent_again_for_free(night: Callable[..., Night]) -> None:
-    one = night(
+def test_lost_uploads_are_sent_again_for_free(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(
         faults=[
             {"on": "upload", "do": "drop_answer", "times": 2},
             {"on": "upload", "do": "status", "status": 503, "times": 2},
@@ -113,8 +113,8 @@ def test_lost_uploads_are_sent_again_for_free(night: Callable[..., Night]) -> No
     one.assert_paid_once()
 
 
-def test_submit_comes_back_and_resume_collects(night: Callable[..., Night]) -> None:
-    one = night({"latency": {"batch": [20_000, 40_000], "live": [0, 0]}})
+def test_submit_comes_back_and_resume_collects(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"latency": {"batch": [20_000, 40_000], "live": [0, 0]}})
     ending = one.call("submit", one.study())
     assert ending.state == "submitted", ending
     assert len(one.batches()) == 3
@@ -128,8 +128,8 @@ def test_submit_comes_back_and_resume_collects(night: Callable[..., Night]) -> N
     one.assert_paid_once()
 
 
-def test_a_timeout_leaves_everything_resumable(night: Callable[..., Night]) -> None:
-    one = night({"latency": {"batch": [50_000, 60_000], "live": [0, 0]}})
+def test_a_timeout_leaves_everything_resumable(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"latency": {"batch": [50_000, 60_000], "live": [0, 0]}})
     ending = one.run(one.study(), timeout="1h")
     assert ending.state == "running"
     assert "overnight resume night" in ending.message
@@ -138,8 +138,8 @@ def test_a_timeout_leaves_everything_resumable(night: Callable[..., Night]) -> N
     one.assert_paid_once()
 
 
-def test_the_tag_and_the_custom_ids_carry_the_token(night: Callable[..., Night]) -> None:
-    one = night()
+def test_the_tag_and_the_custom_ids_carry_the_token(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     one.run(one.study())
     tokens = {batch["metadata"]["overnight"] for batch in one.batches()}
     ids = one.attempts()["custom_id"].to_list()

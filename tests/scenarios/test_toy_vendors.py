@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from scenarios.conftest import KEY, Night
+from scenarios.conftest import KEY, Scenario
 
 PLUGINS = str(Path(__file__).parents[1] / "plugins")
 
 
-def environ(one: Night) -> dict[str, str]:
+def environ(one: Scenario) -> dict[str, str]:
     return {"OVERNIGHT_TEST_PLUGINS": PLUGINS, "TOY_API_KEY": KEY, "TOY_BASE_URL": one.emulator.openai_url}
 
 
-def test_every_result_file_of_a_batch_is_fetched(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "batch", "do": "expire", "share": 0.5, "times": 1}])
+def test_every_result_file_of_a_batch_is_fetched(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "batch", "do": "expire", "share": 0.5, "times": 1}])
     ending = one.run(one.study(24, models=["manyfiles/model"], batch={"max_requests": 12}), environ=environ(one))
     assert ending.state == "done", ending
     assert one.statuses() == {"answered": 24}
@@ -24,8 +24,8 @@ def test_every_result_file_of_a_batch_is_fetched(night: Callable[..., Night]) ->
     one.assert_paid_once()
 
 
-def test_a_damaged_file_of_several_is_brought_again(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_damaged_file_of_several_is_brought_again(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     study = one.study(12, models=["manyfiles/model"], batch={})
     assert one.run(study, environ=environ(one)).state == "done"
     before = one.table_digest()
@@ -38,8 +38,8 @@ def test_a_damaged_file_of_several_is_brought_again(night: Callable[..., Night])
     assert [text.partition("-output")[2] for text in said] == [".2.jsonl was damaged, and is downloaded again"]
 
 
-def test_a_lost_create_is_found_by_the_id_that_we_chose(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "create", "do": "drop_answer", "times": 1}])
+def test_a_lost_create_is_found_by_the_id_that_we_chose(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "create", "do": "drop_answer", "times": 1}])
     ending = one.run(one.study(6, models=["ownids/model"], batch={}), environ=environ(one))
     assert ending.state == "done", ending
     assert any("found its batch" in text for text in ending.said)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import own_time
-from scenarios.conftest import Night
+from scenarios.conftest import Scenario
 
 # Begins when `go` is there, so that two of them begin together; may hang at the first folder it makes for a run.
 CODE = """
@@ -48,7 +48,7 @@ except OvernightError as error:
 class Starter:
     """One process that is about to run the study."""
 
-    def __init__(self, one: Night, study: str, hang_until: str = "", **options: object) -> None:
+    def __init__(self, one: Scenario, study: str, hang_until: str = "", **options: object) -> None:
         beside = {"PYTHONPATH": str(Path(own_time.__file__).parent)}
         environ = {**os.environ, **one.addresses, **one.environ, **beside}
         command = [sys.executable, "-c", CODE, study, json.dumps(options), hang_until]
@@ -77,9 +77,9 @@ SLOW = {"latency": {"batch": [40_000, 40_001], "live": [0, 0]}}
 
 @pytest.mark.parametrize("options", [{}, {"as_name": "night-two"}], ids=["plain", "as"])
 def test_a_process_that_finds_the_run_busy_removes_nothing(
-    night: Callable[..., Night], options: dict[str, str]
+    scenario: Callable[..., Scenario], options: dict[str, str]
 ) -> None:
-    one = night(SLOW)
+    one = scenario(SLOW)
     study = one.study(12)
     run = one.folder / "runs" / options.get("as_name", "night")
     second = Starter(one, study, str(run / "outbox" / ".." / "ledger.db"), **options)
@@ -95,9 +95,9 @@ def test_a_process_that_finds_the_run_busy_removes_nothing(
     one.assert_paid_once()
 
 
-def test_many_natural_starts(night: Callable[..., Night]) -> None:
+def test_many_natural_starts(scenario: Callable[..., Scenario]) -> None:
     for _ in range(3):
-        one = night()
+        one = scenario()
         study = one.study(6)
         both = [Starter(one, study), Starter(one, study)]
         for process in both:
@@ -110,9 +110,9 @@ def test_many_natural_starts(night: Callable[..., Night]) -> None:
 
 
 def test_a_rehearsal_that_finds_the_run_busy_leaves_the_others_provider_alone(
-    night: Callable[..., Night],
+    scenario: Callable[..., Scenario],
 ) -> None:
-    one = night()
+    one = scenario()
     study = one.study(12)
     second = Starter(one, study, str(one.folder / "runs/.rehearsal/night/ledger.db"), emulate=True)
     second.go()
@@ -126,8 +126,8 @@ def test_a_rehearsal_that_finds_the_run_busy_leaves_the_others_provider_alone(
     assert one.run(study, emulate=True).state == "done"
 
 
-def test_a_study_that_cannot_begin_leaves_nothing(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_study_that_cannot_begin_leaves_nothing(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     study = one.study(12)
     (one.folder / "night.jsonl").write_text('{"id": "1", "text": "a"}\n{"id": "1", "text": "b"}\n')
     for emulate in (False, True):
@@ -135,8 +135,8 @@ def test_a_study_that_cannot_begin_leaves_nothing(night: Callable[..., Night]) -
         assert sorted(path.name for path in one.folder.iterdir()) == ["night.jsonl", "night.yaml"]
 
 
-def test_a_folder_that_the_user_made_stays(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_folder_that_the_user_made_stays(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     study = one.study(12)
     run = one.folder / "runs" / "night"
     run.mkdir(parents=True)

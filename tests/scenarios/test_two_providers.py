@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from emulator_process import EmulatorProcess
-from scenarios.conftest import TIME_SCALE, Night
+from scenarios.conftest import TIME_SCALE, Scenario
 
 PLUGINS = str(Path(__file__).parents[1] / "plugins")
 
@@ -31,7 +31,7 @@ def environ(other: EmulatorProcess, **more: str) -> dict[str, str]:
     }
 
 
-def judged(one: Night, rows: int = 6) -> str:
+def judged(one: Scenario, rows: int = 6) -> str:
     one.study(rows)
     stages: list[dict[str, Any]] = [
         {"name": "answers", "task": "generate", "items": "night.jsonl", "prompt": "Name {text}.",
@@ -41,14 +41,14 @@ def judged(one: Night, rows: int = 6) -> str:
     return one.write({"name": "night", "stages": stages, "batch": {"max_requests": 2}, "gather": "1s"})
 
 
-def times(one: Night, kind: str, stage: str) -> list[float]:
+def times(one: Scenario, kind: str, stage: str) -> list[float]:
     return [event.at for event in one.events() if (event.kind, event.stage) == (kind, stage)]
 
 
 def test_judging_starts_at_the_other_provider_while_answers_still_come(
-    night: Callable[..., Night], other: EmulatorProcess
+    scenario: Callable[..., Scenario], other: EmulatorProcess
 ) -> None:
-    one = night(faults=[{"on": "batch", "do": "slow", "seconds": 60_000, "times": 1}])
+    one = scenario(faults=[{"on": "batch", "do": "slow", "seconds": 60_000, "times": 1}])
     study = judged(one)
     ending = one.run(study, environ=environ(other))
     assert ending.state == "done", ending
@@ -58,8 +58,8 @@ def test_judging_starts_at_the_other_provider_while_answers_still_come(
 
 
 @pytest.mark.parametrize("number", [40, 70, 100, 130])
-def test_both_go_on_after_a_kill(night: Callable[..., Night], other: EmulatorProcess, number: int) -> None:
-    one = night()
+def test_both_go_on_after_a_kill(scenario: Callable[..., Scenario], other: EmulatorProcess, number: int) -> None:
+    one = scenario()
     study = judged(one)
     one.run(study, environ=environ(other, OVERNIGHT_KILL_AT=str(number)))
     assert one.run(study, environ=environ(other)).state == "done"
@@ -68,8 +68,8 @@ def test_both_go_on_after_a_kill(night: Callable[..., Night], other: EmulatorPro
     assert other.log()["rows_run_twice"] == []
 
 
-def test_a_dead_provider_does_not_stop_the_other(night: Callable[..., Night], other: EmulatorProcess) -> None:
-    one = night()
+def test_a_dead_provider_does_not_stop_the_other(scenario: Callable[..., Scenario], other: EmulatorProcess) -> None:
+    one = scenario()
     study = one.study(4, models=["openai/gpt-4.1-mini", "twin/twin-1"])
     ending = one.run(study, environ=environ(other, TWIN_BASE_URL="http://127.0.0.1:9/v1"))
     assert ending.error == "Unavailable", ending

@@ -10,12 +10,12 @@ import pytest
 from anthropic import Anthropic
 
 from overnight import api
-from scenarios.conftest import KEY, Night
+from scenarios.conftest import KEY, Scenario
 
 ANTHROPIC = {"provider": "anthropic"}
 
 
-def colleague(one: Night, rows: int) -> str:
+def colleague(one: Scenario, rows: int) -> str:
     """Somebody else's batch of the same account, and of this many rows."""
     requests: list[Any] = [
         {
@@ -32,12 +32,12 @@ def colleague(one: Night, rows: int) -> str:
         return client.messages.batches.create(requests=requests).id
 
 
-def submitted(one: Night, batch_id: str) -> bool:
+def submitted(one: Scenario, batch_id: str) -> bool:
     return any(attempt == batch_id for attempt in one.attempts()["batch_id"].to_list())
 
 
-def test_a_study_goes_from_one_provider_to_another_by_a_word(night: Callable[..., Night]) -> None:
-    one = night(**ANTHROPIC)
+def test_a_study_goes_from_one_provider_to_another_by_a_word(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(**ANTHROPIC)
     assert one.run(one.study()).state == "done"
     assert one.statuses() == {"answered": 12}
     assert {batch["dialect"] for batch in one.batches()} == {"anthropic"}
@@ -46,8 +46,8 @@ def test_a_study_goes_from_one_provider_to_another_by_a_word(night: Callable[...
     one.assert_paid_once()
 
 
-def test_a_lost_answer_is_found_by_its_rows(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "create", "do": "drop_answer", "times": 2}], **ANTHROPIC)
+def test_a_lost_answer_is_found_by_its_rows(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "create", "do": "drop_answer", "times": 2}], **ANTHROPIC)
     ending = one.run(one.study())
     assert ending.state == "done", ending
     assert len(one.batches()) == 3
@@ -57,9 +57,9 @@ def test_a_lost_answer_is_found_by_its_rows(night: Callable[..., Night]) -> None
     one.assert_paid_once()
 
 
-def test_a_batch_in_doubt_is_not_given_up_when_the_provider_denies_it_once(night: Callable[..., Night]) -> None:
+def test_a_batch_in_doubt_is_not_given_up_when_the_provider_denies_it_once(scenario: Callable[..., Scenario]) -> None:
     lost = {"on": "create", "do": "drop_answer", "times": 1}
-    one = night(faults=[lost, {"on": "retrieve", "do": "status", "status": 404, "times": 2}], **ANTHROPIC)
+    one = scenario(faults=[lost, {"on": "retrieve", "do": "status", "status": 404, "times": 2}], **ANTHROPIC)
     ending = one.run(one.study(5))
     assert ending.state == "done", ending
     assert one.log()["faults_fired"]["1"] == 2
@@ -67,8 +67,8 @@ def test_a_batch_in_doubt_is_not_given_up_when_the_provider_denies_it_once(night
     one.assert_paid_once()
 
 
-def test_while_one_create_is_in_doubt_no_other_is_sent(night: Callable[..., Night]) -> None:
-    one = night(
+def test_while_one_create_is_in_doubt_no_other_is_sent(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(
         {"latency": {"batch": [20_000, 40_000], "live": [0, 0]}},
         faults=[{"on": "create", "do": "drop_answer", "times": 1}],
         **ANTHROPIC,
@@ -85,8 +85,8 @@ def test_while_one_create_is_in_doubt_no_other_is_sent(night: Callable[..., Nigh
     one.assert_paid_once()
 
 
-def test_submit_does_not_wait_for_the_end_of_a_doubt(night: Callable[..., Night]) -> None:
-    one = night(
+def test_submit_does_not_wait_for_the_end_of_a_doubt(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(
         {"latency": {"batch": [20_000, 40_000], "live": [0, 0]}},
         faults=[{"on": "create", "do": "drop_answer", "times": 1}],
         **ANTHROPIC,
@@ -103,8 +103,8 @@ def test_submit_does_not_wait_for_the_end_of_a_doubt(night: Callable[..., Night]
     one.assert_paid_once()
 
 
-def test_a_create_that_never_arrived_is_sent_again(night: Callable[..., Night]) -> None:
-    one = night(faults=[{"on": "create", "do": "lose_request", "times": 1}], **ANTHROPIC)
+def test_a_create_that_never_arrived_is_sent_again(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(faults=[{"on": "create", "do": "lose_request", "times": 1}], **ANTHROPIC)
     ending = one.run(one.study())
     assert ending.state == "done", ending
     assert any("the batch was not made; sending it again" in text for text in ending.said)
@@ -114,8 +114,8 @@ def test_a_create_that_never_arrived_is_sent_again(night: Callable[..., Night]) 
 
 
 @pytest.mark.parametrize("late", [{"do": "delay_create"}, {"do": "hide", "drop": True}])
-def test_a_create_that_arrives_late_is_not_doubled(night: Callable[..., Night], late: dict[str, Any]) -> None:
-    one = night(faults=[{"on": "create", "seconds": 300, "times": 1, **late}], **ANTHROPIC)
+def test_a_create_that_arrives_late_is_not_doubled(scenario: Callable[..., Scenario], late: dict[str, Any]) -> None:
+    one = scenario(faults=[{"on": "create", "seconds": 300, "times": 1, **late}], **ANTHROPIC)
     ending = one.run(one.study())
     assert ending.state == "done", ending
     assert len(one.batches()) == 3
@@ -124,9 +124,9 @@ def test_a_create_that_arrives_late_is_not_doubled(night: Callable[..., Night], 
 
 
 @pytest.mark.parametrize("lost", ["drop_answer", "lose_request"])
-def test_a_colleagues_batch_of_the_same_size_is_not_adopted(night: Callable[..., Night], lost: str) -> None:
+def test_a_colleagues_batch_of_the_same_size_is_not_adopted(scenario: Callable[..., Scenario], lost: str) -> None:
     """Killed at `creating`; before it is looked into, somebody else sends a batch of as many rows."""
-    one = night(**ANTHROPIC)
+    one = scenario(**ANTHROPIC)
     log = one.folder / "checkpoints"
     probe = one.study(5, name="probe", prompt="Count {text}.")
     one.run(probe, environ={"OVERNIGHT_CHECKPOINTS": str(log)})
@@ -147,18 +147,18 @@ def test_a_colleagues_batch_of_the_same_size_is_not_adopted(night: Callable[...,
 
 @pytest.mark.parametrize("spoiled", [{"do": "web_page"}, {"do": "empty"}, {"do": "status", "status": 404}])
 def test_a_spoiled_look_at_its_rows_does_not_decide_whose_batch_it_is(
-    night: Callable[..., Night], spoiled: dict[str, Any]
+    scenario: Callable[..., Scenario], spoiled: dict[str, Any]
 ) -> None:
     faults = [{"on": "create", "do": "drop_answer", "times": 1}, {"on": "content", "lasts": 1_000, **spoiled}]
-    one = night(faults=faults, **ANTHROPIC)
+    one = scenario(faults=faults, **ANTHROPIC)
     assert one.run(one.study(5)).state == "done"
     assert one.statuses() == {"answered": 5}
     assert len(one.batches()) == 1
     one.assert_paid_once()
 
 
-def test_rows_that_are_gone_leave_the_decision_to_the_user(night: Callable[..., Night]) -> None:
-    one = night(
+def test_rows_that_are_gone_leave_the_decision_to_the_user(scenario: Callable[..., Scenario]) -> None:
+    one = scenario(
         faults=[
             {"on": "create", "do": "drop_answer", "times": 1},
             {"on": "batch", "do": "empty_output", "times": 1},
@@ -174,8 +174,8 @@ def test_rows_that_are_gone_leave_the_decision_to_the_user(night: Callable[..., 
     assert one.statuses() == {"answered": 5}
 
 
-def test_a_dead_anthropic_does_not_stop_openai(night: Callable[..., Night]) -> None:
-    one = night()
+def test_a_dead_anthropic_does_not_stop_openai(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
     study = one.study(4, models=["openai/gpt-4.1-mini", "anthropic/claude-haiku-4-5"])
     ending = one.run(study, environ={"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"})
     assert ending.error == "Unavailable", ending
