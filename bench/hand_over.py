@@ -32,7 +32,7 @@ TRUTH = {"time_scale": 3000, "latency": {"batch": [10, 20], "live": [0, 0]}, "se
 HAND_OVER = "hand over"
 STEPS = {
     "items, intake": "overnight.api.running:take_stage",
-    HAND_OVER: "overnight.engine.flow:Flow.advance",
+    HAND_OVER: "overnight.engine.flow.flow:Flow.advance",
     "pack": "overnight.engine.packing:Packing.cut",
     "tables": "overnight.api.work:write_tables",
 }

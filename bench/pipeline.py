@@ -40,9 +40,9 @@ STEPS = {
     "items, intake": "overnight.api.running:take_stage",
     "pack": "overnight.ledger.shards:Shards.pack",
     "input files": "overnight.engine.scheduler:write_input",
-    "upload": "overnight.engine.batch_attempt:BatchAttempt._upload",
-    "download": "overnight.engine.ingest:Ingest._download",
-    "ingest": "overnight.engine.ingest:Ingest._read_files",
+    "upload": "overnight.engine.batch.attempt:BatchAttempt._upload",
+    "download": "overnight.engine.batch.ingest:Ingest._download",
+    "ingest": "overnight.engine.batch.ingest:Ingest._read_files",
     "tables": "overnight.api.work:write_tables",
 }
 # While these run, nothing else does: all threads' CPU is theirs.

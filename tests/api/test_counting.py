@@ -12,7 +12,7 @@ import pytest
 from overnight.api import Plan, plan
 from overnight.api.counting import USUAL_ANSWER
 from overnight.core.ask import Arm, Ask, Message, Model, Options
-from overnight.engine.outbox import line_overhead
+from overnight.engine.batch.outbox import line_overhead
 from overnight.providers import batch_format, vendor
 from overnight.study import Study
 

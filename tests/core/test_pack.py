@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from overnight.core.ask import Arm, Ask, Message, Model, Options
 from overnight.core.errors import StudyError
 from overnight.core.pack import Packer, Room, even, few, lent, most_requests, pack
-from overnight.engine.outbox import line_overhead
+from overnight.engine.batch.outbox import line_overhead
 from overnight.providers import batch_format, vendor
 
 OPENAI = Room(requests=50_000, bytes=209_715_200)

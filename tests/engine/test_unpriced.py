@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from overnight.core.result import MOST_TOKENS, Cause, Outcome, Result, Usage, was_run_unpriced
-from overnight.engine.replies import used_tokens
+from overnight.engine.live.replies import used_tokens
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from emulator_process import EmulatorProcess
 from overnight.core.ask import Model
 from overnight.core.result import Result
-from overnight.engine.replies import fared
+from overnight.engine.live.replies import fared
 from overnight.providers import (
     Endpoint,
     LiveConnection,

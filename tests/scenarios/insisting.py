@@ -15,7 +15,7 @@ from overnight.core.ask import Arm, Ask, Item, Message, Model
 from overnight.core.clock import WallClock
 from overnight.core.stage import Stage
 from overnight.core.task import Thread
-from overnight.engine.intake import take_stage
+from overnight.engine.flow.intake import take_stage
 from overnight.engine.session import opened
 from overnight.engine.work import Work
 from overnight.providers import vendor

@@ -9,7 +9,7 @@ from overnight.api import Run
 from overnight.api.pricing import keep_prices
 from overnight.api.work import work_on
 from overnight.core.ask import Ask
-from overnight.engine.intake import take_stage
+from overnight.engine.flow.intake import take_stage
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
 from overnight.ledger.transaction import Transaction

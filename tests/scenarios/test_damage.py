@@ -16,7 +16,7 @@ from openai import OpenAI
 
 from overnight import api
 from overnight.core.errors import FileDamaged
-from overnight.engine.outbox import sweep
+from overnight.engine.batch.outbox import sweep
 from overnight.ledger.ledger import look_at
 from overnight.pairwise._rows import raw_lines
 from overnight.store.run_folder import RunFolder

@@ -16,7 +16,7 @@ from overnight.core.clock import WallClock, seconds_of
 from overnight.core.errors import RunBusy, StudyError, UnknownName
 from overnight.core.wording import number_of
 from overnight.emulation import emulator
-from overnight.engine.outbox import line_overhead
+from overnight.engine.batch.outbox import line_overhead
 from overnight.engine.pricing import Pricing, kept_prices
 from overnight.engine.session import Connect, opened
 from overnight.engine.work import Work

@@ -16,9 +16,9 @@ from overnight.core.result import Result, Usage
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds, Thread
 from overnight.engine.account_history import DEFAULT_TOKENS_PER_BYTE
-from overnight.engine.outbox import line_overhead
+from overnight.engine.batch.outbox import line_overhead
+from overnight.engine.flow.sampling import Address, address
 from overnight.engine.pricing import most_input
-from overnight.engine.sampling import Address, address
 from overnight.prices import Price, Processing
 from overnight.prices.charges import ceiling, cost
 from overnight.providers import batch_format, vendor

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from overnight.engine.decisions import Mode
-from overnight.engine.pace import Pacing
+from overnight.engine.live.pace import Pacing
 from overnight.engine.work import Work
 from overnight.ledger.transaction import Transaction
 from overnight.study import LiveSettings, Resolved, Study

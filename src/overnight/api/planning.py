@@ -22,7 +22,7 @@ from overnight.core.shard import custom_id, token_of
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds
 from overnight.engine.decisions import Mode
-from overnight.engine.sampling import Address, address, stratified
+from overnight.engine.flow.sampling import Address, address, stratified
 from overnight.ledger.ledger import look_at
 from overnight.providers import batch_format, takes_batches, vendor
 from overnight.settings import settings

@@ -26,7 +26,7 @@ from overnight.core.pack import few
 from overnight.core.wording import number_of
 from overnight.emulation import agree_to, endpoint_of
 from overnight.engine.decisions import Mode, first_processing
-from overnight.engine.intake import take_stage
+from overnight.engine.flow.intake import take_stage
 from overnight.engine.packing import too_few_text
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work

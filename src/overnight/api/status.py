@@ -13,7 +13,7 @@ from overnight.api.work import left_out_text, undecided_text
 from overnight.core.arguments import checked
 from overnight.core.clock import time_text
 from overnight.core.errors import OvernightError
-from overnight.engine.flow import more_follows
+from overnight.engine.flow.flow import more_follows
 from overnight.engine.progress import BatchLine, Priced, batch_line, how_priced
 from overnight.ledger.ledger import look_at
 from overnight.settings import settings

@@ -17,7 +17,7 @@ from overnight.core.attempt import Attempt
 from overnight.core.errors import FileDamaged, LedgerError
 from overnight.core.result import Line
 from overnight.core.shard import line_of
-from overnight.engine.outbox import UNSENT, input_file
+from overnight.engine.batch.outbox import UNSENT, input_file
 from overnight.ledger.copying import REUSED
 from overnight.ledger.ledger import look_at
 from overnight.ledger.raw import RawFiles, ReadAhead, file_problem

@@ -9,8 +9,8 @@ from overnight.core.ask import Arm
 from overnight.core.attempt import Attempt, AttemptEvent, Creating
 from overnight.engine.account_history import AccountHistory
 from overnight.engine.decisions import TRIES
-from overnight.engine.model_queue import ModelQueue
-from overnight.engine.pace import Pacing
+from overnight.engine.live.model_queue import ModelQueue
+from overnight.engine.live.pace import Pacing
 from overnight.engine.pricing import Pricing
 from overnight.engine.progress import Tally
 from overnight.engine.provider_account import ProviderAccount

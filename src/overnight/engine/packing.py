@@ -8,9 +8,9 @@ from overnight.core.pack import Few, Room, few, most_requests
 from overnight.core.shard import Shard
 from overnight.core.stage import StagePace
 from overnight.core.wording import number_of
+from overnight.engine.batch.outbox import line_overhead
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import first_processing
-from overnight.engine.outbox import line_overhead
 from overnight.engine.work import Work
 from overnight.ledger.shards import ArmPacking
 from overnight.ledger.transaction import Transaction, View

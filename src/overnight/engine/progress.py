@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from overnight.core.attempt import Attempt
-from overnight.engine.evidence import pause
+from overnight.engine.batch.evidence import pause
 
 Priced = Literal["all", "some", "none"]
 

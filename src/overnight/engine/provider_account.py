@@ -11,8 +11,8 @@ from overnight.core.ask import Model
 from overnight.core.attempt import Attempt
 from overnight.core.errors import OutOfCredit, ProviderError, Throttled, Unauthorized, Unavailable
 from overnight.engine.decisions import Learned, Load, backoff, may_go, poll_how
-from overnight.engine.model_swapping import ModelSwapping
-from overnight.engine.pace import Cooldown
+from overnight.engine.live.model_swapping import ModelSwapping
+from overnight.engine.live.pace import Cooldown
 from overnight.engine.waiting import Waiting
 from overnight.providers.contract import Batch, BatchConnection, BatchFormat, Fence, LiveConnection, LiveFormat
 from overnight.providers.provider import Provider, batch_format, batches_of, calls_of, live_format

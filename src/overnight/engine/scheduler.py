@@ -10,16 +10,16 @@ import msgspec
 from overnight.core.attempt import Attempt
 from overnight.core.errors import FileDamaged, OvernightError, ProviderError
 from overnight.core.shard import Shard
-from overnight.engine.batch_attempt import BatchAttempt
+from overnight.engine.batch.attempt import BatchAttempt
+from overnight.engine.batch.outbox import input_file, sweep, write_input
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import WaitingRows, group
-from overnight.engine.flow import Flow
-from overnight.engine.live import LiveSlice
-from overnight.engine.outbox import input_file, sweep, write_input
+from overnight.engine.flow.flow import Flow
+from overnight.engine.live.live_slice import LiveSlice
+from overnight.engine.live.replies import live_retry_delay
+from overnight.engine.live.spill import cut_at
 from overnight.engine.packing import Packing
 from overnight.engine.provider_account import ProviderAccount
-from overnight.engine.replies import live_retry_delay
-from overnight.engine.spill import cut_at
 from overnight.engine.waiting import NotNow, Stopped
 from overnight.engine.work import Work
 from overnight.ledger.transaction import Transaction

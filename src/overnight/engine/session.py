@@ -16,12 +16,12 @@ from overnight.core.names import HISTORY
 from overnight.core.stage import Stage
 from overnight.engine.account_check import account_identity, check_accounts
 from overnight.engine.account_history import AccountHistory
+from overnight.engine.batch.restoring import restore_downloads
 from overnight.engine.context import RunContext
-from overnight.engine.flow import Flow, more_follows
+from overnight.engine.flow.flow import Flow, more_follows
 from overnight.engine.pricing import Pricing, kept_prices
 from overnight.engine.progress import Snapshot, Tally, how_priced
 from overnight.engine.provider_account import Poller, ProviderAccount
-from overnight.engine.restoring import restore_downloads
 from overnight.engine.scheduler import SPILLED, Held, Scheduler
 from overnight.engine.waiting import Waiting
 from overnight.engine.work import Work

@@ -5,8 +5,8 @@ import msgspec
 from overnight.core.money import Budget
 from overnight.core.stage import StagePace
 from overnight.engine.decisions import TRIES, Mode
-from overnight.engine.pace import Pacing
-from overnight.engine.spill import Spill
+from overnight.engine.live.pace import Pacing
+from overnight.engine.live.spill import Spill
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):

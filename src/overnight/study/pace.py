@@ -10,8 +10,8 @@ from overnight.core.clock import seconds_of
 from overnight.core.errors import StudyError, nearest
 from overnight.core.money import DOLLAR
 from overnight.engine.decisions import Mode
-from overnight.engine.pace import Pacing
-from overnight.engine.spill import Spill
+from overnight.engine.live.pace import Pacing
+from overnight.engine.live.spill import Spill
 from overnight.study.origin import Origin
 
 

@@ -11,8 +11,8 @@ from overnight.core.errors import StudyError
 from overnight.core.money import Budget
 from overnight.core.stage import Stage, StagePace
 from overnight.engine.decisions import Mode, first_processing
-from overnight.engine.pace import Pacing
-from overnight.engine.spill import Spill
+from overnight.engine.live.pace import Pacing
+from overnight.engine.live.spill import Spill
 from overnight.providers import batch_format, live_format, vendor
 from overnight.study.buckets import StudyBuckets, check_scheme, read_buckets
 from overnight.study.handing_on import group_of, taken_by, when_of

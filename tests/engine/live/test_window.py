@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from overnight.engine.window import MOST, Window
+from overnight.engine.live.window import MOST, Window
 
 
 def work(window: Window, rate_of: dict[int, float] | None, rounds: int, best: int) -> list[int]:

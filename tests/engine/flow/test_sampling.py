@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overnight.core.ask import Arm, Ask, Message, Model
-from overnight.engine.sampling import address, stratified
+from overnight.engine.flow.sampling import address, stratified
 
 MODEL = Model(provider="openai", name="gpt-4.1-mini")
 

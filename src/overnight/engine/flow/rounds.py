@@ -13,7 +13,7 @@ import msgspec
 from overnight.core.ask import Ask
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds, Row
-from overnight.engine.threads import Grown, ThreadReader
+from overnight.engine.flow.threads import Grown, ThreadReader
 from overnight.ledger.rounds import Round
 from overnight.ledger.transaction import Transaction, View
 

@@ -19,8 +19,7 @@ from overnight.core.errors import Gone, Unavailable
 from overnight.core.result import Line, failed
 from overnight.core.shard import line_of
 from overnight.core.wording import number_of
-from overnight.engine.context import RunContext
-from overnight.engine.evidence import (
+from overnight.engine.batch.evidence import (
     DAY,
     USUAL_RETENTION,
     Absent,
@@ -32,8 +31,9 @@ from overnight.engine.evidence import (
     ended_event,
     part_names,
 )
-from overnight.engine.line_splitting import LONGEST_LINE
-from overnight.engine.outbox import line_overhead
+from overnight.engine.batch.line_splitting import LONGEST_LINE
+from overnight.engine.batch.outbox import line_overhead
+from overnight.engine.context import RunContext
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.settlement import Fresh, Settlement, Settling
 from overnight.ledger.raw import check_file, digest_of

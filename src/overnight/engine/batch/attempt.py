@@ -28,7 +28,12 @@ from overnight.core.attempt import (
     Withdrawn,
 )
 from overnight.core.errors import OutOfCredit, Rejected, Throttled, Unauthorized, Unavailable
-from overnight.engine.batch_owner import carries
+from overnight.engine.batch.evidence import FIRST_PAUSE, PATIENT, ended_event
+from overnight.engine.batch.ingest import Ingest
+from overnight.engine.batch.outbox import input_file, write_input
+from overnight.engine.batch.owner import carries
+from overnight.engine.batch.rejections import Rejections
+from overnight.engine.batch.search import as_listed, found_before, listed_as_ours, look
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import (
     BREAKING_REFUSALS,
@@ -40,12 +45,7 @@ from overnight.engine.decisions import (
     create_outcome,
     fence_of,
 )
-from overnight.engine.evidence import FIRST_PAUSE, PATIENT, ended_event
-from overnight.engine.ingest import Ingest
-from overnight.engine.outbox import input_file, write_input
-from overnight.engine.rejections import Rejections
-from overnight.engine.search import as_listed, found_before, listed_as_ours, look
-from overnight.engine.spill import grace
+from overnight.engine.live.spill import grace
 from overnight.engine.waiting import NotNow
 from overnight.providers.contract import Batch, CreateAnswer, Intent, Refusal, RefusalKind
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 from hypothesis import given
 
-from overnight.engine.handing_over import sort_groups
+from overnight.engine.flow.handing_over import sort_groups
 from overnight.ledger.threads import GroupedSlot
 
 THREADS = st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans(), st.integers(1, 3)), min_size=1, max_size=5)

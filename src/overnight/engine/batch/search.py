@@ -6,9 +6,9 @@ from collections.abc import Iterable
 import msgspec
 
 from overnight.core.attempt import Attempt, Closed, Looked, Reopened
+from overnight.engine.batch.our_batches import LISTING_PAGES, our_batches_of, strays, strays_text
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import how_far, may_follow
-from overnight.engine.our_batches import LISTING_PAGES, our_batches_of, strays, strays_text
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.waiting import NotNow
 from overnight.ledger.transaction import Transaction, View

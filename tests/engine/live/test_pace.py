@@ -10,8 +10,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given, settings
 
-from overnight.engine.pace import PAUSE_LONGEST, TINY, Bucket, Cooldown, Pace, Pacing, Ticket, pause
-from overnight.engine.window import MOST
+from overnight.engine.live.pace import PAUSE_LONGEST, TINY, Bucket, Cooldown, Pace, Pacing, Ticket, pause
+from overnight.engine.live.window import MOST
 from overnight.providers import Rates
 
 

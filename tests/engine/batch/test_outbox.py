@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from overnight.core.ask import Model
 from overnight.core.shard import custom_id, token_of
-from overnight.engine.outbox import frame_of
+from overnight.engine.batch.outbox import frame_of
 from overnight.providers import BatchFormat, batch_format, takes_batches, vendor, vendors
 
 TAKING = sorted(name for name, one in vendors().items() if takes_batches(one))

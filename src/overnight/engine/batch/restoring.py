@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from overnight.core.attempt import Attempt
 from overnight.core.errors import ProviderError
+from overnight.engine.batch.evidence import part_names
 from overnight.engine.context import RunContext
-from overnight.engine.evidence import part_names
 from overnight.ledger.raw import file_problem
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from overnight.core.errors import Unavailable
 from overnight.core.result import Line
-from overnight.engine.batch_owner import Opening
-from overnight.engine.ingest import Part
-from overnight.engine.line_splitting import LineSplitter
+from overnight.engine.batch.ingest import Part
+from overnight.engine.batch.line_splitting import LineSplitter
+from overnight.engine.batch.owner import Opening
 from overnight.store.local import LocalStore
 
 

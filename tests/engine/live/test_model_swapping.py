@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from overnight.core.clock import WallClock
-from overnight.engine.model_swapping import ModelSwapping
+from overnight.engine.live.model_swapping import ModelSwapping
 from overnight.engine.waiting import Waiting
 
 

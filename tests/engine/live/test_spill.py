@@ -5,7 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 from hypothesis import given
 
-from overnight.engine.spill import CANCELLING, Spill, cut_at, grace, live_need
+from overnight.engine.live.spill import CANCELLING, Spill, cut_at, grace, live_need
 
 times = st.floats(0, 1e7)
 

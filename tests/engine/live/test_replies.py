@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from overnight.core.result import Result, Usage, failed
-from overnight.engine.replies import fared, live_retry_delay, used_tokens
+from overnight.engine.live.replies import fared, live_retry_delay, used_tokens
 from overnight.providers import Reply
 
 ANSWER = Result(outcome="answered", answer="yes")

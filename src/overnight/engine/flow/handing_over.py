@@ -11,7 +11,7 @@ from overnight.core.ask import Item, Message
 from overnight.core.handed_on import HandedOn, group_item, handed_on, row_id, row_item, turns_of
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds, Thread
-from overnight.engine.threads import ThreadReader
+from overnight.engine.flow.threads import ThreadReader
 from overnight.ledger.threads import GroupedSlot, LandedThread
 from overnight.ledger.transaction import Transaction
 

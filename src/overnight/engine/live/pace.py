@@ -7,7 +7,7 @@ import math
 
 import msgspec
 
-from overnight.engine.window import Window
+from overnight.engine.live.window import Window
 from overnight.providers.contract import Rates
 
 # Limits per minute that are so low that one call after another is the right way.

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from overnight.core.ask import Arm, Ask
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds
-from overnight.engine.handing_over import HandOver
-from overnight.engine.rounds import RoundFlow
-from overnight.engine.threads import Decode, Grown, ThreadReader
+from overnight.engine.flow.handing_over import HandOver
+from overnight.engine.flow.rounds import RoundFlow
+from overnight.engine.flow.threads import Decode, Grown, ThreadReader
 from overnight.ledger.questions import Intake
 from overnight.ledger.threads import Follower
 from overnight.ledger.transaction import Transaction, View

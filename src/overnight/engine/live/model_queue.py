@@ -13,9 +13,9 @@ from typing import Protocol
 from overnight.core.ask import Model
 from overnight.core.errors import OutOfCredit, ProviderError, Unauthorized, Unavailable
 from overnight.core.result import MOST_TOKENS, Result, failed
-from overnight.engine.pace import Pace, Pacing, Ticket
+from overnight.engine.live.pace import Pace, Pacing, Ticket
+from overnight.engine.live.replies import BUDGETS, MOST_PAUSES, UNREACHABLE_PAUSES, fared, used_tokens
 from overnight.engine.provider_account import ProviderAccount
-from overnight.engine.replies import BUDGETS, MOST_PAUSES, UNREACHABLE_PAUSES, fared, used_tokens
 from overnight.engine.waiting import Waiting
 from overnight.providers.contract import Reply
 

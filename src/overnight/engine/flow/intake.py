@@ -8,7 +8,7 @@ from overnight.core.ask import Ask, Item
 from overnight.core.errors import StudyChanged
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds
-from overnight.engine.sampling import address, stratified
+from overnight.engine.flow.sampling import address, stratified
 from overnight.ledger.questions import Taken
 from overnight.ledger.transaction import Transaction
 from overnight.store.contract import Store

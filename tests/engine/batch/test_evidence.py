@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from overnight.core.attempt import Fetched
-from overnight.engine.evidence import (
+from overnight.engine.batch.evidence import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
     PATIENT,

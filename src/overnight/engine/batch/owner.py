@@ -7,7 +7,7 @@ from functools import partial
 from overnight.core.errors import Gone
 from overnight.core.result import Line
 from overnight.core.shard import line_of
-from overnight.engine.line_splitting import LineSplitter
+from overnight.engine.batch.line_splitting import LineSplitter
 from overnight.engine.provider_account import ProviderAccount
 from overnight.providers.contract import Batch
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from overnight.core.result import Line
 from overnight.core.shard import custom_id, token_of
-from overnight.engine.batch_owner import _ENOUGH, Opening, _Told
+from overnight.engine.batch.owner import _ENOUGH, Opening, _Told
 
 OURS = token_of("run", "stage", "arm", 1, 1)
 THEIRS = token_of("other", "stage", "arm", 1, 1)

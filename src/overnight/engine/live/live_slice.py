@@ -14,7 +14,7 @@ from overnight.core.attempt import Attempt, Ending
 from overnight.core.result import Result, failed
 from overnight.core.shard import custom_id, line_of
 from overnight.engine.context import RunContext
-from overnight.engine.model_queue import ModelQueue
+from overnight.engine.live.model_queue import ModelQueue
 from overnight.engine.settlement import Fresh, Settlement, Settling
 from overnight.ledger.answers import Fate
 from overnight.ledger.raw import RawFiles, digest_of
