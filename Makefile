@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 N      ?= 200
 
-.PHONY: demo test matrix lint format bench local lowest notebook soak hardening fuzz prices clean
+.PHONY: demo test coverage matrix lint format bench local lowest notebook soak hardening fuzz prices clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -22,6 +22,9 @@ demo: $(STAMP)  ## run a small study on the emulator, faults included, and print
 # One more than the cores: many tests wait for somebody.
 test: $(STAMP)  ## all tests (under 10 minutes on 2 cores)
 	$(BIN)/python -m pytest -n 3 --dist worksteal
+
+coverage: $(STAMP)  ## the tests once more, with the lines that none of them runs
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --cov=overnight --cov=overnight_emulator --cov-report=term:skip-covered
 
 matrix: $(STAMP)  ## kill at every single checkpoint there is, not at a sample of them
 	OVERNIGHT_EVERY_KILL=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m slow tests/scenarios
