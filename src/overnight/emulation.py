@@ -16,11 +16,10 @@ from overnight.core.ask import Model
 from overnight.core.errors import Unavailable
 from overnight.core.opening import make_private_folder
 from overnight.core.surroundings import disk_trouble
-from overnight.providers import Endpoint, Vendor, bucket_scheme, emulated_endpoint
+from overnight.providers import Endpoint, Vendor, bucket_scheme, bucket_variables, emulated_endpoint
 from overnight.settings import Settings
 from overnight.store.lock import take_lock
 
-_BUCKETS = ("VERTEX_INPUT_BUCKET", "VERTEX_OUTPUT_BUCKET")
 _TRIES, _BETWEEN = 100, 0.01
 
 
@@ -128,13 +127,14 @@ def real_place(vendor: Vendor, model: Model | None, settings: Settings) -> Place
     endpoint = vendor.endpoint(environ, model)
     variable = _key_variable(vendor, model, endpoint, environ)
     buckets = model is not None and model.buckets is not None
+    named = None if endpoint.buckets is None else _source(bucket_variables(vendor), settings)
     return Place(
         vendor=vendor,
         endpoint=endpoint,
         variable=variable,
         address_from=_address_source(vendor, model, settings),
         key_from="env file" if variable in settings.env_file else "environment",
-        buckets_from="study" if buckets else _source(_BUCKETS, settings) if endpoint.buckets is not None else None,
+        buckets_from="study" if buckets else named,
     )
 
 

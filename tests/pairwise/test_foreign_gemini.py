@@ -155,7 +155,9 @@ def test_places_are_not_counted_in_a_damaged_file(tmp_path: Path, text: str, wor
 
 
 def test_only_gemini_promises_an_order(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="only Gemini's answers come in the order of their requests, not openai's"):
+    with pytest.raises(
+        StudyError, match="only answers of gemini come in the order of their requests, not those of openai"
+    ):
         api.adopt("openai", "batch_1", by_position=True, runs=tmp_path / "runs")
 
 

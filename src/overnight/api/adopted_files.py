@@ -10,7 +10,7 @@ from overnight.core.errors import StudyError
 from overnight.core.files import plain_file
 from overnight.core.result import Line
 from overnight.core.wording import number_of
-from overnight.providers import batch_format, takes_batches, vendor, vendors
+from overnight.providers import answers_in_order, batch_format, takes_batches, vendor, vendors
 
 _GZIP = b"\x1f\x8b"
 _LOOKED_AT = 1 << 12
@@ -117,7 +117,7 @@ def _refuse_other_formats(path: Path) -> None:
 
 
 def _unreadable(path: Path, number: int, line: bytes, provider: str, found: Line) -> str:
-    if vendor(provider).name == "gemini" and is_keyless(line):
+    if answers_in_order(vendor(provider)) and is_keyless(line):
         return no_keys_text(f"--output-file {path}:{number}")
     problem = found.problem or "not a batch result"
     return f"--output-file {path}:{number}: {problem}; download the file again, or take the line out"

@@ -25,7 +25,7 @@ from overnight.core.wording import number_of
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
 from overnight.ledger.transaction import Transaction
-from overnight.providers import vendor
+from overnight.providers import answers_in_order, vendor, vendors
 from overnight.settings import Settings, settings
 from overnight.store.contract import Writer
 from overnight.store.run_folder import RunFolder
@@ -75,8 +75,10 @@ def adopt(
         message = "adopt: name a provider and a batch id, or a tracking file with --from"
         raise StudyError(message)
     name = vendor(provider).name
-    if by_position and name != "gemini":
-        raise StudyError(f"{BY_POSITION}: only Gemini's answers come in the order of their requests, not {name}'s")
+    if by_position and not answers_in_order(vendor(name)):
+        fitting = " and ".join(one for one, known in vendors().items() if answers_in_order(known))
+        message = f"{BY_POSITION}: only answers of {fitting} come in the order of their requests, not those of {name}"
+        raise StudyError(message)
     if output_file is not None:
         return [_adopt_file(name, Path(output_file), place, as_name, say, tell, by_position=by_position)]
     if (batch_id is None) == (token is None):

@@ -27,6 +27,7 @@ from overnight.providers import (
     Fence,
     Provider,
     ReadyLine,
+    answers_in_order,
     batch_format,
     batches_of,
     vendor,
@@ -159,7 +160,7 @@ class Adoption:
                     custom_id = self._format.decode(line).custom_id
                     if custom_id is not None:
                         yield custom_id
-                    elif self._provider == "gemini" and is_keyless(line):
+                    elif answers_in_order(vendor(self._provider)) and is_keyless(line):
                         raise StudyError(no_keys_text(batch.id))
         finally:
             file.remove()

@@ -3,17 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from overnight.providers import Vendor, vendors
+from overnight.providers import Vendor, key_variables, variables_of, vendors
 
-# Google's own clients take this one for the Gemini API as well.
-_ALSO = {"GOOGLE_API_KEY": "gemini"}
-# What vendors read beside their key and their address.
-_BESIDE = frozenset(
-    {
-        *("OPENAI_ORG_ID", "OPENAI_PROJECT_ID"),
-        *("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "VERTEX_INPUT_BUCKET", "VERTEX_OUTPUT_BUCKET"),
-    }
-)
 _KEY_LIKE = re.compile(r"KEY|TOKEN|CREDENTIALS", re.IGNORECASE)
 # Secrets that have nothing to do with language models, by the words their names are made of.
 _OTHERS = re.compile(
@@ -32,13 +23,12 @@ _AZURE_BUT_NOT_MODELS = re.compile(r"(?:^|_)(?:AZURE|ARM)(?!_OPENAI|_AI|_API)(?:
 
 def own_variable(vendor: Vendor, variable: str) -> bool:
     """Whether this is where the vendor's key usually is."""
-    return variable == vendor.key_variable or _ALSO.get(variable) == vendor.name
+    return variable in key_variables(vendor)
 
 
 def owner_of(variable: str) -> str | None:
     """The vendor whose usual key this is."""
-    found = (one.name for one in vendors().values() if one.key_variable == variable)
-    return next(found, _ALSO.get(variable))
+    return next((one.name for one in vendors().values() if variable in key_variables(one)), None)
 
 
 def looks_like_key(variable: str) -> bool:
@@ -52,6 +42,5 @@ def looks_like_key(variable: str) -> bool:
 
 def in_env_file(names: Iterable[str], ours: Iterable[str]) -> set[str]:
     """Of these variables, those that a `.env` may set: keys, the vendors' own variables, and our settings."""
-    known = _BESIDE | set(ours)
-    known |= {variable for one in vendors().values() for variable in (one.key_variable, one.base_url_variable)}
+    known = set(ours).union(*(variables_of(one) for one in vendors().values()))
     return {name for name in names if name in known or looks_like_key(name)}

@@ -75,16 +75,19 @@ __all__ = [
     "Reply",
     "Sightings",
     "Vendor",
+    "answers_in_order",
     "batch_floor",
     "batch_format",
     "batches_of",
     "bucket_owner",
     "bucket_scheme",
+    "bucket_variables",
     "calls_of",
     "check_sending",
     "connected",
     "emulated_endpoint",
     "guide",
+    "key_variables",
     "live_format",
     "notices",
     "own_host",
@@ -94,6 +97,7 @@ __all__ = [
     "takes_batches",
     "takes_calls",
     "unconnected",
+    "variables_of",
     "vendor",
     "vendors",
 ]
@@ -128,9 +132,32 @@ class _Bucketed(Protocol):
     """A vendor whose batches read and write in buckets of the user's; `bucket_scheme` begins their addresses."""
 
     bucket_scheme: str
+    # The variables that name them where the study does not: questions, answers.
+    bucket_variables: tuple[str, str]
 
     def check_sending(self, endpoint: Endpoint) -> None: ...
     def at_emulator(self, endpoint: Endpoint, origin: str, model: Model | None) -> Endpoint: ...
+
+
+@runtime_checkable
+class _Surrounded(Protocol):
+    """A vendor that reads more of the environment than its key and its address."""
+
+    other_variables: tuple[str, ...]
+
+
+@runtime_checkable
+class _TwiceKeyed(Protocol):
+    """A vendor whose key may be in other variables, too."""
+
+    other_key_variables: tuple[str, ...]
+
+
+@runtime_checkable
+class _InOrder(Protocol):
+    """A vendor that answers in the order of the requests, and once took these without names."""
+
+    answers_in_order: bool
 
 
 @runtime_checkable
@@ -194,6 +221,27 @@ def bucket_scheme(name: str) -> str | None:
     """How the addresses of a vendor's buckets begin; None for one that uses none."""
     found = vendor(name)
     return found.bucket_scheme if isinstance(found, _Bucketed) else None
+
+
+def bucket_variables(one: Vendor) -> tuple[str, ...]:
+    """The variables that name a vendor's buckets; none for one that uses none."""
+    return one.bucket_variables if isinstance(one, _Bucketed) else ()
+
+
+def key_variables(one: Vendor) -> tuple[str, ...]:
+    """Where a vendor's key usually is."""
+    return (one.key_variable, *(one.other_key_variables if isinstance(one, _TwiceKeyed) else ()))
+
+
+def variables_of(one: Vendor) -> frozenset[str]:
+    """Everything that a vendor reads of the environment."""
+    others = one.other_variables if isinstance(one, _Surrounded) else ()
+    return frozenset({*key_variables(one), one.base_url_variable, *bucket_variables(one), *others})
+
+
+def answers_in_order(one: Vendor) -> bool:
+    """Whether answers without names may be joined to their requests by their places, if the user says so."""
+    return isinstance(one, _InOrder) and one.answers_in_order
 
 
 def own_host(one: Vendor, host: str) -> bool:

@@ -19,16 +19,19 @@ class GeminiVendor:
 
     name = "gemini"
     key_variable = "GEMINI_API_KEY"
+    # Google's own clients take this one first.
+    other_key_variables = ("GOOGLE_API_KEY",)
     base_url_variable = "GOOGLE_GEMINI_BASE_URL"
     default_base_url = "https://generativelanguage.googleapis.com"
     models: tuple[str, ...] = ("gemini-*", "gemma-*")
     emulator_path = "/gemini"
     format = FORMAT
+    answers_in_order = True
 
     def endpoint(self, environ: Mapping[str, str], model: Model | None) -> Endpoint:
         own = model.key if model is not None else None
-        # Google's own clients take GOOGLE_API_KEY first.
-        usual = "GOOGLE_API_KEY" if environ.get("GOOGLE_API_KEY", "").strip() else self.key_variable
+        names = (*self.other_key_variables, self.key_variable)
+        usual = next((name for name in names if environ.get(name, "").strip()), self.key_variable)
         base_url = (model.base_url if model is not None else None) or environ.get(self.base_url_variable)
         return Endpoint(
             base_url=_checked_url(base_url or self.default_base_url, self.base_url_variable),

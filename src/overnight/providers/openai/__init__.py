@@ -22,6 +22,7 @@ class OpenAIVendor:
     name = "openai"
     key_variable = "OPENAI_API_KEY"
     base_url_variable = "OPENAI_BASE_URL"
+    other_variables = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID")
     default_base_url = "https://api.openai.com/v1"
     # gpt-oss are open weights that others serve.
     models: tuple[str, ...] = (

@@ -33,6 +33,8 @@ class VertexVendor:
     emulator_path = "/vertex"
     format = FORMAT
     bucket_scheme = "gs://"
+    bucket_variables = (INPUT_VARIABLE, OUTPUT_VARIABLE)
+    other_variables = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION")
     own_hosts = re.compile(r"(?:[a-z0-9-]+-)?aiplatform(?:\.(?:us|eu)\.rep)?\.googleapis\.com")
 
     def endpoint(self, environ: Mapping[str, str], model: Model | None) -> Endpoint:
