@@ -17,11 +17,11 @@ def test_the_table(study: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["plan", "fruit.yaml"]) == 0
     seen = capsys.readouterr()
     lines = seen.out.splitlines()
-    assert lines[0].split() == ["arm", "rows", "shared", "requests", "batches", "MB", "est.", "tokens", "at", "most"]
-    assert [line.split()[:5] for line in lines[1:4]] == [
-        ["gpt-4.1-mini", "3", "0", "3", "1"],
-        ["gpt-4.1", "3", "0", "3", "1"],
-        ["all", "6", "0", "6", "2"],
+    assert lines[0].split() == ["arm", "rows", "requests", "batches", "MB", "est.", "tokens", "at", "most"]
+    assert [line.split()[:4] for line in lines[1:4]] == [
+        ["gpt-4.1-mini", "3", "3", "1"],
+        ["gpt-4.1", "3", "3", "1"],
+        ["all", "6", "6", "2"],
     ]
     assert lines[-2] == f"prices: {newest().origin}"
     assert lines[-1] == "fruit: 6 requests in 2 batches; nothing was sent"
@@ -59,8 +59,8 @@ def test_what_is_on_record_is_not_planned_again(study: Path, capsys: pytest.Capt
     capsys.readouterr()
     assert main(["plan", "fruit.yaml", "--emulate"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split()[:5] == ["arm", "rows", "shared", "on", "record"]
-    assert lines[1].split()[:5] == ["gpt-4.1-mini", "3", "0", "1", "2"]
+    assert lines[0].split()[:4] == ["arm", "rows", "on", "record"]
+    assert lines[1].split()[:4] == ["gpt-4.1-mini", "3", "1", "2"]
     assert lines[-1] == "fruit: 2 requests in 1 batch; nothing was sent"
 
 
@@ -79,3 +79,36 @@ def test_batches_over_the_providers_limit_are_cut_with_a_word(
     wanted = f"batch.max_requests: {most + 1:,} is more than {vendor} takes; {most:,} are sent in one batch"
     seen = capsys.readouterr()
     assert wanted in " ".join((seen.out + seen.err).split())
+
+
+def many_arms(folder: Path) -> None:
+    """Two models with seven templates each."""
+    for number in range(7):
+        (folder / f"t{number}.txt").write_text(f"{number}: {{text}}")
+    templates = ", ".join(f"t{number}.txt" for number in range(7))
+    text = STUDY.replace("mini]", "mini, openai/gpt-4.1]")
+    (folder / "fruit.yaml").write_text(text.replace('prompt: "Tell me about {text}."', f"templates: [{templates}]"))
+
+
+def test_many_arms_are_summed_by_model_first(study: Path, capsys: pytest.CaptureFixture[str]):
+    many_arms(study)
+    assert main(["plan", "fruit.yaml"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:5] == ["model", "arms", "rows", "requests", "batches"]
+    assert [line.split()[:5] for line in lines[1:4]] == [
+        ["gpt-4.1-mini", "7", "21", "21", "7"],
+        ["gpt-4.1", "7", "21", "21", "7"],
+        ["all", "14", "42", "42", "14"],
+    ]
+    assert lines[4] == "14 arms, summed by model; each of them: the same command with -v"
+    assert main(["plan", "fruit.yaml", "-v"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if line.startswith("t")]) == 14
+    assert main(["run", "fruit.yaml", "--emulate", "-q"]) == 0
+    capsys.readouterr()
+    assert main(["status", "fruit", "--emulate"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["gpt-4.1", "7", "21", "21", "0", "0", "0", "0"] in lines
+    assert ["all", "14", "42", "42", "0", "0", "0", "0"] in lines
+    assert main(["status", "fruit", "--emulate", "-v"]) == 0
+    assert len([line for line in capsys.readouterr().out.splitlines() if line.startswith("  t") and "3" in line]) >= 14

@@ -22,7 +22,7 @@ from overnight.cli.words import (
 
 def run_status(*, pending: int = 0, failed: int = 0, cancelled: bool = False, batches: tuple = ()) -> RunStatus:
     arm = ArmStatus(
-        stage="generate", arm=ARMS[0], rows=3 + pending + failed, answered=3, refused=0, truncated=0,
+        stage="generate", arm=ARMS[0], provider="openai", model="gpt-4.1-mini", rows=3 + pending + failed, answered=3, refused=0, truncated=0,
         failed=failed, pending=pending,
     )  # fmt: skip
     return RunStatus(

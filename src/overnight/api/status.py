@@ -11,6 +11,7 @@ from overnight.api.on_record import stages_on_record
 from overnight.api.places import chosen_runs, run_folder, run_with_batch
 from overnight.api.work import left_out_text, undecided_text
 from overnight.core.arguments import checked
+from overnight.core.ask import Arm
 from overnight.core.clock import time_text
 from overnight.core.errors import OvernightError
 from overnight.engine.flow.flow import more_follows
@@ -23,6 +24,8 @@ from overnight.store.run_folder import RunFolder
 class ArmStatus(msgspec.Struct, frozen=True, kw_only=True):
     stage: str
     arm: str
+    provider: str
+    model: str
     rows: int
     answered: int
     refused: int
@@ -107,7 +110,7 @@ def status_of(folder: RunFolder) -> RunStatus:
             path=str(folder.path),
             begun_at=time_text(float(view.facts.get("begun_at") or 0)),
             cancelled=folder.called_off,
-            arms=tuple(_arm_status(number, arm.stage, arm.name, counts) for number, arm in known.items()),
+            arms=tuple(_arm_status(number, arm, counts) for number, arm in known.items()),
             batches=tuple(batch_line(attempt, names[attempt.arm]) for attempt in everything),
             waiting_shards=len(view.shards.waiting(carried)),
             causes=dict(sorted(causes.items())),
@@ -128,12 +131,16 @@ def status_of(folder: RunFolder) -> RunStatus:
         )
 
 
-def _arm_status(number: int, stage: str, name: str, counts: dict[tuple[int, str, str | None], int]) -> ArmStatus:
+def _arm_status(number: int, arm: Arm, counts: dict[tuple[int, str, str | None], int]) -> ArmStatus:
     own = {
-        outcome: sum(count for (arm, found, _), count in counts.items() if arm == number and found == outcome)
+        outcome: sum(
+            count for (found_arm, found, _), count in counts.items() if (found_arm, found) == (number, outcome)
+        )
         for outcome in ("answered", "refused", "truncated", "failed", "pending")
     }
-    return ArmStatus(stage=stage, arm=name, rows=sum(own.values()), **own)
+    return ArmStatus(
+        stage=arm.stage, arm=arm.name, provider=arm.model.provider, model=arm.model.name, rows=sum(own.values()), **own
+    )
 
 
 def unfinished(folder: RunFolder) -> bool:

@@ -154,7 +154,9 @@ class Display:
         return status(run.path, emulate=self._voice.emulate, runs=self._voice.runs)[0].causes
 
     def show_plan(self, plan: Plan) -> int:
-        return self.show(plan, plan_pictures.last_line(plan), *plan_pictures.pictures(plan))
+        return self.show(
+            plan, plan_pictures.last_line(plan), *plan_pictures.pictures(plan, every_arm=self._voice.verbose)
+        )
 
     def show_status(self, runs: Sequence[RunStatus]) -> int:
         """How runs stand; a run that cannot be read is told after the others."""
@@ -171,7 +173,9 @@ class Display:
         if len(runs) != 1 or runs[0].trouble is not None:
             return self.show(runs, "", status_pictures.overview(runs))
         advice = [self._voice.typed(text) for text in status_pictures.advice_for(runs[0])]
-        return self.show(runs, "", status_pictures.one_run(runs[0], advice, self.output.width))
+        return self.show(
+            runs, "", status_pictures.one_run(runs[0], advice, self.output.width, every_arm=self._voice.verbose)
+        )
 
     def show_log(self, log: pl.DataFrame) -> int:
         if self.output.drawn and not self._voice.json:

@@ -1,24 +1,28 @@
 """A plan as a table, with the requests that were asked for."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from overnight.api import ArmPlan, Plan
-from overnight.cli.words import batches, price_lines, short_names
+from overnight.cli.words import arms_note, batches, model_names, price_lines, short_names, summed_by_model
 from overnight.core.wording import number_of
 from overnight.prices import dollars
 from overnight.terminal.columns import columns
 from overnight.terminal.plain_text import one_line
 
-_NUMBERS = ("turns", "rows", "shared", "on record", "requests", "batches", "MB", "est. tokens", "at most")
+_NUMBERS = ("arms", "turns", "rows", "shared", "on record", "requests", "batches", "MB", "est. tokens", "at most")
 
 
-def pictures(plan: Plan) -> Iterator[RenderableType]:
-    yield _arms(plan)
+def pictures(plan: Plan, *, every_arm: bool = False) -> Iterator[RenderableType]:
+    """Summed by model where there are many arms, unless `every_arm` is wanted."""
+    summed = summed_by_model(len(plan.arms), every_arm=every_arm)
+    yield _models(plan) if summed else _arms(plan)
+    if summed:
+        yield arms_note(len(plan.arms), "-v")
     for note in (*plan.notes, *_money_notes(plan)):
         yield Text(f"note: {one_line(note)}", style="yellow")
     yield from price_lines((arm.model, arm.price_source) for arm in plan.arms)
@@ -41,44 +45,68 @@ def _money_notes(plan: Plan) -> Iterator[str]:
 
 def _arms(plan: Plan) -> Table:
     names = short_names([arm.arm for arm in plan.arms])
-    known = plan.total("on_record") > 0
-    turns = any(arm.turns > 1 for arm in plan.arms)
-    left_out = {name for name, shown in {"on record": known, "turns": turns}.items() if not shown}
-    headings = [name for name in _NUMBERS if name not in left_out]
-    table = columns("arm", *headings, numbers=_NUMBERS)
     several = len({arm.stage for arm in plan.arms}) > 1
+    lines = [(f"{arm.stage}: {names[arm.arm]}" if several else names[arm.arm], (arm,)) for arm in plan.arms]
+    return _table(plan, "arm", lines)
+
+
+def _models(plan: Plan) -> Table:
+    """One line for each model of a stage, whatever it is asked with."""
+    models: dict[tuple[str, str, str, str], list[ArmPlan]] = {}
     for arm in plan.arms:
-        name = f"{arm.stage}: {names[arm.arm]}" if several else names[arm.arm]
-        table.add_row(name, *([f"{arm.turns:,}"] if turns else []), *_cells(arm, known=known))
-    if len(plan.arms) > 1:
-        table.add_row(Text("all", style="dim"), *([""] if turns else []), *_cells(_sum(plan), known=known))
+        models.setdefault((arm.stage, arm.provider, arm.model, arm.processing), []).append(arm)
+    several = len({arm.stage for arm in plan.arms}) > 1
+    names = model_names([(provider, model) for _, provider, model, _ in models])
+    lines = [
+        (f"{stage}: {names[provider, model]}" if several else names[provider, model], tuple(own))
+        for (stage, provider, model, _), own in models.items()
+    ]
+    return _table(plan, "model", lines)
+
+
+def _table(plan: Plan, what: str, lines: Sequence[tuple[str, Sequence[ArmPlan]]]) -> Table:
+    """A line for each group of arms, and one for all of them."""
+    shown = {
+        "arms": what == "model",
+        "turns": any(arm.turns > 1 for arm in plan.arms),
+        "on record": plan.total("on_record") > 0,
+        "shared": plan.total("shared") > 0,
+    }
+    headings = [name for name in _NUMBERS if shown.get(name, True)]
+    table = columns(what, *headings, numbers=_NUMBERS)
+    for name, own in lines:
+        cells = _cells(own)
+        table.add_row(name, *(cells[heading] for heading in headings))
+    if len(lines) > 1:
+        cells = _cells(plan.arms) | {"turns": ""}
+        table.add_row(Text("all", style="dim"), *(cells[heading] for heading in headings))
     return table
 
 
-def _cells(arm: ArmPlan, *, known: bool) -> list[str]:
-    cells = [f"{arm.rows:,}", f"{arm.shared:,}"]
-    if known:
-        cells.append(f"{arm.on_record:,}")
-    return [
-        *cells,
-        f"{arm.requests:,}",
-        f"{arm.batches:,}" if arm.processing == "batch" else "live",
-        _megabytes(arm.bytes),
-        f"{arm.input_tokens:,}",
-        "unknown" if arm.ceiling is None else dollars(arm.ceiling),
-    ]
+def _cells(arms: Sequence[ArmPlan]) -> dict[str, str]:
+    """What some arms come to, by heading."""
+    ceilings = [arm.ceiling for arm in arms]
+    known = [ceiling for ceiling in ceilings if ceiling is not None]
+    return {
+        "arms": f"{len(arms):,}",
+        "turns": f"{max(arm.turns for arm in arms):,}",
+        "rows": _total(arms, "rows"),
+        "shared": _total(arms, "shared"),
+        "on record": _total(arms, "on_record"),
+        "requests": _total(arms, "requests"),
+        "batches": "live" if all(arm.processing == "live" for arm in arms) else _total(arms, "batches"),
+        "MB": _megabytes(sum(arm.bytes for arm in arms)),
+        "est. tokens": _total(arms, "input_tokens"),
+        "at most": dollars(sum(known)) if len(known) == len(ceilings) else "unknown",
+    }
+
+
+def _total(arms: Sequence[ArmPlan], field: str) -> str:
+    return f"{sum(int(getattr(arm, field)) for arm in arms):,}"
 
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:,.1f}" if size >= 1e6 else f"{size / 1e6:.3f}"
-
-
-def _sum(plan: Plan) -> ArmPlan:
-    fields = ("rows", "shared", "on_record", "requests", "batches", "bytes", "input_tokens")
-    total = ArmPlan(stage="", arm="", provider="", model="", ceiling=plan.ceiling)
-    for field in fields:
-        setattr(total, field, plan.total(field))
-    return total
 
 
 def last_line(plan: Plan) -> str:

@@ -1,26 +1,30 @@
 """How runs stand, as tables: one run with its arms and open batches, or an overview of many."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from overnight.api import RunStatus
+from overnight.api import ArmStatus, RunStatus
 from overnight.cli.words import (
     OUTCOMES,
+    arms_note,
     batch_words,
     causes_text,
     is_open,
+    model_names,
     money_text,
     open_batches,
     short_names,
     state_words,
+    summed_by_model,
     tokens_text,
 )
 from overnight.core.clock import time_text
 from overnight.core.wording import number_of
+from overnight.engine.progress import BatchLine
 from overnight.prices import dollars
 from overnight.terminal.columns import columns
 from overnight.terminal.plain_text import one_line
@@ -28,7 +32,12 @@ from overnight.terminal.plain_text import one_line
 _STYLES = {"answered": "green", "refused": "yellow", "truncated": "yellow", "failed": "red", "pending": "cyan"}
 # Batches of one run that are listed before the rest is only counted.
 _MOST_BATCHES = 20
-_WIDE = 100
+# So many are listed even where there is hardly room.
+_FEWEST_BATCHES = 3
+# Lines that are neither an arm, a batch nor a fact: the first one, headings, and empty ones between.
+_OTHER_LINES = 8
+# A line with a whole batch id and a time.
+_WIDE = 110
 
 
 def overview(runs: Sequence[RunStatus]) -> Table:
@@ -47,51 +56,72 @@ def overview(runs: Sequence[RunStatus]) -> Table:
     return table
 
 
-def one_run(run: RunStatus, advice: Sequence[str], width: int) -> RenderableType:
-    """Arms by outcome, what is open at the provider, and what to do about it."""
+def one_run(
+    run: RunStatus, advice: Sequence[str], width: int, *, every_arm: bool = False, height: int | None = None
+) -> RenderableType:
+    """Arms by outcome, what is open at the provider, and what to do about it; in so many lines, where they are few."""
     parts: list[RenderableType] = [
         Text.assemble(
             (run.run, "bold"), ": ", (state_words(run), _state_style(run)), (f", begun {run.begun_at}", "dim")
         ),
-        Padding(_arms(run), (1, 0, 0, 2)),
     ]
+    arms, facts = _arms(run, every_arm=every_arm), _facts(run, advice)
+    parts.append(Padding(arms, (1, 0, 0, 2)))
+    if summed_by_model(len(run.arms), every_arm=every_arm):
+        parts.append(Padding(arms_note(len(run.arms), "-v"), (0, 0, 0, 2)))
     found = open_batches(run.batches)
+    taken = arms.row_count + facts.row_count + _OTHER_LINES
+    room = _MOST_BATCHES if height is None else max(_FEWEST_BATCHES, min(_MOST_BATCHES, height - taken))
     if found:
-        parts.append(Padding(_batches(run, width), (1, 0, 0, 2)))
-    if len(found) > _MOST_BATCHES:
-        parts.append(Text(f"  and {len(found) - _MOST_BATCHES:,} more batches", style="dim"))
-    parts.append(Padding(_facts(run, advice), (1, 0, 0, 2)))
+        parts.append(Padding(_batches(run, found[:room], width), (1, 0, 0, 2)))
+    if len(found) > room:
+        parts.append(Text(f"  and {number_of(len(found) - room, 'more batch', 'more batches')}", style="dim"))
+    parts.append(Padding(facts, (1, 0, 0, 2)))
     return Group(*parts)
 
 
-def _arms(run: RunStatus) -> Table:
-    names = short_names([arm.arm for arm in run.arms])
+def _arms(run: RunStatus, *, every_arm: bool) -> Table:
+    """A line for each arm, or for each model of a stage where there are many."""
+    summed = summed_by_model(len(run.arms), every_arm=every_arm)
+    arm_names = short_names([arm.arm for arm in run.arms])
+    models = model_names((arm.provider, arm.model) for arm in run.arms)
     several_stages = len({arm.stage for arm in run.arms}) > 1
-    table = columns(*(("stage",) if several_stages else ()), "arm", "rows", *OUTCOMES, numbers=("rows", *OUTCOMES))
+    lines: dict[tuple[str, str], list[ArmStatus]] = {}
     for arm in run.arms:
-        counts = (_count(getattr(arm, outcome), outcome) for outcome in OUTCOMES)
-        stage = (arm.stage,) if several_stages else ()
-        table.add_row(*stage, names[arm.arm], f"{arm.rows:,}", *counts)
-    if len(run.arms) > 1:
-        counts = (_count(run.total(outcome), outcome) for outcome in OUTCOMES)
-        stage = ("",) if several_stages else ()
-        table.add_row(*stage, Text("all", style="dim"), f"{run.total('rows'):,}", *counts)
+        name = models[arm.provider, arm.model] if summed else arm_names[arm.arm]
+        lines.setdefault((arm.stage, name), []).append(arm)
+    first = (*(("stage",) if several_stages else ()), "model" if summed else "arm")
+    table = columns(*first, *(("arms",) if summed else ()), "rows", *OUTCOMES, numbers=("arms", "rows", *OUTCOMES))
+    for (stage, name), own in lines.items():
+        table.add_row(*((stage,) if several_stages else ()), name, *_counts(own, summed=summed))
+    if len(lines) > 1:
+        table.add_row(*(("",) if several_stages else ()), Text("all", style="dim"), *_counts(run.arms, summed=summed))
     return table
 
 
-def _batches(run: RunStatus, width: int) -> Table:
-    """The batch ids are there to be copied: where it is narrow, they come before the times."""
+def _counts(arms: Sequence[ArmStatus], *, summed: bool) -> Iterator[RenderableType]:
+    if summed:
+        yield f"{len(arms):,}"
+    yield f"{sum(arm.rows for arm in arms):,}"
+    for outcome in OUTCOMES:
+        yield _count(sum(getattr(arm, outcome) for arm in arms), outcome)
+
+
+def _batches(run: RunStatus, found: Sequence[BatchLine], width: int) -> Table:
+    """The batch ids are there to be copied: they are never cut, and where it is narrow, they come before the times."""
     names = short_names([arm.arm for arm in run.arms])
     timed = width >= _WIDE
-    table = columns("shard", "arm", "done", "state", *(("sent",) if timed else ()), "batch", numbers=("shard", "done"))
-    for batch in open_batches(run.batches)[:_MOST_BATCHES]:
+    ids = [batch.batch_id or "" for batch in found]
+    table = columns("shard", "arm", "done", "state", *(("sent",) if timed else ()), numbers=("shard", "done"))
+    table.add_column("batch", no_wrap=True, min_width=max(map(len, ids)))
+    for batch, batch_id in zip(found, ids, strict=True):
         table.add_row(
             str(batch.shard),
             names.get(batch.arm, batch.arm),
             f"{batch.completed + batch.failed:,}/{batch.rows:,}",
             batch_words(batch),
             *((time_text(batch.submitted_at),) if timed else ()),
-            batch.batch_id or "",
+            batch_id,
         )
     return table
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
+from rich.text import Text
+
 from overnight.api import RunStatus
 from overnight.core.clock import duration_text
 from overnight.core.wording import number_of
@@ -28,6 +30,8 @@ _STATUSES = {
     "finalizing": "being finished",
     "cancelling": "being cancelled",
 }
+# So many arms are listed one by one; more of them are summed by model first.
+_MOST_ARMS = 12
 # Parts of an arm's name that go without saying.
 _USUAL = ("default", "forward")
 
@@ -193,3 +197,20 @@ def short_names(arms: Sequence[str]) -> dict[str, str]:
     brief = [" ".join(word for word in words if word not in _USUAL) for words in chosen]
     fit = len(set(brief)) == len(brief) and all(brief)
     return dict(zip(names, brief if fit else [" ".join(words) for words in chosen], strict=True))
+
+
+def summed_by_model(arms: int, *, every_arm: bool) -> bool:
+    """Whether a table has a line for each model and not for each arm."""
+    return arms > _MOST_ARMS and not every_arm
+
+
+def arms_note(arms: int, flag: str) -> Text:
+    """Under a table that is summed: how to see what is in it."""
+    return Text(f"{arms:,} arms, summed by model; each of them: the same command with {flag}", style="dim")
+
+
+def model_names(models: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Models by their names; with their providers where two providers have one of that name."""
+    known = list(dict.fromkeys(models))
+    names = [model for _, model in known]
+    return {(provider, model): f"{provider}/{model}" if names.count(model) > 1 else model for provider, model in known}
