@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import polars as pl
 
+import overnight
 from scenarios.conftest import Scenario
 
 MODELS = ["openai/gpt-4.1-mini", "openai/gpt-4.1"]
@@ -110,23 +111,66 @@ def test_replicates_are_separate_votes_and_sharing_can_be_off(scenario: Callable
 def test_what_may_change_may_change(scenario: Callable[..., Scenario]) -> None:
     one = scenario()
     one.run(one.study(4), limit=2)
-    changed = one.study(4, batch={"segments": 2}, poll={"interval_seconds": 5}, timeout="2h")
+    changed = one.study(4, batch={"segments": 2}, poll={"interval_seconds": 5}, timeout="30h")
     assert one.run(changed).state == "done"
 
 
-def test_unparsed_answers_can_be_asked_again(scenario: Callable[..., Scenario]) -> None:
-    schema = {
-        "type": "object",
-        "properties": {"score": {"type": "integer"}},
-        "required": ["score"],
-        "additionalProperties": False,
-    }
+SCORE = {
+    "type": "object",
+    "properties": {
+        "score": {"type": "integer"},
+        "share": {"type": "number"},
+        "fits": {"type": "boolean"},
+        "word": {"type": "string", "enum": ["short", "long"]},
+        "parts": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["score", "share", "fits", "word", "parts"],
+    "additionalProperties": False,
+}
+TYPED = {
+    "answer_score": pl.Int64,
+    "answer_share": pl.Float64,
+    "answer_fits": pl.Boolean,
+    "answer_word": pl.String,
+    "answer_parts": pl.String,
+}
+
+
+def test_answers_by_a_schema_are_typed_columns(scenario: Callable[..., Scenario]) -> None:
     one = scenario({"answer_with": {"number 1 ": "certainly not JSON"}})
-    model = {"model": "openai/gpt-4.1-mini", "json_schema": schema}
-    study = one.study(4, models=[model])
+    study = one.study(4, models=[{"model": "openai/gpt-4.1-mini", "json_schema": SCORE}, "openai/gpt-4.1"])
     one.run(study)
-    assert one.table()["parsed"].to_list() == [True, False, True, True]
+    table = one.table()
+    assert {name: table.schema[name] for name in TYPED} == TYPED
+    held = table.filter(pl.col("model") == "gpt-4.1-mini")
+    assert held["parsed"].to_list() == [True, False, True, True]
+    for row in held.iter_rows(named=True):
+        said = json.loads(row["answer"]) if row["parsed"] else dict.fromkeys(SCORE["properties"])
+        parts = None if row["answer_parts"] is None else json.loads(row["answer_parts"])
+        assert {**{name.removeprefix("answer_"): row[name] for name in TYPED}, "parts": parts} == said
+    free = table.filter(pl.col("model") == "gpt-4.1")
+    assert free.select("parsed", *TYPED).null_count().row(0) == (4,) * 6
+    digest = one.table_digest()
+    overnight.rebuild("night", runs=one.folder / "runs")
+    assert one.table_digest() == digest
     before = rows_run(one)
     ending = one.run(study, reask="unparsed")
     assert "1 unparsed row is asked again" in ending.said
     assert rows_run(one) == before + 1
+
+
+def test_stages_may_mean_different_things_by_one_name(scenario: Callable[..., Scenario]) -> None:
+    def asking(name: str, kind: str, **more: object) -> dict[str, object]:
+        schema = {"type": "object", "properties": {"score": {"type": kind}}, "required": ["score"]}
+        models = [{"model": "openai/gpt-4.1-mini", "json_schema": {**schema, "additionalProperties": False}}]
+        return {"name": name, "task": "generate", "prompt": "Score {text}.", "models": models, **more}
+
+    one = scenario()
+    items = [{"id": "1", "text": "a thing"}]
+    stages = [asking("one", "integer", items=items), asking("two", "string", of="one")]
+    assert one.run(one.write({"name": "night", "stages": stages})).state == "done"
+    table = one.table()
+    assert table["parsed"].to_list() == [True, True]
+    assert table.schema["answer_score"] == pl.String
+    number, word = (json.loads(answer)["score"] for answer in table["answer"])
+    assert table["answer_score"].to_list() == [json.dumps(number), word]

@@ -18,6 +18,13 @@ Row = dict[str, Any]
 ColumnKind = Literal["text", "integer", "number", "boolean"]
 
 
+def wider(one: ColumnKind, other: ColumnKind) -> ColumnKind:
+    """The kind of a column that holds values of both."""
+    if one == other:
+        return one
+    return "number" if {one, other} == {"integer", "number"} else "text"
+
+
 class Thread(msgspec.Struct, frozen=True, kw_only=True):
     """One item's settled turns in one arm. Earlier questions are rendered again from the item, not stored."""
 

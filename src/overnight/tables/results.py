@@ -5,12 +5,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import polars as pl
 
 from overnight.core.ask import Arm, Item, key_text
 from overnight.core.money import DOLLAR
 from overnight.core.result import Line, Result
-from overnight.core.task import ColumnKind, Rounds, Row, Task, Thread
+from overnight.core.task import ColumnKind, Rounds, Row, Task, Thread, wider
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.rows import Addresses
 from overnight.ledger.transaction import View
@@ -81,8 +82,9 @@ class ResultsTable:
             for number, arm in view.stages.arms().items()
         }
         self._own: dict[str, ColumnKind] = {}
-        for name in numbers:
-            self._own.update(tasks[name].columns)
+        for stage in numbers:
+            for name, kind in tasks[stage].columns.items():
+                self._own[name] = wider(self._own.get(name, kind), kind)
 
     def write(self, path: Path) -> int:
         schema = COLUMNS | {name: _KINDS[kind] for name, kind in self._own.items()}
@@ -109,7 +111,7 @@ class ResultsTable:
             **_said(results),
             "cost": [None if cost is None else cost / DOLLAR for cost in rows.cost],
             "request_key": list(map(key_text, rows.key)),
-            **{name: [row.get(name) for row in own] for name in self._own},
+            **{name: [_fitted(row.get(name), kind) for row in own] for name, kind in self._own.items()},
         }
 
     def _results(self, rows: Addresses, raw: RawFiles) -> list[Result | None]:
@@ -134,6 +136,13 @@ class ResultsTable:
             own = view.task.read(thread)
             for result in turns:
                 yield {} if result is None else next(own, {})
+
+
+def _fitted(value: Any, kind: ColumnKind) -> Any:
+    """Stages and arms may call columns of two kinds by one name: what is no text is then JSON among texts."""
+    if kind != "text" or value is None or value.__class__ is str:
+        return value
+    return msgspec.json.encode(value).decode()
 
 
 def _said(results: Sequence[Result | None]) -> dict[str, Sequence[Any]]:

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from overnight.tasks._json_answers import decoded
 from overnight.tasks._prompt_files import prompt_text
 
 Verdict = Literal["first", "second", "tie", "none", "unparsed"]
@@ -69,8 +70,8 @@ class AnswerForm(msgspec.Struct, frozen=True, kw_only=True):
 
     def _read_json(self, answer: str) -> Reading:
         try:
-            said = msgspec.json.decode(answer)
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            said = decoded(answer)
+        except ValueError:
             return Reading("unparsed")
         if not isinstance(said, dict):
             return Reading("unparsed")

@@ -33,7 +33,7 @@ from overnight.study.prompts import (
 )
 from overnight.study.stage import WrittenStage
 from overnight.study.task_kind import Command, Draft, Made, TaskKind
-from overnight.tasks._json_answers import admits
+from overnight.tasks._json_answers import AnswerSchema, columns_of
 from overnight.terminal.parameters import Parameter
 
 # What a further turn may name besides the item's columns: the model's last answer, which wins over a column.
@@ -75,6 +75,7 @@ class Generate:
 
     name = "generate"
     version = "1"
+    # Besides these, one for each field that answers are to have by a schema.
     columns: Mapping[str, ColumnKind] = {"template": "text", "thinking": "text", "parsed": "boolean"}
 
     def __init__(
@@ -95,6 +96,9 @@ class Generate:
         self._systems = dict(systems or {})
         self._turns = tuple(turns)
         self._replicates = replicates
+        schemas = {arm.name: arm.model.options.json_schema for arm in arms}
+        self._schemas = {arm: AnswerSchema(schema) for arm, schema in schemas.items() if schema is not None}
+        self.columns = {**self.columns, **columns_of(self._schemas.values())}
         self._prompts: list[tuple[Template | None, Template | None]] = []
         self._branches: dict[str, _Branch] = {}
         first_votes = vote_starts(self._templates)
@@ -170,16 +174,12 @@ class Generate:
         )
 
     def read(self, thread: Thread) -> Iterator[Row]:
-        options = thread.arm.model.options
+        thinking = thinking_text(thread.arm.model.options.thinking)
+        schema = self._schemas.get(thread.arm.name)
         for result in thread.turns:
-            parsed = None
-            if options.json_schema is not None and result.answer is not None:
-                parsed = admits(options.json_schema, result.answer)
-            yield {
-                "template": thread.arm.template,
-                "thinking": thinking_text(options.thinking),
-                "parsed": parsed,
-            }
+            read = None if schema is None or result.answer is None else schema.read(result.answer)
+            parsed = None if schema is None or result.answer is None else read is not None
+            yield {"template": thread.arm.template, "thinking": thinking, "parsed": parsed, **(read or {})}
 
     def _check_turns(self, item: Item) -> None:
         """What a later turn lacks is said before the first one is paid for."""
