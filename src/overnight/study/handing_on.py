@@ -34,9 +34,15 @@ class Sourced(Protocol):
     def group(self) -> str | None: ...
 
 
-def check_source(stage: Sourced, origin: Origin) -> None:
-    """Items of its own, or the rows of another stage; and what only one of the two can have."""
-    if (stage.items is None) == (stage.of is None):
+def check_source(stage: Sourced, origin: Origin, item_keys: Sequence[str] = ()) -> None:
+    """Items of its own, or the rows of another stage; and what only one of the two can have.
+
+    `item_keys` are keys of the task's own that name items too.
+    """
+    own = next((key for key in item_keys if getattr(stage, key) is not None), None)
+    if own is not None:
+        _refuse_beside(own, stage, origin)
+    elif (stage.items is None) == (stage.of is None):
         found = "neither" if stage.of is None else "both"
         raise origin.error((), f"wanted one of `items` and `of`, found {found}")
     for field in _OF_ROWS_ONLY:
@@ -48,6 +54,12 @@ def check_source(stage: Sourced, origin: Origin) -> None:
     _check_take(stage, origin)
     if stage.group is not None and stage.group not in GROUPED:
         raise origin.error(("group",), f"wanted item or thread, found '{stage.group}'{nearest(stage.group, GROUPED)}")
+
+
+def _refuse_beside(own: str, stage: Sourced, origin: Origin) -> None:
+    for key in ("items", "of", "id"):
+        if getattr(stage, key) is not None:
+            raise origin.error((key,), f"`{own}` says what the items are; leave `{key}` out")
 
 
 def _check_when(stage: Sourced, origin: Origin) -> None:

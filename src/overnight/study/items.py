@@ -158,9 +158,11 @@ def check_items(items: Any, origin: Origin) -> None:
     raise origin.error(("items",), f"wanted {wanted}, found {type(items).__name__}")
 
 
-def open_items(items: Any, id_column: str | None, origin: Origin, needs: Sequence[Need] = ()) -> ItemSource:
-    """A file's header is read here; its rows are not."""
-    rows = open_rows(items, origin)
+def open_items(
+    items: Any, id_column: str | None, origin: Origin, needs: Sequence[Need] = (), rows: Rows | None = None
+) -> ItemSource:
+    """A file's header is read here; its rows are not. `rows`: the table is open already."""
+    rows = open_rows(items, origin) if rows is None else rows
     if isinstance(rows, TextLines | TextFolder) and id_column is not None:
         raise origin.error(("id",), f"{rows.name} has no columns to choose the id from; leave `id` out")
     return ItemSource(rows, _chosen_id(rows, id_column, origin), needs)

@@ -14,7 +14,7 @@ from overnight.study.task_kind import TaskKind
 from overnight.study.task_registry import all_own_keys, own_keys, task_kind, task_kinds, task_names
 
 # Keys of a stage that later versions have. To take them in silence would promise what is not done.
-LATER_STAGE_KEYS = ("spec", "inputs", "design", "levels", "control")
+LATER_STAGE_KEYS = ("design", "levels", "control")
 
 
 def read_stage(written: Any, origin: Origin) -> WrittenStage:
@@ -61,7 +61,7 @@ def shaped_stage(written: Mapping[str, Any], origin: Origin) -> WrittenStage:
     known = _named(stage, origin)
     check_numbers(stage, origin)
     _refuse_keys_of_others({key: value for key, value in written.items() if key not in own}, stage, origin)
-    check_stage(stage, origin)
+    check_stage(stage, origin, known.item_keys)
     known.check(stage, origin)
     return stage
 

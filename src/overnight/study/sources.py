@@ -40,7 +40,7 @@ def _with_what_sources_were_given(drafts: Sequence[Draft]) -> list[Draft]:
 def _opened(root: Draft, heirs: Sequence[Draft]) -> ItemSource:
     """The first row is read to see that it can be."""
     needs = [need for draft in heirs for need in draft.needs.values()]
-    items = open_items(root.stage.items, root.stage.id, root.origin, needs)
+    items = open_items(root.stage.items, root.stage.id, root.origin, needs, root.rows)
     if items.columns is not None:
         for draft in heirs:
             _check_columns(draft, items.columns)

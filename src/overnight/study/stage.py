@@ -1,5 +1,6 @@
 """One stage of a study as it was written: the keys that every task has."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -51,9 +52,12 @@ def check_numbers(stage: WrittenStage, origin: Origin) -> None:
         raise origin.error(("seed",), f"{stage.seed} is less than 0")
 
 
-def check_stage(stage: WrittenStage, origin: Origin) -> None:
-    """Everything that can be known of the common keys without opening a file or asking a provider."""
-    check_source(stage, origin)
+def check_stage(stage: WrittenStage, origin: Origin, item_keys: Sequence[str] = ()) -> None:
+    """Everything that can be known of the common keys without opening a file or asking a provider.
+
+    `item_keys` are keys of the task's own that may name the items.
+    """
+    check_source(stage, origin, item_keys)
     if stage.items is not None:
         check_items(stage.items, origin)
     if stage.system is not None:

@@ -41,7 +41,7 @@ from overnight.study.task_registry import own_keys, task_kind, task_names
 # Keys that later versions have. To take them in silence would promise what is not done.
 LATER_KEYS = (*LATER_STAGE_KEYS, "notify")
 
-_REQUIRED = ("name", "task", "items", "models")
+_REQUIRED = ("name", "task", "models")
 # Keys that only a stage of a list can have.
 _LISTED_ONLY = ("of", "when", "take", "group")
 
@@ -199,6 +199,15 @@ def _check_keys(mapping: Mapping[Any, Any], origin: Origin) -> None:
     for key in ("name",) if "stages" in mapping else _REQUIRED:
         if key not in mapping:
             raise origin.error((), f"`{key}` is missing")
+    if "stages" not in mapping and "items" not in mapping and not _names_items(mapping):
+        raise origin.error((), "`items` is missing")
+
+
+def _names_items(written: Mapping[str, Any]) -> bool:
+    """Whether keys of the task's own name the items."""
+    task = written.get("task")
+    kind = task_kind(task) if isinstance(task, str) and task in task_names() else None
+    return kind is not None and any(written.get(key) is not None for key in kind.item_keys)
 
 
 def _refuse_flat(keys: Iterable[str], origin: Origin) -> None:
@@ -241,8 +250,9 @@ def _read_header(study: Study, origin: Origin) -> Header:
 
 def _flat(study: Study) -> tuple[tuple[WrittenStage, ...], tuple[Origin, ...]]:
     """The study is its only stage, named after its task."""
-    check_items(study.items, study.origin)
     written = {key: getattr(study, key) for key in FLAT_KEYS} | study._own  # noqa: SLF001 - of this module
+    if study.items is not None or not _names_items(written):
+        check_items(study.items, study.origin)
     name = study.task if isinstance(study.task, str) else ""
     return (shaped_stage({**written, "name": name}, study.origin),), (study.origin,)
 

@@ -14,6 +14,7 @@ from overnight.core.stage import Stage
 from overnight.core.task import Rounds, Task
 from overnight.study.arms import Branch
 from overnight.study.buckets import StudyBuckets
+from overnight.study.files import Rows
 from overnight.study.items import ItemSource, Need
 from overnight.study.origin import Origin, Route
 from overnight.study.stage import WrittenStage
@@ -33,7 +34,8 @@ class Draft(NamedTuple):
     """A stage half made: its texts read, its models found and its arms named; its items are not opened yet.
 
     `make` is called with the table that the stage's items go back to. `definition` holds, in plain values, what of the
-    task's own keys defines its questions. `needs` is what is asked of each item, by the place that asks it.
+    task's own keys defines its questions. `needs` is what is asked of each item, by the place that asks it. `rows`
+    are the items, where keys of the task's own name them.
     """
 
     stage: WrittenStage
@@ -43,6 +45,7 @@ class Draft(NamedTuple):
     definition: Mapping[str, Any]
     needs: Mapping[Route, Need] = {}
     notes: tuple[str, ...] = ()
+    rows: Rows | None = None
 
 
 def _all_is_well(stage: Any, origin: Origin) -> None:
@@ -102,6 +105,8 @@ class TaskKind:
     open: Callable[[Sequence[Arm], Mapping[str, Any]], Task | Rounds]
     # What is wrong with the own keys and can be known without opening a file: raised as `origin.error(...)`.
     check: Callable[[Any, Origin], None] = _all_is_well
+    # Keys of its own that may name the items, instead of `items` and `of`: its draft then has their rows.
+    item_keys: tuple[str, ...] = ()
     # Fields of the definition that may not change while a run goes on.
     fixed: tuple[str, ...] = ()
     # A sentence for each change of the other fields that is more than an addition.

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from overnight.core.ask import Arm, Ask, Item, Message, Role, thinking_text
+from overnight.core.ask import Arm, Ask, Item, Message, thinking_text
 from overnight.core.errors import StudyError
 from overnight.core.task import ColumnKind, Row, Thread
 from overnight.core.template import Template, columns_text, nearest_column
@@ -34,17 +34,15 @@ from overnight.study.prompts import (
 from overnight.study.stage import WrittenStage
 from overnight.study.task_kind import Command, Draft, Made, TaskKind
 from overnight.tasks._json_answers import AnswerSchema, columns_of
+from overnight.tasks._spec import check_spec, read_spec
+from overnight.tasks._spec_inputs import open_inputs
+from overnight.tasks._written_messages import MessagesColumn, messages_of
 from overnight.terminal.parameters import Parameter
 
 # What a further turn may name besides the item's columns: the model's last answer, which wins over a column.
 LAST_ANSWER = "answer"
-
-
-class _Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A message as an item may hold it: anything more in it would be lost on the way, so it is refused."""
-
-    role: Role
-    content: str
+# An input of a specification is the whole question, unless a template says otherwise.
+AS_IT_IS = "input"
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -216,17 +214,6 @@ def turn_templates(texts: Iterable[str]) -> tuple[Template, ...]:
     return tuple(Template(text, f"turn {number}") for number, text in enumerate(texts, 1))
 
 
-def messages_of(value: Any) -> tuple[Message, ...]:
-    """The messages an item holds, as a list or as its JSON text; at least one."""
-    if isinstance(value, str):
-        turns = msgspec.json.decode(value, type=list[_Turn])
-    else:
-        turns = msgspec.convert(value, list[_Turn])
-    if not turns:
-        raise msgspec.ValidationError("the list is empty")
-    return tuple(Message(turn.role, turn.content) for turn in turns)
-
-
 def _rendered(template: Template, item: Item) -> str:
     text = template.render(item.fields)
     if not text or text.isspace():
@@ -244,28 +231,16 @@ class GenerateStage(WrittenStage, frozen=True, kw_only=True):
     templates: list[str | TemplateEntry] | None = None
     messages: str | None = None
     turns: list[str] | None = None
-
-
-class MessagesColumn:
-    """The column that holds conversations: it can be missing just as a template's can."""
-
-    def __init__(self, column: str) -> None:
-        self.names = (column,)
-
-    def missing(self, columns: Collection[str]) -> str | None:
-        """What is wrong when the items have these columns and no others; None when all is well."""
-        (column,) = self.names
-        if column in columns:
-            return None
-        known = f"{columns_text(columns)}{nearest_column(column, columns)}"
-        return f"`messages` asks for '{column}', which is no column of the items; {known}"
+    spec: str | None = None
+    inputs: Any = None
 
 
 def check(stage: GenerateStage, origin: Origin) -> None:
     given = [way for way in ("prompt", "templates", "messages") if getattr(stage, way) is not None]
-    if len(given) != 1:
+    if len(given) > 1 or (not given and stage.spec is None):
         found = " and ".join(given) or "none of them"
         raise origin.error((), f"wanted one of `prompt`, `templates` and `messages`, found {found}")
+    _check_spec(stage, origin)
     if stage.prompt is not None:
         check_text(stage.prompt, origin, ("prompt",))
     check_templates(stage.templates, origin)
@@ -277,6 +252,14 @@ def check(stage: GenerateStage, origin: Origin) -> None:
         check_text(text, origin, ("turns", index))
 
 
+def _check_spec(stage: GenerateStage, origin: Origin) -> None:
+    for key, other in (("spec", "inputs"), ("inputs", "spec")):
+        if getattr(stage, key) is not None and getattr(stage, other) is None:
+            raise origin.error((key,), f"`{key}` goes with `{other}`, which is missing")
+    if stage.spec is not None:
+        check_spec(stage.spec, origin)
+
+
 def draft(stage: GenerateStage, origin: Origin, buckets: StudyBuckets | None) -> Draft:
     asked = _questions(stage, origin)
     turns = turn_templates(stage.turns or ())
@@ -285,6 +268,7 @@ def draft(stage: GenerateStage, origin: Origin, buckets: StudyBuckets | None) ->
     candidates, notes = resolve_models(stage.models, origin, buckets)
     branches = tuple(build_arms(stage.name, tuple(asked.texts) or ("messages",), candidates, stage.grid, origin))
     systems = read_systems(branches, stage.system)
+    rows = None if stage.spec is None else open_inputs(stage.inputs, read_spec(stage.spec, origin), origin)
 
     def make(source: ItemSource) -> Made:
         task = Generate(
@@ -295,7 +279,8 @@ def draft(stage: GenerateStage, origin: Origin, buckets: StudyBuckets | None) ->
             turns=turns,
             replicates=stage.replicates,
         )
-        return Made(task, tuple(_hidden_answers(stage, turns, source.columns or ())))
+        more = () if rows is None else rows.notes()
+        return Made(task, (*_hidden_answers(stage, turns, source.columns or ()), *more))
 
     return Draft(
         stage=stage,
@@ -305,10 +290,13 @@ def draft(stage: GenerateStage, origin: Origin, buckets: StudyBuckets | None) ->
         definition={"templates": asked.definition, "messages": stage.messages, "turns": stage.turns},
         needs=_needs(stage, asked, systems, turns),
         notes=(*notes, *_constant_templates(asked)),
+        rows=rows,
     )
 
 
 def _questions(stage: GenerateStage, origin: Origin) -> Templates:
+    if stage.spec is not None and not (stage.prompt or stage.templates or stage.messages):
+        return Templates({AS_IT_IS: Template(f"{{{AS_IT_IS}}}", AS_IT_IS)}, {AS_IT_IS: ("inputs",)})
     if stage.prompt is None:
         return read_templates(stage.templates or (), origin)
     refuse_file_name(stage.prompt, origin, ("prompt",), "to use a file write templates: [{name}]")
@@ -375,6 +363,8 @@ kind = TaskKind(
     draft=draft,
     open=Generate.from_spec,
     fixed=("messages", "turns"),
+    item_keys=("spec", "inputs"),
+    holds_tables=(("inputs",),),
     command=Command(
         flags=Flags,
         items_help="Required: a csv, tsv, jsonl or parquet file, or a folder of .txt files.",
