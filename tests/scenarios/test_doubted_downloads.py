@@ -15,8 +15,9 @@ from scenarios.conftest import PROVIDERS, Scenario
 
 # In virtual seconds: long enough for many looks at a spoiled file.
 A_WHILE = 4_000
-# A month in seconds, for what is looked for until the provider no longer keeps it.
-FAST = {"time_scale": 2_000_000, "latency": {"batch": [60, 600], "live": [0, 0]}}
+A_DAY = 86_400
+# A month in some seconds, for what is looked for until the provider no longer keeps it.
+FAST = {"time_scale": 500_000, "latency": {"batch": [60, 600], "live": [0, 0]}}
 SPOILED: dict[str, dict[str, Any]] = {
     "web page": {"do": "web_page"},
     "empty": {"do": "empty"},
@@ -124,7 +125,7 @@ def test_an_output_that_shows_late_is_waited_for(scenario: Callable[..., Scenari
 
 def test_passes_settle_a_short_file_and_give_up_in_the_end(scenario: Callable[..., Scenario]) -> None:
     """The provider counts five answers, and its file has four: passes that never wait come to an end all the same."""
-    one = scenario(FAST, faults=[{"on": "row", "do": "lose", "where": "number 2 ", "times": 1}])
+    one = scenario(faults=[{"on": "row", "do": "lose", "where": "number 2 ", "times": 1}])
     one.call("submit", priced(one, 5))
     one.emulator.finish()
     seen, said = [], ""
@@ -134,6 +135,7 @@ def test_passes_settle_a_short_file_and_give_up_in_the_end(scenario: Callable[..
         said += ending.message
         if ending.state != "running":
             break
+        one.emulator.advance(A_DAY)
     assert {"answered": 4, "pending": 1} in seen, seen
     assert "1 batch has ended, but" in said
     assert ending.state == "rows failed", ending

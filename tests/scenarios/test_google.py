@@ -148,9 +148,9 @@ def test_a_lost_create_is_never_doubled(scenario: Callable[..., Scenario], provi
 
 @pytest.mark.parametrize("provider", GOOGLE)
 def test_a_create_that_comes_after_all_looks_cannot_run(scenario: Callable[..., Scenario], provider: str) -> None:
-    one = scenario(faults=[{"on": "create", "do": "delay_create", "seconds": 3000, "times": 1}], provider=provider)
+    one = scenario(faults=[{"on": "create", "do": "delay_create", "seconds": 600_000, "times": 1}], provider=provider)
     assert one.run(one.study(5)).state == "done"
-    one.emulator.advance(4000)
+    one.emulator.advance(700_000)
     assert [batch["executed"] for batch in one.batches() if batch["status"] == "failed"] == [0]
     assert one.statuses() == {"answered": 5}
     one.assert_paid_once()

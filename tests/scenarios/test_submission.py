@@ -37,9 +37,9 @@ def test_a_batch_that_shows_up_late_is_not_doubled(scenario: Callable[..., Scena
 
 def test_a_create_that_arrives_after_all_looks_cannot_run(scenario: Callable[..., Scenario]) -> None:
     # The connection breaks at once, and the create takes effect only after the last look: its input is gone by then.
-    one = scenario(faults=[{"on": "create", "do": "delay_create", "seconds": 3000, "times": 1}])
+    one = scenario(faults=[{"on": "create", "do": "delay_create", "seconds": 600_000, "times": 1}])
     assert one.run(one.study(5)).state == "done"
-    one.emulator.advance(4000)
+    one.emulator.advance(700_000)
     late = [batch for batch in one.batches() if batch["status"] == "failed"]
     assert len(late) == 1
     assert late[0]["executed"] == 0

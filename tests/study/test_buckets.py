@@ -53,6 +53,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> None:
         name="bedrock",
         models=(),
         bucket_scheme="s3://",
+        bucket_variables=("TOY_INPUT_BUCKET", "TOY_OUTPUT_BUCKET"),
         check_sending=lambda _: None,
         at_emulator=lambda endpoint, _origin, _model: endpoint,
         format=vendor("openai").format,

@@ -80,7 +80,8 @@ class Waiting:
                 await asyncio.wait({task}, timeout=grace)
             return task if task.done() else None
         finally:
-            for waiter in (stop, *(() if task.done() else (task,))):
+            # Also when it is done: an error that came just as this was cancelled is nobody's any more.
+            for waiter in (stop, task):
                 waiter.cancel()
                 await asyncio.gather(waiter, return_exceptions=True)
 
