@@ -19,8 +19,9 @@ from msgspec.structs import replace
 
 from overnight_emulator.dialects.all import DIALECTS
 from overnight_emulator.server import application
+from overnight_emulator.sharing import ADDRESS, address_file, until_unused
 from overnight_emulator.truth import Truth
-from overnight_emulator.truth_file import TruthError, load_truth
+from overnight_emulator.truth_file import TruthError, load_truth, truth_files
 from overnight_emulator.world import World
 
 _WRONG_USE = 2
@@ -32,7 +33,10 @@ class StateInUseError(RuntimeError):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(argv)
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.until_unused is not None and options.state is None:
+        parser.error("--until-unused needs --state, where its users find it")
     if options.env:
         _say(_environment(f"http://{options.host}:{options.port}"))
         return 0
@@ -64,6 +68,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--env", action="store_true", help="print what points the SDKs here, and exit")
     parser.add_argument(
         "--until-stdin-closes", action="store_true", help="exit when stdin ends, as it does when a parent dies"
+    )
+    parser.add_argument(
+        "--until-unused",
+        type=_positive,
+        metavar="SECONDS",
+        help="with --state: say there where it listens, and exit when nobody has held `in-use` there for so long",
     )
     return parser
 
@@ -98,6 +108,7 @@ def _state_folder(given: Path | None, stack: ExitStack) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise StateInUseError(f"{given}: another emulator is using this state") from error
+    (given / ADDRESS).unlink(missing_ok=True)  # of one that was killed
     return given
 
 
@@ -113,14 +124,22 @@ async def _serve(truth: Truth, folder: Path, options: argparse.Namespace) -> Non
     served = application(world, DIALECTS, (options.host, *options.allow_host))
     runner = web.AppRunner(served, access_log=None, shutdown_timeout=_STOPPING_SECONDS)
     await runner.setup()
+    newcomers_wait = -1
     try:
         site = web.TCPSite(runner, options.host, options.port)
         await site.start()
-        port = runner.addresses[0][1]
-        _say(f"listening on http://{options.host}:{port}")
-        await stopped.wait()
+        url = f"http://{options.host}:{runner.addresses[0][1]}"
+        _say(f"listening on {url}")
+        if options.until_unused is None:
+            await stopped.wait()
+        else:
+            read = [] if options.truth is None else truth_files(options.truth)
+            with address_file(folder, url, truth.time_scale, read):
+                newcomers_wait = await until_unused(folder, options.until_unused, stopped)
     finally:
         await runner.cleanup()
+        if newcomers_wait >= 0:
+            os.close(newcomers_wait)
 
 
 def _when_stdin_closes(then: Callable[[], object]) -> None:

@@ -55,6 +55,13 @@ def load_truth(path: Path) -> Truth:
         raise TruthError(f"{path}: {error}") from None
 
 
+def truth_files(path: Path) -> list[Path]:
+    """The truth file, and the file of qualities that it may name."""
+    qualities = (_yaml(path) or {}).get("qualities")
+    named = qualities.get("file") if isinstance(qualities, Mapping) else None
+    return [path, path.parent / named] if isinstance(named, str) else [path]
+
+
 def read_truth(raw: Any) -> Truth:
     """The same for a mapping that is already in memory."""
     return _truth(raw, Path())

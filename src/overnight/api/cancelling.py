@@ -82,8 +82,8 @@ def _cancel_at_provider(folder: RunFolder, place: Settings, say: Say, only: str 
             finally:
                 await batches.close()
 
-    with emulator(place) as emulated:
-        asyncio.run(call_off(connector(place, emulated)))
+    with emulator(place) as rehearsal:
+        asyncio.run(call_off(connector(place, rehearsal)))
 
 
 @checked

@@ -18,7 +18,7 @@ from overnight.core.clock import WallClock, time_text
 from overnight.core.errors import FileDamaged, Interrupted, OvernightError, ProviderError
 from overnight.core.exit_codes import DONE, OVER_BUDGET, PROVIDER, ROWS_FAILED, STOPPED, WRONG_USE
 from overnight.core.wording import number_of
-from overnight.emulation import emulator, endpoint_of
+from overnight.emulation import Rehearsal, emulator, endpoint_of
 from overnight.engine.progress import BatchLine, Snapshot
 from overnight.engine.session import Connect, Session, Worked, opened
 from overnight.engine.work import Work
@@ -107,11 +107,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return pl.read_parquet(self.path / "tables" / "rankings.parquet", glob=False)
 
 
-def connector(settings: Settings, emulated: str | None) -> Connect:
+def connector(settings: Settings, rehearsal: Rehearsal | None) -> Connect:
     """How providers are reached in this pass."""
 
     def connect(model: Model) -> Provider:
         seller = vendor(model.provider)
+        emulated = None if rehearsal is None else rehearsal.address()
         return connected(seller, endpoint_of(seller, model, settings, emulated))
 
     return connect
@@ -143,8 +144,8 @@ def work_on(
     new_above = [path for path in (settings.root, *settings.root.parents) if not path.exists()]
     begun = folder.exists()
     try:
-        with nullcontext() if offline else emulator(settings, keep=lambda: begun) as emulated:
-            connect = nobody if offline else connector(settings, emulated)
+        with nullcontext() if offline else emulator(settings, keep=lambda: begun) as rehearsal:
+            connect = nobody if offline else connector(settings, rehearsal)
             with opened(folder, RunFolder(settings.root), WallClock(settings.time_scale)) as session:
                 if prepare is not None:
                     work = prepare(session, connect) or work

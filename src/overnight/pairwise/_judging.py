@@ -13,6 +13,7 @@ from overnight.api.work import saved_work, work_on
 from overnight.core.errors import StudyChanged, StudyError
 from overnight.core.files import folder_at
 from overnight.core.wording import quoted
+from overnight.emulation import share_emulator
 from overnight.engine.progress import Snapshot
 from overnight.ledger.ledger import look_at
 from overnight.pairwise._frames import pairs_of, samples_in
@@ -72,6 +73,8 @@ class Judging:
         study = self._study(frame, judge, question, batch or {})
         self._refuse_other_questions(study)
         folder_at(self.folder, "output_dir")
+        # Runs of a notebook are many and small: one provider for all rehearsals of a working folder.
+        share_emulator(self.place, settings())
         replace_file(self.folder / JUDGE, msgspec.json.encode(judge))
         named = frame.with_columns(pl.Series("item_id", _item_ids(frame), dtype=pl.String))
         named.write_parquet(self.folder / PAIRS)
