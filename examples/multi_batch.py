@@ -64,7 +64,9 @@ def options_of(provider: str, thinking: str) -> dict[str, object]:
     """Each provider's own words for thinking; the raw lines are kept for a closer look."""
     thinks = thinking == "with_thinking"
     if provider == "anthropic":
-        judge = {"reasoning": "enabled", "include_thoughts": True} if thinks else {"reasoning": "none", "temperature": 0}
+        judge = (
+            {"reasoning": "enabled", "include_thoughts": True} if thinks else {"reasoning": "none", "temperature": 0}
+        )
     elif provider == "gemini":
         judge = {"thinking_level": "low", "include_thoughts": True}
     else:
