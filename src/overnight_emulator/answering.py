@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from overnight_emulator.chance import Chance
-from overnight_emulator.forms import wanted_forms
+from overnight_emulator.forms import wanted_forms, wanted_object
 from overnight_emulator.judge import Judge, changes_mind
 from overnight_emulator.prose import Pen
 from overnight_emulator.samples import Samples
@@ -112,6 +112,10 @@ class Models:
             return msgspec.json.encode(document(prompt.schema, judge)).decode()
         if prompt.wants_json:
             return msgspec.json.encode({"answer": pen.answer(_last_words(prompt))}).decode()
+        shape = wanted_object(text)
+        if shape is not None:
+            filled = {name: _filled(judge, name, values) for name, values in shape.items()}
+            return f"{pen.remark('verdict')} {pen.trace()}\n```json\n{msgspec.json.encode(filled).decode()}\n```"
         forms = wanted_forms(text)
         if forms:
             chosen = [f"{form.before}{judge.decide(form.name, form.alternatives)}{form.after}" for form in forms]
@@ -151,6 +155,13 @@ class Models:
         if tokens < _CACHEABLE_TOKENS or self._chance.share("cache", prompt.digest) >= _CACHE_HITS:
             return 0
         return tokens - tokens % _CACHE_STEP
+
+
+def _filled(judge: Judge, name: str, values: tuple[Any, ...]) -> Any:
+    """One field of an object that a prompt has shown: decided, written, or a number from 0 to 1."""
+    if len(values) > 1:
+        return judge.decide(name, values)
+    return judge.text(name) if isinstance(values[0], str) else round(judge.number(name), 3)
 
 
 def _last_words(prompt: Prompt) -> str:

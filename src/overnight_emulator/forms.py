@@ -1,8 +1,8 @@
 """Forms of an answer: the alternatives that a prompt offers, found in its own instructions.
 
-An instruction may show its alternatives in tags (`<BETTER>A</BETTER>` or `<BETTER>B</BETTER>`) or in quotes
-('Model: A' or 'Model: B'). What an alternative means is read off its wording: a place among the samples, a tie, a
-yes or a no.
+An instruction may show its alternatives in tags (`<BETTER>A</BETTER>` or `<BETTER>B</BETTER>`), in quotes
+('Model: A' or 'Model: B'), or in an object of JSON (`{"better": "A" | "B"}`). What an alternative means is read off its
+wording: a place among the samples, a tie, a yes or a no.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import msgspec
 
 _TAGGED = re.compile(r"<([A-Za-z][\w-]*)>[ \t]*\n?[ \t]*([^<>\n]{1,80}?)[ \t]*\n?[ \t]*</\1>")
 _QUOTED = re.compile(r"""(["'`])(?<!\w.)(\w[\w .:#-]{0,39})\1(?!\w)""")
+_SHAPE = re.compile(r"\{[^{}]{1,2000}\}")
+_SHAPE_FIELD = re.compile(r'"(\w+)"\s*:\s*((?:"[^"\n]*"|[^",}\n])+)')
 _LISTED = re.compile(r"\s*(?:\||/|,|\bor\b)\s*")
 _SEAT = re.compile(r"(?:^|[\s_:#.-])(\d{1,2}|[a-z]|first|second|third|one|two|three|left|right)$")
 _SEAT_NAMES = {"first": 0, "one": 0, "left": 0, "second": 1, "two": 1, "right": 1, "third": 2, "three": 2}
@@ -38,6 +40,31 @@ def wanted_forms(text: str) -> list[Form]:
     """The decisions that an instruction asks for; none for a prompt that wants free text."""
     forms = [form for form in _tagged_forms(text) if is_decision(form.name, form.alternatives)]
     return forms or [form for form in _quoted_forms(text) if is_decision(form.name, form.alternatives)][:1]
+
+
+def wanted_object(text: str) -> dict[str, tuple[Any, ...]] | None:
+    """The fields of an object that an instruction shows with alternatives in it, and those of each field.
+
+    A field without alternatives has one thing there: the text or the number that stands for it.
+    """
+    if "|" not in text or "{" not in text:
+        return None
+    for block in reversed(_SHAPE.findall(text)):
+        fields = {name: _values(value) for name, value in _SHAPE_FIELD.findall(block)}
+        if any(len(values) > 1 for values in fields.values()):
+            return fields
+    return None
+
+
+def _values(written: str) -> tuple[Any, ...]:
+    return tuple(_value(part.strip()) for part in written.split("|"))
+
+
+def _value(written: str) -> Any:
+    try:
+        return msgspec.json.decode(written)
+    except msgspec.DecodeError:
+        return 0.0 if written[:1].isdigit() else written
 
 
 def _tagged_forms(text: str) -> list[Form]:

@@ -7,6 +7,7 @@ oneOf (the first), allOf and `$ref`. A string's `format` and `pattern` are not.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -145,6 +146,8 @@ class _Writer:
     def _number(self, schema: Mapping[str, Any], name: str, _: int) -> float:
         step = schema.get("multipleOf")
         low, high = _bounds(schema, closest=1e-9)
+        if not _BOUNDS & schema.keys() and _IS_SHARE.search(name):
+            low, high = 0.0, 1.0
         draw = self._author.number(name)
         if step:
             first, last = math.ceil(low / step), math.floor(high / step)
@@ -152,6 +155,9 @@ class _Writer:
         return min(max(round(low + draw * (high - low), 3), low), high)
 
 
+_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
+# What is called so goes from 0 to 1, whether a schema says so or not.
+_IS_SHARE = re.compile("confiden|certain|probab|share", re.IGNORECASE)
 _ENDS = frozenset({"null", "string", "integer", "number", "boolean"})
 
 

@@ -64,6 +64,15 @@ class Task(Protocol):
 
 
 @runtime_checkable
+class PartsOfItems(Protocol):
+    """A task whose addresses are about parts of an item, as two of its answers: whose item says what they are."""
+
+    def item_of(self, address: str) -> str:
+        """The id of the item that an address is about."""
+        ...
+
+
+@runtime_checkable
 class Rounds(Protocol):
     """Asks in whole rounds, each chosen by what all rounds before it have shown."""
 

@@ -11,7 +11,7 @@ import polars as pl
 from overnight.core.ask import Arm, Item, key_text
 from overnight.core.money import DOLLAR
 from overnight.core.result import Line, Result
-from overnight.core.task import ColumnKind, Rounds, Row, Task, Thread, wider
+from overnight.core.task import ColumnKind, PartsOfItems, Rounds, Row, Task, Thread, wider
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.rows import Addresses
 from overnight.ledger.transaction import View
@@ -57,6 +57,8 @@ class _ArmView(NamedTuple):
     stage: int
     task: Task | Rounds
     decode: Decode
+    # The id of the item that an address is about.
+    item_of: Callable[[str], str] = str
 
 
 class ResultsTable:
@@ -78,9 +80,11 @@ class ResultsTable:
                 stage=numbers[arm.stage],
                 task=tasks[arm.stage],
                 decode=decoders[arm.model.provider],
+                item_of=task.item_of if isinstance(task := tasks[arm.stage], PartsOfItems) else str,
             )
             for number, arm in view.stages.arms().items()
         }
+        self._last: tuple[tuple[int, str], dict[str, Any]] = (0, ""), {}
         self._own: dict[str, ColumnKind] = {}
         for stage in numbers:
             for name, kind in tasks[stage].columns.items():
@@ -130,12 +134,19 @@ class ResultsTable:
         starts = [number for number, turn in enumerate(rows.turn) if turn == 0]
         for begin, end in pairwise((*starts, len(results))):
             view, item, turns = self._views[rows.arm[begin]], rows.item[begin], results[begin:end]
-            fields = self._db.items.fields(raw.read, view.stage, item) if view.task.reads_items else {}
+            fields = self._fields(view, item, raw) if view.task.reads_items else {}
             settled = tuple(filter(None, turns))
             thread = Thread(arm=view.arm, item=Item(item, fields), replicate=rows.replicate[begin], turns=settled)
             own = view.task.read(thread)
             for result in turns:
                 yield {} if result is None else next(own, {})
+
+    def _fields(self, view: _ArmView, address: str, raw: RawFiles) -> dict[str, Any]:
+        """An item's fields. Rows about the same one follow each other: it is read once for all of them."""
+        item = (view.stage, view.item_of(address))
+        if self._last[0] != item:
+            self._last = item, self._db.items.fields(raw.read, *item)
+        return self._last[1]
 
 
 def _fitted(value: Any, kind: ColumnKind) -> Any:

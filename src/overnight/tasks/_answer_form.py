@@ -16,7 +16,7 @@ from overnight.tasks._prompt_files import prompt_text
 Verdict = Literal["first", "second", "tie", "none", "unparsed"]
 
 TAGS = ("<BETTER_SAMPLE>", "</BETTER_SAMPLE>")
-_SEATS: dict[str, Verdict] = {"SAMPLE_1": "first", "SAMPLE_2": "second", "TIE": "tie"}
+_SEATS: dict[str, Verdict] = {"SAMPLE_1": "first", "SAMPLE_2": "second", "TIE": "tie", "NONE": "none"}
 _EXPLANATION = ("<EXPLANATION>", "</EXPLANATION>")
 _CONFIDENCE = ("<CONFIDENCE>", "</CONFIDENCE>")
 
@@ -33,6 +33,8 @@ class AnswerForm(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked for beside the verdict, and the tags around a verdict that is not in JSON."""
 
     ties: bool = False
+    # Whether a judge may say that it cannot tell, or that the question does not apply: no tie, and no guess.
+    none: bool = False
     explanation: bool = False
     confidence: bool = False
     tags: tuple[str, str] = TAGS
@@ -47,12 +49,12 @@ class AnswerForm(msgspec.Struct, frozen=True, kw_only=True):
             return text
         kind = "json" if structured else "tags"
         parts = [kind, f"{kind}_tie" if self.ties else f"{kind}_no_tie"]
-        parts += [f"{kind}_{extra}" for extra in ("explanation", "confidence") if getattr(self, extra)]
+        parts += [f"{kind}_{extra}" for extra in ("none", "explanation", "confidence") if getattr(self, extra)]
         return f"{text.rstrip()}\n\n{''.join(prompt_text('answers', part) for part in parts)}"
 
     def schema(self) -> dict[str, Any]:
         """The reason comes before the verdict: what is written later rests on what was written before."""
-        seats = [seat for seat in _SEATS if self.ties or seat != "TIE"]
+        seats = [seat for seat, verdict in _SEATS.items() if self._offers(verdict)]
         fields: dict[str, Any] = {"better_sample": {"type": "string", "enum": seats}}
         if self.explanation:
             fields = {"explanation": {"type": "string"}} | fields
@@ -84,7 +86,10 @@ class AnswerForm(msgspec.Struct, frozen=True, kw_only=True):
 
     def _seat(self, named: Any) -> Verdict:
         seat = _SEATS.get(named.strip().upper().replace(" ", "_"), "unparsed") if isinstance(named, str) else "unparsed"
-        return "unparsed" if seat == "tie" and not self.ties else seat
+        return seat if self._offers(seat) else "unparsed"
+
+    def _offers(self, verdict: Verdict) -> bool:
+        return {"tie": self.ties, "none": self.none}.get(verdict, True)
 
 
 def _between(tags: tuple[str, str], answer: str) -> Iterator[str]:

@@ -1,0 +1,21 @@
+"""The task `grade`: judges say of each answer how well it keeps to its statement, from 1 to 5."""
+
+from overnight.study.buckets import StudyBuckets
+from overnight.study.origin import Origin
+from overnight.study.task_kind import Draft, TaskKind
+from overnight.tasks._judging import Grade
+from overnight.tasks._judging_settings import JudgingStage, check_judging, draft_judging
+
+
+def draft(stage: JudgingStage, origin: Origin, buckets: StudyBuckets | None) -> Draft:
+    return draft_judging(Grade, stage, origin, buckets)
+
+
+kind = TaskKind(
+    name=Grade.name,
+    settings=JudgingStage,
+    check=check_judging,
+    draft=draft,
+    open=Grade.from_spec,
+    item_keys=("candidates", "spec"),
+)

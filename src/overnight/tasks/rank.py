@@ -1,0 +1,58 @@
+"""The task `rank`: judges compare the answers of two candidates at a time, on every statement and input they share."""
+
+import msgspec
+
+from overnight.study.buckets import StudyBuckets
+from overnight.study.items import ItemSource
+from overnight.study.origin import Origin
+from overnight.study.task_kind import Draft, Made, TaskKind
+from overnight.tasks._answer_pairs import FORM, Rank
+from overnight.tasks._judging_settings import JudgingStage, check_judging, read_judges
+from overnight.tasks._pair_questions import SAMPLES
+
+_ORDERS = ("forward", "reverse")
+
+
+def check(stage: JudgingStage, origin: Origin) -> None:
+    check_judging(stage, origin)
+    if stage.group not in {None, "item"}:
+        raise origin.error(("group",), "rank compares all answers to one input; write `group: item` or leave it out")
+
+
+def draft(stage: JudgingStage, origin: Origin, buckets: StudyBuckets | None) -> Draft:
+    if stage.of is not None:
+        stage = msgspec.structs.replace(stage, group="item")
+    given = (*SAMPLES, "members", "missing")
+    judges = read_judges(stage, origin, buckets, FORM.schema(), given=given, directions=_ORDERS, grouped=True)
+
+    def make(source: ItemSource) -> Made:  # noqa: ARG001 - all that is asked of it are columns
+        left_out = {} if judges.rows is None else judges.rows.left_out()
+        task = Rank(
+            [branch.arm for branch in judges.branches],
+            templates=judges.asked.texts,
+            systems=judges.systems.by_arm,
+            replicates=stage.replicates,
+            left_out=left_out,
+        )
+        return Made(task, () if judges.rows is None else tuple(judges.rows.notes(left_out)))
+
+    return Draft(
+        stage=stage,
+        origin=origin,
+        branches=judges.branches,
+        make=make,
+        definition={"templates": judges.asked.definition},
+        needs=judges.needs,
+        notes=judges.notes,
+        rows=judges.rows,
+    )
+
+
+kind = TaskKind(
+    name=Rank.name,
+    settings=JudgingStage,
+    check=check,
+    draft=draft,
+    open=Rank.from_spec,
+    item_keys=("candidates", "spec"),
+)
