@@ -10,7 +10,7 @@ import pytest
 
 from emulator_process import EmulatorProcess
 from overnight.core.ask import Model
-from overnight.core.result import Result
+from overnight.core.result import Result, was_run_unpriced
 from overnight.engine.live.replies import fared
 from overnight.providers import (
     Endpoint,
@@ -27,6 +27,8 @@ from overnight.providers import (
 from providers.asking import KEY, ask
 
 DEAD = "sk-dead-0000000000"
+# More brackets, one in the other, than any reader follows.
+DEEP = b'{"metadata":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 TRUTH = {
     "seed": 7,
     "time_scale": 20_000,
@@ -171,7 +173,7 @@ def _wires(provider: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"<html>Bad gateway</html>", b'"text"', b"[1, 2]", b"\xff\xfe", b'{"error": "no"}']
+    "body", [b"", b"<html>Bad gateway</html>", b'"text"', b"[1, 2]", b"\xff\xfe", b'{"error": "no"}', DEEP]
 )
 @pytest.mark.parametrize("status", [200, 302, 400, 404, 418, 502])
 def test_whatever_comes_is_kept_and_read(name: str, status: int, body: bytes) -> None:
@@ -182,3 +184,6 @@ def test_whatever_comes_is_kept_and_read(name: str, status: int, body: bytes) ->
     assert decoded.custom_id == "o1-2"
     assert decoded.result is not None
     assert decoded.result.outcome == "failed"
+    if status == 200 and body != b'{"error": "no"}':
+        # It was run, for all we know: what it cost is presumed.
+        assert was_run_unpriced(decoded.result)

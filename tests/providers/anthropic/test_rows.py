@@ -169,7 +169,7 @@ def test_a_live_reply_is_read_like_a_row() -> None:
         (429, b"slow down", "rate_limited"),
         (404, b"{}", "unknown_model"),
         (401, b"", "unauthorized"),
-        (200, b"<html>", "server_error"),
+        (200, b"<html>", "unreadable"),
         (200, b"{}", "unreadable"),
         (None, b"", "server_error"),
     ],

@@ -244,7 +244,7 @@ def test_live_replies_are_lines_of_the_same_kind(id_field: Any) -> None:
         (Reply(sent=True, status=400, body=b'[{"error":{"code":400,"message":"No."}}]'), "invalid_request"),
         (Reply(sent=True, status=502, body=b"<html>Bad Gateway</html>"), "server_error"),
         (Reply(sent=True, problem="the connection broke"), "server_error"),
-        (Reply(sent=True, status=200, body=b"half a"), "server_error"),
+        (Reply(sent=True, status=200, body=b"half a"), "unreadable"),
         (Reply(sent=True, status=404, body=b"no such thing"), "unknown_model"),
     ):
         line = decode(live_line(id_field, "o1-0", reply))

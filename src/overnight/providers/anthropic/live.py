@@ -8,17 +8,21 @@ from overnight.providers.anthropic.rows import TYPES, is_error
 from overnight.providers.contract import Rates, Reply
 from overnight.providers.reading.complaints import scrub
 from overnight.providers.reading.figures import count_of
-from overnight.providers.reading.patient_json import one_line_json
+from overnight.providers.reading.patient_json import as_text, one_line_json
 
 _PREFIX = "anthropic-ratelimit-"
 _json = msgspec.json.Encoder()
 
 
 def live_line(custom_id: str, reply: Reply) -> bytes:
-    """A body that is not Anthropic's (a gateway's page, nothing at all) becomes an error by its status."""
+    """A body that is not Anthropic's (a gateway's page, nothing at all) becomes an error by its status.
+
+    With status 200 it is an answer that cannot be read: it was run, and is paid for.
+    """
     body = one_line_json(reply.body)
-    if reply.status == 200 and body is not None:
-        return b'{"custom_id":%b,"result":{"type":"succeeded","message":%b}}' % (_json.encode(custom_id), body)
+    if reply.status == 200:
+        message = body or as_text(reply.body)
+        return b'{"custom_id":%b,"result":{"type":"succeeded","message":%b}}' % (_json.encode(custom_id), message)
     if body is None or not is_error(body):
         body = _json.encode({"type": "error", "error": _words(reply)})
     return b'{"custom_id":%b,"result":{"type":"errored","error":%b}}' % (_json.encode(custom_id), body)

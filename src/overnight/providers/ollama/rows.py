@@ -8,7 +8,7 @@ from overnight.core.result import Cause, Line, Result, Usage, failed
 from overnight.providers.contract import Reply
 from overnight.providers.reading.complaints import complaint_of, scrub
 from overnight.providers.reading.figures import Count
-from overnight.providers.reading.patient_json import UNREADABLE, one_line_json, patient_json, readable_id, whole
+from overnight.providers.reading.patient_json import UNREADABLE, as_text, one_line_json, patient_json, readable_id, whole
 
 _CAUSES: dict[int, Cause] = {401: "unauthorized", 403: "unauthorized", 404: "unknown_model", 408: "timeout"}
 _COUNTS = ("prompt_eval_count", "eval_count")
@@ -41,7 +41,9 @@ _rows = msgspec.json.Decoder(_Row)
 def live_line(custom_id: str, reply: Reply) -> bytes:
     """Ollama has no batches, so the form is ours: the id, the HTTP status and the body as it came."""
     body = one_line_json(reply.body)
-    if body is None or not body.startswith(b"{"):
+    if reply.status == 200 and (body is None or not body.startswith(b"{")):
+        body = b'{"message":%b}' % as_text(reply.body)
+    elif body is None or not body.startswith(b"{"):
         body = _json.encode({"error": complaint_of(reply.body).message or "an answer that is no JSON"})
     return b'{"custom_id":%b,"status":%d,"body":%b}' % (_json.encode(custom_id), reply.status or 0, body)
 

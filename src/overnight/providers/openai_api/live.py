@@ -7,7 +7,7 @@ import msgspec
 from overnight.providers.contract import Rates, Reply
 from overnight.providers.reading.complaints import complaint_of
 from overnight.providers.reading.figures import count_of
-from overnight.providers.reading.patient_json import UNREADABLE, one_line_json
+from overnight.providers.reading.patient_json import UNREADABLE, as_text, one_line_json
 
 _json = msgspec.json.Encoder()
 
@@ -26,7 +26,9 @@ _errors = msgspec.json.Decoder(_Errors)
 def live_line(custom_id: str, reply: Reply) -> bytes:
     """A body that is no JSON is kept as text; where it came with an error, as the error's message."""
     body = one_line_json(reply.body)
-    if body is None or (reply.status != 200 and not _is_error(body)):
+    if reply.status == 200:
+        body = body or as_text(reply.body)
+    elif body is None or not _is_error(body):
         body = _json.encode(_words(reply))
     return b'{"custom_id":%b,"response":{"status_code":%d,"body":%b},"error":null}' % (
         _json.encode(custom_id),
@@ -44,9 +46,7 @@ def _is_error(body: bytes) -> bool:
     return True
 
 
-def _words(reply: Reply) -> object:
-    if reply.status == 200:
-        return reply.body.decode("utf-8", "replace")
+def _words(reply: Reply) -> dict[str, dict[str, str | None]]:
     said = complaint_of(reply.body)
     return {"error": {"message": said.message or "an answer that says nothing", "code": said.code or None}}
 

@@ -47,3 +47,8 @@ def one_line_json(body: bytes) -> bytes | None:
         return msgspec.json.format(body, indent=-1)
     except UNREADABLE:
         return None
+
+
+def as_text(body: bytes) -> bytes:
+    """A body that is no JSON, as a JSON string: what came with status 200 was run, whatever it is."""
+    return msgspec.json.encode(body.decode("utf-8", "replace"))
