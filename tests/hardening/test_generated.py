@@ -15,9 +15,9 @@ SAMPLE = 12
 FOUND = {
     "studies": ("study generate prompt = beyond unicode", "study generate templates.0 = long name", "study generate task = long text"),
     "items": ("items.csv is a FIFO", "items.jsonl is a FIFO", "items.parquet is a FIFO", "items.csv is zeros without end", "items.parquet of id long"),
-    "verdicts": ("verdicts of ID1 durations ", "verdicts of ID2 lists judge", "verdicts of better_id bytes ", "verdicts of other count structs "),
+    "verdicts": ("verdicts of ID1 durations ", "verdicts of ID2 lists judge", "verdicts of better_id bytes ", "verdicts of other count structs ", "verdicts.parquet byte 546 0x0"),
     "files": (".env is a FIFO", ".env utf-16"),
-    "flags": ("plan --show='99999999999'",),
+    "flags": ("plan --show='99999999999'", "adopt --token='24h'"),
     "folders": (
         "ledger.db is a FIFO, verify", "ledger.db is a FIFO, status", "raw/ is a file, verify", "tables/results.parquet is a folder, results",
         "tables/results.parquet of zeros, results", "tables/results.parquet flipped at 0/10, results --failed", "event.data = json, verify",

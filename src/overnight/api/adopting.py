@@ -20,8 +20,8 @@ from overnight.core.attempt import Accepted, Creating, Ended, Fetched, Uploaded
 from overnight.core.errors import Interrupted, OvernightError, ProviderError, StudyError
 from overnight.core.files import plain_file
 from overnight.core.names import run_name_of
-from overnight.core.shard import token_of
-from overnight.core.wording import number_of
+from overnight.core.shard import is_token, token_of
+from overnight.core.wording import number_of, quoted
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
 from overnight.ledger.transaction import Transaction
@@ -83,6 +83,9 @@ def adopt(
         return [_adopt_file(name, Path(output_file), place, as_name, say, tell, by_position=by_position)]
     if (batch_id is None) == (token is None):
         message = f"adopt {provider}: name the batch id, a token of ours with --token, or a file with --output-file"
+        raise StudyError(message)
+    if token is not None and not is_token(token):
+        message = f"--token: {quoted(token)} is no token of ours; the file `sent` of a run has the tokens of its batches"
         raise StudyError(message)
     wanted = Wanted(batch_id=batch_id) if token is None else Wanted(token=token)
     adopted = _adopt_batch(name, wanted, place, work, as_name, say, tell, by_position=by_position)

@@ -79,7 +79,7 @@ def readable_tables() -> Iterator[None]:
     """A table that is damaged is told as such: it can always be made anew."""
     try:
         yield
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = str(error).partition("\n")[0][:200]
         raise StudyError(
             f"a table of the run cannot be read ({reason}); `overnight rebuild RUN` makes it anew"

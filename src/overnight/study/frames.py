@@ -191,11 +191,11 @@ def _finite(number: float) -> float | str | None:
 
 @contextmanager
 def _as_study_errors(path: Path) -> Iterator[None]:
-    from polars.exceptions import PolarsError  # noqa: PLC0415 - as above
+    from polars.exceptions import PanicException, PolarsError  # noqa: PLC0415 - as above
 
     try:
         yield
-    except PolarsError as error:
+    except (PolarsError, PanicException) as error:  # polars panics at some damages
         reason = str(error).partition("\n")[0]
         raise StudyError(f"{path}: cannot be read as Parquet: {reason}") from None
     except OSError as error:

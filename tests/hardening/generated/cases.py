@@ -33,7 +33,7 @@ def finding(case: Case, folder: Path) -> str | None:
             code, told = typed(case.arguments)
         except (Exception, SystemExit):  # noqa: BLE001 - this is what is looked for
             return f"{case.name}: {' '.join(case.arguments)[:200]}: {traceback.format_exc().strip()[-700:]}"
-    problem = judged(code, told)
+    problem = judged(code, told, asked=any(argument.startswith(("-v", "--verbose")) for argument in case.arguments))
     return None if problem is None else f"{case.name}: {' '.join(case.arguments)[:200]}: {problem}"
 
 
@@ -49,9 +49,10 @@ def typed(arguments: tuple[str, ...]) -> tuple[int, str]:
         return code, err.read()
 
 
-def judged(code: int, told: str) -> str | None:
+def judged(code: int, told: str, *, asked: bool = False) -> str | None:
+    """`asked`: who types -v wants to see where a complaint comes from."""
     complaints = [line for line in told.splitlines() if line.startswith("overnight: ")]
-    if "Traceback" in told:
+    if "Traceback" in told and not (asked and complaints):
         return f"a traceback: {told[-500:]}"
     if code not in ENDINGS:
         return f"exit code {code}: {told[-500:]}"

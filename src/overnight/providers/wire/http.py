@@ -367,7 +367,8 @@ def trouble_of(error: Exception, origin: URL, secret: str) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer from {place} in time"
     if isinstance(error, aiohttp.ClientConnectorError):
-        return f"no connection to {place} ({scrub(str(error.os_error), secret)})"
+        cause = error.os_error
+        return f"no connection to {place} ({scrub(cause.strerror or str(cause), secret)})"
     if isinstance(error, TooMuch):
         return f"{place} sent {error}"
     if isinstance(error, aiohttp.ClientPayloadError):
