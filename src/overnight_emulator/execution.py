@@ -143,6 +143,9 @@ class Execution:
                 return []
             case "duplicate":
                 return [line, line]
+            case "contradict":
+                error = self._rows.error(500, None, None, "The server had an error while processing your request.")
+                return [self._rows.render(row, error, f"{row_id}x"), line]
             case "malformed":
                 return [line[: len(line) // 2] + b"\n"]
             case "nameless":

@@ -82,6 +82,7 @@ KINDS: dict[str, dict[str, frozenset[str]]] = {
         "omit": _NONE,
         "lose": _NONE,
         "duplicate": _NONE,
+        "contradict": _NONE,
         "malformed": _NONE,
         "unknown_id": _NONE,
         "nameless": _NONE,

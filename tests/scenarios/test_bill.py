@@ -20,6 +20,7 @@ KNOWN: dict[str, Faults] = {
     "a batch expires without a word": [{"on": "batch", "do": "expire", "share": 0.4, "silent": True, "times": 1}],
     "rows are left out": [{"on": "row", "do": "omit", "times": 3}],
     "lines come twice": [{"on": "row", "do": "duplicate"}],
+    "a failure stands before its answer": [{"on": "row", "do": "contradict"}],
     "the answer to a create is lost": [{"on": "create", "do": "drop_answer", "times": 1}],
     "a download is spoiled": [{"on": "content", "do": "cut", "at": 0.5, "fitting": True, "times": 3}],
 }
@@ -32,11 +33,18 @@ PRESUMED: dict[str, Faults] = {
 }
 
 
+# All of it on every vendor takes a while: one vendor always, the others with the slow tests.
+EVERYWHERE = [name if name == "openai" else pytest.param(name, marks=pytest.mark.slow) for name in PROVIDERS]
+
+
 @pytest.mark.parametrize("case", KNOWN)
-def test_the_bill_is_known(scenario: Callable[..., Scenario], case: str) -> None:
-    one = scenario(faults=KNOWN[case])
+@pytest.mark.parametrize("provider", EVERYWHERE)
+def test_the_bill_is_known(scenario: Callable[..., Scenario], provider: str, case: str) -> None:
+    one = scenario(faults=KNOWN[case], provider=provider)
     assert one.run(priced(one)).state == "done"
+    assert one.statuses() == {"answered": 12}
     assert_bill(one)
+    one.assert_paid_once()
 
 
 @pytest.mark.parametrize("case", PRESUMED)

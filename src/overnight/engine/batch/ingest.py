@@ -263,8 +263,14 @@ class Ingest:
             await self._take_in(number, *chunk)
 
     def _chunks(self, number: int, name: str, start: int) -> Iterator[tuple[int, list[Settling]]]:
-        """(offset after the chunk, what its lines settle) of a raw file, from `start` on; for a worker thread."""
+        """(how far a raw file is read, what its lines settle), from `start` on; for a worker thread.
+
+        Failures come last: of a row that the file holds twice, an answer counts, wherever it stands. Until then the
+        file counts as read up to the first of them.
+        """
         decode = self._account.provider.format.decode
+        failures: list[Settling] = []
+        first_failure = start
         with self._context.files.stream(name, start) as handle:
             offset = start
             while lines := handle.readlines(_CHUNK_BYTES):
@@ -272,9 +278,15 @@ class Ingest:
                 for line in lines:
                     text = line.strip()
                     if text and (one := self._joined(number, offset, line, decode(text))) is not None:
-                        landed.append(one)
+                        if one[0].result.outcome != "failed":
+                            landed.append(one)
+                        else:
+                            first_failure = first_failure if failures else offset
+                            failures.append(one)
                     offset += len(line)
-                yield offset, landed
+                yield first_failure if failures else offset, landed
+            if failures:
+                yield offset, failures
 
     def _joined(self, number: int, offset: int, line: bytes, decoded: Line) -> Settling | None:
         """The row a line belongs to, by its custom id and nothing else."""
