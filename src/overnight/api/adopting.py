@@ -85,7 +85,9 @@ def adopt(
         message = f"adopt {provider}: name the batch id, a token of ours with --token, or a file with --output-file"
         raise StudyError(message)
     if token is not None and not is_token(token):
-        message = f"--token: {quoted(token)} is no token of ours; the file `sent` of a run has the tokens of its batches"
+        message = (
+            f"--token: {quoted(token)} is no token of ours; the file `sent` of a run has the tokens of its batches"
+        )
         raise StudyError(message)
     wanted = Wanted(batch_id=batch_id) if token is None else Wanted(token=token)
     adopted = _adopt_batch(name, wanted, place, work, as_name, say, tell, by_position=by_position)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from overnight.core.attempt import Fetched
+from overnight.core.attempt import Ended, Fetched
 from overnight.engine.batch.evidence import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
@@ -23,6 +23,7 @@ from overnight.engine.batch.evidence import (
     doubt_of,
     part_names,
     pause,
+    was_not_run,
 )
 
 WHOLE = Download(kind="output", bytes=100, announced=100, readable=5)
@@ -125,6 +126,30 @@ def test_a_batch_that_gives_up_nothing_has_not_run_its_rows() -> None:
     nothing = Standing(phase="expired", rows=5, came=0, ran=0, seen_completed=3, parts=False)
     assert isinstance(after(nothing, (0.0, SAME)), Again)
     assert after(nothing, (0.0, SAME), (0.0, SAME)) == Absent("expired", ran=False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "seen", "not_run"),
+    [
+        ({}, 0, True),
+        ({"failed": 5}, 0, True),
+        ({"completed": 3}, 0, False),
+        ({}, 3, False),
+        ({"parts": (("output", "file-1"),)}, 0, False),
+        ({"phase": "expired"}, 0, False),
+    ],
+)
+def test_a_batch_that_failed_half_way_was_run(fields: dict[str, Any], seen: int, *, not_run: bool) -> None:
+    ended = msgspec.structs.replace(Ended("failed", "failed"), **fields)
+    assert was_not_run(ended, seen) == not_run
+
+
+def test_what_a_failed_batch_ran_is_presumed_spent_and_not_asked_again() -> None:
+    failed = Standing(phase="failed", rows=5, came=0, ran=0, completed=3, parts=False)
+    assert isinstance(after(failed, (0.0, SAME), (60.0, SAME)), Again)
+    end = after(failed, (0.0, SAME), (60.0, SAME), (PATIENT, SAME))
+    assert isinstance(end, Absent)
+    assert (end.cause, end.ran) == ("gone", True)
 
 
 def test_rows_that_vertex_says_it_did_not_run_are_not_lost() -> None:

@@ -28,7 +28,7 @@ from overnight.core.attempt import (
     Withdrawn,
 )
 from overnight.core.errors import OutOfCredit, Rejected, Throttled, Unauthorized, Unavailable
-from overnight.engine.batch.evidence import FIRST_PAUSE, PATIENT, ended_event
+from overnight.engine.batch.evidence import FIRST_PAUSE, PATIENT, ended_event, was_not_run
 from overnight.engine.batch.ingest import Ingest
 from overnight.engine.batch.outbox import input_file, write_input
 from overnight.engine.batch.owner import carries
@@ -375,7 +375,7 @@ class BatchAttempt:
 
     async def _collect(self) -> None:
         ended = self._attempt.ended
-        if ended is not None and ended.phase == "failed" and not ended.parts:
+        if ended is not None and was_not_run(ended, self._attempt.seen_completed):
             refusal = Refusal(
                 kind=cast("RefusalKind", ended.reason or "invalid"),
                 message=ended.message or "the batch failed",

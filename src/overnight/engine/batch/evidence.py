@@ -117,6 +117,11 @@ class Absent(msgspec.Struct, frozen=True):
     detail: str | None = None
 
 
+def was_not_run(ended: Ended, seen_completed: int) -> bool:
+    """Whether a batch was turned away whole. One that failed half-way names no file, but its counts tell."""
+    return ended.phase == "failed" and not ended.parts and not max(ended.completed, seen_completed)
+
+
 def conclude(standing: Standing, fetches: Fetches, now: float, ended_at: float, retention: float) -> Again | Absent:
     """What is to be made of rows that did not come, after these looks at the batch's results."""
     if standing.phase == "gone":
@@ -127,6 +132,8 @@ def conclude(standing: Standing, fetches: Fetches, now: float, ended_at: float, 
     looked_for = fetches[-1][0] - fetches[0][0]
     if standing.gives_nothing:
         return Absent(not_run, ran=False) if len(fetches) > 1 else Again(now, "")
+    if standing.phase == "failed" and not standing.parts and looked_for >= PATIENT:
+        return Absent("gone", ran=True, detail=why(standing, fetches))
     if standing.told and not standing.lost:
         if (_agree(fetches) and _accounted(standing)) or looked_for >= PATIENT:
             return Absent(not_run, ran=False)

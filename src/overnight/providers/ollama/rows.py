@@ -8,7 +8,14 @@ from overnight.core.result import Cause, Line, Result, Usage, failed
 from overnight.providers.contract import Reply
 from overnight.providers.reading.complaints import complaint_of, scrub
 from overnight.providers.reading.figures import Count
-from overnight.providers.reading.patient_json import UNREADABLE, as_text, one_line_json, patient_json, readable_id, whole
+from overnight.providers.reading.patient_json import (
+    UNREADABLE,
+    as_text,
+    one_line_json,
+    patient_json,
+    readable_id,
+    whole,
+)
 
 _CAUSES: dict[int, Cause] = {401: "unauthorized", 403: "unauthorized", 404: "unknown_model", 408: "timeout"}
 _COUNTS = ("prompt_eval_count", "eval_count")
