@@ -160,7 +160,7 @@ def test_files_may_begin_with_a_mark(tmp_path):
 def test_files_must_be_utf_8(tmp_path):
     path = tmp_path / "s.yaml"
     path.write_bytes(b"name: a\ntask: \xe9t\xe9\n")
-    wanted = f"{path}:2: byte 7 of the line (0xe9) is not UTF-8; save the file as UTF-8"
+    wanted = f"{path}:2: byte 7 of the line (0xe9, é in Windows-1252) is not UTF-8; save the file as UTF-8, or: iconv -f WINDOWS-1252 -t UTF-8 s.yaml > utf8-s.yaml"
     assert complaint(lambda: read_document(path)) == wanted
 
 

@@ -123,16 +123,28 @@ def test_a_csv_holds_any_characters(tmp_path_factory, rows):
         ("", ":1: the first line must name the columns"),
         ("\n1,2\n", ":1: the first line must name the columns"),
         ("ID,text,ID\n", ":1: two columns are called 'ID'"),
-        ("ID;text\n1;x\n", ":1: the columns are parted by semicolons; save the file with commas"),
-        ("ID\ttext\n1\tx\n", ":1: the columns are parted by tabs; save the file with commas"),
+        ("ID;text\tnote\n1;x\ty\n", ":1: semicolons and tabs stand between the columns; wanted one of them"),
+        ("ID,,text,\n1,x,y,z\n", ":2: column 4 has 'z' in it, and no name in the header"),
+        ("ID,,text,,x\n1,x,y,z,a\n", ":1: two columns have no name"),
+        ("ID,text,\n1,x,,\n", ":2: 4 fields where the header has 3; a text with delimiters in it stands in quotes"),
+        ("I\0D\0,\0t\0e\0x\0t\0\n\0", ":1: this looks like UTF-16 without a mark at its start; save the file as UTF-8"),
         ("ID,text\n", ": there are no items"),
         ("ID,text\n1,x\n2\n", ":3: 1 field where the header has 2"),
-        ("ID,text\n1,x,y\n", ":2: 3 fields where the header has 2"),
-        ('ID,text\n1,"a\nb"\n2,x,y\n', ":4: 3 fields where the header has 2"),
+        ("ID,text\n1,x,y\n", ":2: 3 fields where the header has 2; a text with delimiters in it stands in quotes"),
+        (
+            'ID,text\n1,"a\nb"\n2,x,y\n',
+            ":4: 3 fields where the header has 2; a text with delimiters in it stands in quotes",
+        ),
         ('ID,text\n1,"a\nb"\n2,"x\n\n', ":4: a quote is opened here and never closed"),
         ('ID,text\n1,"a"b\n', ":2: text goes on after a closing quote; a quote inside a field is written twice"),
-        (b"ID,text\n1,x\n2,na\xefve\n", ":3: byte 5 of the line (0xef) is not UTF-8; save the file as UTF-8"),
-        ("ID,text\n1,x\n".encode("utf-16"), ":1: byte 1 of the line (0xff) is not UTF-8; save the file as UTF-8"),
+        (
+            b"ID,text\n1,x\n2,na\xefve\n",
+            ":3: byte 5 of the line (0xef, ï in Windows-1252) is not UTF-8; save the file as UTF-8, or: iconv -f WINDOWS-1252 -t UTF-8 a.csv > utf8-a.csv",
+        ),
+        (
+            "ID,text\n1,x\n".encode("utf-16") + b"x",
+            ": begins as UTF-16, and goes on as something else; save the file as UTF-8",
+        ),
         ("ID,text\n1,x\n,y\n", ":3: the id, column 'ID', is empty"),
         ("ID,text\n  ,y\n", ":2: the id, column 'ID', is empty"),
         ("ID,text\n1,\n", ":2: the item '1' is empty: it has nothing but its id"),
@@ -142,6 +154,23 @@ def test_a_csv_holds_any_characters(tmp_path_factory, rows):
 def test_what_is_wrong_with_a_csv_is_said(tmp_path, content, message):
     path = wrote(tmp_path, "a.csv", content)
     assert complaint(lambda: read(path)) == f"{path}{message}"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "ID;text\n1;x, y\n2;z\n",
+        "ID\ttext\n1\tx, y\n2\tz\n",
+        'ID,text,\n1,"x, y",\n2,z\n',
+        '\ufeffID,text,,\n1,"x, y",,\n,,,\n2,z,,\n,,,\n',
+        'ID,text\n1,"x, y"\n2,z\n'.encode("utf-16"),
+        "ID;text\n1;x, y\n2;z\n".encode("utf-16-be").replace(b"\0I", b"\xfe\xff\0I", 1),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_tables_as_other_programs_save_them(tmp_path, name, content):
+    items = read(wrote(tmp_path, name, content))
+    assert items == [Item("1", {"ID": "1", "text": "x, y"}), Item("2", {"ID": "2", "text": "z"})]
 
 
 def test_a_field_without_end_is_said(tmp_path, monkeypatch):
@@ -215,7 +244,7 @@ def test_jsonl_holds_any_value(tmp_path_factory, rows):
         ('{"ID": 1, "text": "x"}\n7\n', ":2: wanted an object in braces, found the number 7"),
         (
             b'{"ID": 1, "text": "x"}\n{"ID": "\xff"}\n',
-            ":2: byte 9 of the line (0xff) is not UTF-8; save the file as UTF-8",
+            ":2: byte 9 of the line (0xff, ÿ in Windows-1252) is not UTF-8; save the file as UTF-8, or: iconv -f WINDOWS-1252 -t UTF-8 a.jsonl > utf8-a.jsonl",
         ),
         (
             '{"ID": 1, "text": "x"}\n{"Id": 2, "text": "y"}\n',
@@ -322,10 +351,10 @@ def test_a_missing_file_is_said(tmp_path):
     assert complaint(lambda: opened(tmp_path / "no.csv")) == wanted
 
 
-@pytest.mark.parametrize(("name", "near"), [("a.xlsx", ""), ("a", ""), ("a.json", "; did you mean '.jsonl'?")])
+@pytest.mark.parametrize(("name", "near"), [("a", ""), ("a.json", "; did you mean '.jsonl'?")])
 def test_another_kind_of_file_is_said(tmp_path, name, near):
     path = wrote(tmp_path, name, "x")
-    kinds = ".csv, .tsv, .jsonl, .parquet, .txt, or a folder of .txt"
+    kinds = ".csv, .tsv, .jsonl, .parquet, .txt, .xlsx, .xls, .ods, or a folder of .txt"
     assert complaint(lambda: opened(path)) == f"study: items: {path}: wanted a file that ends in {kinds}{near}"
 
 

@@ -57,9 +57,8 @@ def test_each_table_is_asked_for_what_its_own_stages_need(answers):
 def test_a_row_that_a_later_stage_cannot_use_is_said_with_its_line(tmp_path):
     items = write(tmp_path, '{"ID": "S01", "text": "one", "key": "1"}\n{"ID": "S02", "text": "two"}\n', "essays.jsonl")
     judging = changed(JUDGING, prompt="Is {answer} the same as {key}?")
-    source = resolve(staged(changed(ANSWERS, items=items), judging)).stages[0].items
     wanted = f"{items}:2: stage 'judging': template 'prompt' asks for {{key}}, {OF_ROWS}"
-    assert complaint(lambda: list(source())) == wanted
+    assert complaint(lambda: resolve(staged(changed(ANSWERS, items=items), judging))) == wanted
     alone = resolve(staged(changed(ANSWERS, items=items))).stages[0].items
     assert len(list(alone())) == 2
 

@@ -113,6 +113,7 @@ def test_every_field_has_one_right_type():
         ({"items": {"a": 1}}, f"items: wanted {WANTED_ITEMS}, found dict"),
         ({"items": b"a.csv"}, f"items: wanted {WANTED_ITEMS}, found bytes"),
         ({"items": pl.LazyFrame({"a": [1]})}, f"items: wanted {WANTED_ITEMS}, found LazyFrame"),
+        ({"empty": "leave"}, "empty: wanted allow or skip, found 'leave'"),
         ({"id": ""}, "id: wanted the name of a column"),
         ({"id": 1}, "id: wanted text, found the number 1; put it in quotes"),
         ({"system": " "}, "system: the text is empty"),

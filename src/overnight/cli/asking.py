@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from overnight.terminal.parameters import Parameter
 
@@ -30,6 +30,14 @@ class Asking:
     temperature: Annotated[float | None, Parameter(help="From 0 (steady) to 2 (wild).", metavar="X")] = None
     thinking: Annotated[
         str | None, Parameter(help="off, on, minimal, low, medium, high, or a number of tokens.", metavar="V")
+    ] = None
+    empty: Annotated[
+        Literal["allow", "skip"] | None,
+        Parameter(
+            help="Items with nothing in a column that the question names: ask all the same, or leave them out; "
+            "default: such items are refused.",
+            metavar="allow|skip",
+        ),
     ] = None
     replicates: Annotated[int, Parameter(help="Ask each question so many times; default: 1.", metavar="N")] = 1
 

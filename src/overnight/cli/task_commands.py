@@ -85,6 +85,7 @@ def _send(
         "items": str(items),
         "id": id_column,
         "models": [asking.entry(one) for one in model],
+        "empty": asking.empty,
         "system": asking.system,
         "replicates": asking.replicates,
         **own.keys(),

@@ -3,7 +3,7 @@
 import codecs
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +15,8 @@ from overnight.study.utf8 import check_plain, not_utf8, open_text, read_text, un
 
 # No prompt is that long; a quote that is never closed would otherwise swallow the file.
 _LONGEST_FIELD = 64 * 1024 * 1024
+# What may part the columns, and how it is called.
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 # What is read from the disk at once.
 _BUFFER = 128 * 1024
 
@@ -37,37 +39,90 @@ class Rows(Protocol):
         ...
 
 
+class Header:
+    """The names of the columns. Nameless ones at the end are no columns: programs leave delimiters behind."""
+
+    def __init__(self, cells: Sequence[str], place: str) -> None:
+        if not any(cells):
+            raise StudyError(f"{place}: the first line must name the columns")
+        if any("\0" in cell for cell in cells):
+            raise StudyError(f"{place}: this looks like UTF-16 without a mark at its start; save the file as UTF-8")
+        self._width = len(cells)
+        named = list(cells)
+        while not named[-1]:
+            named.pop()
+        for column in named:
+            if named.count(column) > 1:
+                called = f"two columns are called '{column}'" if column else "two columns have no name"
+                raise StudyError(f"{place}: {called}")
+        self.columns: tuple[str, ...] = tuple(named)
+
+    def row(self, cells: Sequence[str], place: str) -> Row:
+        """The cells by their columns; StudyError for more or fewer of them than there are."""
+        columns = self.columns
+        if len(cells) == len(columns):
+            return dict(zip(columns, cells, strict=True))
+        if len(cells) != self._width:
+            there = "field" if len(cells) == 1 else "fields"
+            quoted = "; a text with delimiters in it stands in quotes" if len(cells) > self._width else ""
+            raise StudyError(f"{place}: {len(cells)} {there} where the header has {self._width}{quoted}")
+        for number, cell in enumerate(cells[len(columns) :], len(columns) + 1):
+            if cell.strip():
+                raise StudyError(f"{place}: column {number} has '{cell[:20]}' in it, and no name in the header")
+        return dict(zip(columns, cells, strict=False))
+
+
 class DelimitedRows:
     """CSV and TSV: everything is text, so that 007 stays 007."""
 
     def __init__(self, path: Path, delimiter: str) -> None:
         self.name = str(path)
         self._path = path
-        self._delimiter = delimiter
+        self._delimiter = self._found_delimiter(delimiter)
         with open_text(path, newline="") as file:
-            self.columns: tuple[str, ...] = self._header(self._reader(file))
+            self._header = Header(self._next(self._reader(file), 1) or [], self.place(1))
+        self.columns = self._header.columns
 
     def place(self, number: int) -> str:
         return f"{self.name}:{number}"
 
     def __iter__(self) -> Iterator[tuple[int, Row]]:
-        columns = self.columns
+        columns, header = self.columns, self._header
         width = len(columns)
         with open_text(self._path, newline="") as file:
             reader = self._reader(file)
             self._next(reader, 1)
             number = reader.line_num + 1
             while (row := self._next(reader, number)) is not None:
-                if len(row) == width:
-                    yield number, dict(zip(columns, row, strict=True))
-                elif row:
-                    there = "field" if len(row) == 1 else "fields"
-                    raise StudyError(f"{self.place(number)}: {len(row)} {there} where the header has {width}")
+                # A record of nothing but delimiters is an empty line: spreadsheets leave them behind.
+                if any(row):
+                    if len(row) == width:
+                        yield number, dict(zip(columns, row, strict=True))
+                    else:
+                        yield number, header.row(row, self.place(number))
                 number = reader.line_num + 1
 
-    def _reader(self, file: Any) -> Any:
+    def _found_delimiter(self, usual: str) -> str:
+        """The one that the file's ending stands for, unless only another one parts the header into columns."""
+        parted = [delimiter for delimiter in _DELIMITERS if self._parts(delimiter) > 1]
+        if usual in parted or not parted:
+            return usual
+        if len(parted) > 1:
+            names = " and ".join(_DELIMITERS[delimiter] for delimiter in parted)
+            raise StudyError(f"{self.place(1)}: {names} stand between the columns; wanted one of them")
+        return parted[0]
+
+    def _parts(self, delimiter: str) -> int:
+        """How many columns the header has by this delimiter; none where it cannot be read so."""
+        with open_text(self._path, newline="") as file:
+            try:
+                return len(next(self._reader(file, delimiter), ()))
+            except csv.Error:
+                return 0
+
+    def _reader(self, file: Any, delimiter: str | None = None) -> Any:
         csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
-        return csv.reader(file, delimiter=self._delimiter, strict=True)
+        return csv.reader(file, delimiter=delimiter or self._delimiter, strict=True)
 
     def _next(self, reader: Any, number: int) -> list[str] | None:
         try:
@@ -75,18 +130,6 @@ class DelimitedRows:
         except csv.Error as error:
             raise StudyError(f"{self.place(number)}: {_quoting(str(error))}") from None
         return row
-
-    def _header(self, reader: Any) -> tuple[str, ...]:
-        columns = self._next(reader, 1) or []
-        if not any(columns):
-            raise StudyError(f"{self.place(1)}: the first line must name the columns")
-        for column in columns:
-            if columns.count(column) > 1:
-                raise StudyError(f"{self.place(1)}: two columns are called '{column}'")
-        if len(columns) == 1 and (wrong := re.search(r"[;\t]", columns[0])):
-            character = "tabs" if wrong[0] == "\t" else "semicolons"
-            raise StudyError(f"{self.place(1)}: the columns are parted by {character}; save the file with commas")
-        return tuple(columns)
 
 
 def _quoting(message: str) -> str:

@@ -6,6 +6,7 @@ from typing import Protocol, cast
 from overnight.core.errors import StudyError, UnknownName, nearest
 from overnight.core.handed_on import GROUPED, HANDED_ON, Group
 from overnight.core.stage import When
+from overnight.study.empty_fields import CHOICES, OnEmpty
 from overnight.study.origin import Origin, Route
 
 # Rows that have something to hand on: a failed one has not.
@@ -32,6 +33,8 @@ class Sourced(Protocol):
     def take(self) -> Sequence[str] | None: ...
     @property
     def group(self) -> str | None: ...
+    @property
+    def empty(self) -> str | None: ...
 
 
 def check_source(stage: Sourced, origin: Origin, item_keys: Sequence[str] = ()) -> None:
@@ -50,6 +53,10 @@ def check_source(stage: Sourced, origin: Origin, item_keys: Sequence[str] = ()) 
             raise origin.error((field,), "this is for a stage with `of`, not for one with `items`")
     if stage.of is not None and stage.id is not None:
         raise origin.error(("id",), "this is for a stage with `items`; rows of another stage have ids already")
+    if stage.of is not None and stage.empty is not None:
+        raise origin.error(("empty",), "this is for a stage with `items`, and counts for all stages after it")
+    if stage.empty is not None and stage.empty not in CHOICES:
+        raise origin.error(("empty",), f"wanted allow or skip, found '{stage.empty}'{nearest(stage.empty, CHOICES)}")
     _check_when(stage, origin)
     _check_take(stage, origin)
     if stage.group is not None and stage.group not in GROUPED:
@@ -100,6 +107,10 @@ def _no_source(of: str, index: int, names: Sequence[str], origin: Origin) -> Stu
     if of in names:
         return origin.error(("of",), f"'{of}' comes later; list it before this one{before}")
     return origin.error(("of",), f"there is no stage '{of}'{nearest(of, earlier)}{before}", UnknownName)
+
+
+def on_empty(stage: Sourced) -> OnEmpty:
+    return cast("OnEmpty", stage.empty or "refuse")
 
 
 def when_of(stage: Sourced) -> When:

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple, Protocol
 from overnight.core.ask import Item
 from overnight.core.errors import StudyError, nearest
 from overnight.core.template import columns_text, nearest_column
+from overnight.study.empty_fields import EmptyFields, OnEmpty, is_blank
 from overnight.study.files import DelimitedRows, JsonLines, Row, Rows, TextFolder, TextLines
 from overnight.study.frames import ParquetRows, frame_kind
 from overnight.study.origin import Origin, Route
+from overnight.study.spreadsheets import SPREADSHEETS, SpreadsheetRows
 
-_FILE_KINDS = (".csv", ".tsv", ".jsonl", ".parquet", ".txt")
+_FILE_KINDS = (".csv", ".tsv", ".jsonl", ".parquet", ".txt", *SPREADSHEETS)
 
 
 class Asking(Protocol):
@@ -45,18 +47,37 @@ class Need(NamedTuple):
 
 
 class ItemSource:
-    """Items of one table, in constant memory but for a few bytes that each id leaves behind."""
+    """Items of one table, in constant memory but for a few bytes that each id leaves behind.
 
-    def __init__(self, rows: Rows, id_column: str, needs: Sequence[Need]) -> None:
+    `on_empty` says what becomes of items that have nothing in a column which the questions name.
+    """
+
+    def __init__(self, rows: Rows, id_column: str, needs: Sequence[Need], on_empty: OnEmpty = "refuse") -> None:
         self.name = rows.name
         self.id_column = id_column
         self.columns = rows.columns
         self._rows = rows
         self._needs = needs
+        self._on_empty: OnEmpty = on_empty
+        self._asked = frozenset[str]().union(*(need.columns() for need in needs))
+
+    def ask_for(self, column: str) -> None:
+        """A column that every item is asked for, found out when the table's columns are known."""
+        self._asked |= {column}
+
+    def check(self) -> list[str]:
+        """Read all of it, so that whatever is wrong is said before anything is paid; and what the user should know."""
+        empty = EmptyFields(self.name, self._on_empty)
+        for _ in self._read(empty):
+            pass
+        return empty.notes()
 
     def read(self) -> Iterator[Item]:
-        seen, id_column = SeenIds(), self.id_column
-        needed: frozenset[str] = frozenset()
+        return self._read(EmptyFields(self.name, self._on_empty))
+
+    def _read(self, empty: EmptyFields) -> Iterator[Item]:
+        seen, id_column, asked = SeenIds(), self.id_column, sorted(self._asked)
+        needed = frozenset[str]()
         if self.columns is None:
             needed = needed.union(*(need.columns() for need in self._needs))
         for number, fields in self._rows:
@@ -67,12 +88,15 @@ class ItemSource:
                 self._refuse_duplicate(item_id, number)
             if needed and not needed <= fields.keys():
                 self._refuse_missing(number, fields)
-            if self._is_empty(fields):
+            if not empty.takes(fields, asked, self._rows.place, number, item_id):
+                continue
+            if self._on_empty == "refuse" and self._is_empty(fields):
                 place = self._rows.place(number)
                 raise StudyError(f"{place}: the item '{item_id}' is empty: it has nothing but its id")
             yield Item(item_id, fields)
         if not seen.count:
             raise StudyError(f"{self.name}: there are no items")
+        empty.finish(seen.count)
 
     def _id(self, number: int, fields: Row) -> str:
         value = fields.get(self.id_column)
@@ -105,12 +129,7 @@ class ItemSource:
 
     def _is_empty(self, fields: Row) -> bool:
         own = self.id_column
-        for column, value in fields.items():
-            if column == own or value is None:
-                continue
-            if value.__class__ is not str or (value and not value.isspace()):
-                return False
-        return len(fields) > 1
+        return len(fields) > 1 and all(column == own or is_blank(value) for column, value in fields.items())
 
 
 class SeenIds:
@@ -159,13 +178,18 @@ def check_items(items: Any, origin: Origin) -> None:
 
 
 def open_items(
-    items: Any, id_column: str | None, origin: Origin, needs: Sequence[Need] = (), rows: Rows | None = None
+    items: Any,
+    id_column: str | None,
+    origin: Origin,
+    needs: Sequence[Need] = (),
+    rows: Rows | None = None,
+    on_empty: OnEmpty = "refuse",
 ) -> ItemSource:
     """A file's header is read here; its rows are not. `rows`: the table is open already."""
     rows = open_rows(items, origin) if rows is None else rows
     if isinstance(rows, TextLines | TextFolder) and id_column is not None:
         raise origin.error(("id",), f"{rows.name} has no columns to choose the id from; leave `id` out")
-    return ItemSource(rows, _chosen_id(rows, id_column, origin), needs)
+    return ItemSource(rows, _chosen_id(rows, id_column, origin), needs, on_empty)
 
 
 def open_rows(table: Any, origin: Origin, route: Route = ("items",)) -> Rows:
@@ -199,6 +223,8 @@ def _file_rows(written: str | Path, origin: Origin, route: Route) -> Rows:
             return ParquetRows(path)
         case ".txt":
             return TextLines(path)
+        case kind if kind in SPREADSHEETS:
+            return SpreadsheetRows(path)
         case other:
             near = nearest(other, _FILE_KINDS)
             kinds = f"{', '.join(_FILE_KINDS)}, or a folder of .txt"

@@ -68,6 +68,8 @@ def resolve(study: Study) -> Resolved:
         _check_schemes(buckets, drafts, study.origin)
     sources = open_sources(drafts)
     stages = tuple(_resolved(draft, sources[draft.stage.name], header) for draft in drafts)
+    checked = {stage.name: sources[stage.name].check() for stage in stages if stage.items is not None}
+    stages = tuple(_with_notes(stage, checked.get(stage.name, [])) for stage in stages)
     mode = cast("Mode", header.mode)
     for draft in drafts:
         _check_processing(draft, mode)
@@ -120,6 +122,10 @@ def _check_processing(draft: Draft, mode: Mode) -> None:
             (batch_format if first_processing(mode, seller) == "batch" else live_format)(seller)
         except StudyError as error:
             raise draft.origin.error(("models", branch.entry), str(error)) from None
+
+
+def _with_notes(stage: Stage, more: Sequence[str]) -> Stage:
+    return msgspec.structs.replace(stage, notes=(*stage.notes, *more))
 
 
 def _with_its_name(stage: Stage) -> Stage:

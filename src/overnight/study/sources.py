@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from overnight.study.handing_on import given_to
+from overnight.study.handing_on import given_to, on_empty
 from overnight.study.items import ItemSource, open_items
 from overnight.study.task_kind import Draft
 
@@ -38,13 +38,11 @@ def _with_what_sources_were_given(drafts: Sequence[Draft]) -> list[Draft]:
 
 
 def _opened(root: Draft, heirs: Sequence[Draft]) -> ItemSource:
-    """The first row is read to see that it can be."""
     needs = [need for draft in heirs for need in draft.needs.values()]
-    items = open_items(root.stage.items, root.stage.id, root.origin, needs, root.rows)
+    items = open_items(root.stage.items, root.stage.id, root.origin, needs, root.rows, on_empty(root.stage))
     if items.columns is not None:
         for draft in heirs:
             _check_columns(draft, items.columns)
-    next(items.read())
     return items
 
 

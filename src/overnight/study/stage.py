@@ -28,6 +28,7 @@ class WrittenStage(msgspec.Struct, frozen=True, kw_only=True):
     take: list[str] | None = None
     group: str | None = None
     id: str | None = None
+    empty: str | None = None
     system: str | None = None
     grid: Grid | None = None
     replicates: int = 1

@@ -72,6 +72,7 @@ class Study:
         items: Any = None,
         models: Sequence[str | ModelEntry | Mapping[str, Any]] | None = None,
         id: str | None = None,  # noqa: A002 - a key of the study
+        empty: str | None = None,
         system: str | None = None,
         grid: Grid | Mapping[str, Any] | None = None,
         replicates: int = 1,

@@ -1,5 +1,6 @@
-"""Text files: UTF-8, with or without a mark at the start, and precise about what is not."""
+"""Text files: UTF-8, with or without a mark at the start, UTF-16 with one, and precise about what is neither."""
 
+import codecs
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,12 +15,22 @@ def open_text(path: Path, newline: str | None = None) -> Iterator[TextIO]:
     """The file for reading; whatever keeps it from being read is said in words, also while reading on."""
     try:
         check_plain(path)
-        with path.open(encoding="utf-8-sig", newline=newline) as file:
+        encoding = _encoding(path)
+        with path.open(encoding=encoding, newline=newline) as file:
             yield file
     except UnicodeDecodeError:
         raise not_utf8(path) from None
+    except UnicodeError as error:
+        raise StudyError(f"{path}: {error}; save the file as UTF-8") from None
     except OSError as error:
         raise unreadable(path, error) from None
+
+
+def _encoding(path: Path) -> str:
+    """Some programs save "Unicode text" as UTF-16; the mark at its start tells."""
+    with path.open("rb") as file:
+        start = file.read(2)
+    return "utf-16" if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
 
 
 def read_text(path: Path) -> str:
@@ -46,12 +57,18 @@ def unreadable(path: Path, error: OSError) -> StudyError:
 
 
 def not_utf8(path: Path) -> StudyError:
-    """Names the first byte that is not UTF-8."""
+    """Names the first byte that is not UTF-8, what it may be, and what to do."""
+    if _encoding(path) == "utf-16":
+        return StudyError(f"{path}: begins as UTF-16, and goes on as something else; save the file as UTF-8")
+    todo = f"save the file as UTF-8, or: iconv -f WINDOWS-1252 -t UTF-8 {path.name} > utf8-{path.name}"
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 line.decode()
             except UnicodeDecodeError as error:
-                byte = f"byte {error.start + 1} of the line (0x{line[error.start]:02x})"
-                return StudyError(f"{path}:{number}: {byte} is not UTF-8; save the file as UTF-8")
-    return StudyError(f"{path}: not UTF-8; save the file as UTF-8")
+                wrong = line[error.start : error.start + 1]
+                letter = wrong.decode("cp1252", errors="replace")
+                perhaps = f", {letter} in Windows-1252" if letter.isprintable() and letter != "\ufffd" else ""
+                byte = f"byte {error.start + 1} of the line (0x{wrong.hex()}{perhaps})"
+                return StudyError(f"{path}:{number}: {byte} is not UTF-8; {todo}")
+    return StudyError(f"{path}: not UTF-8; {todo}")

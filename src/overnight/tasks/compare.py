@@ -205,6 +205,8 @@ def draft(stage: CompareStage, origin: Origin, buckets: StudyBuckets | None) -> 
 
     def make(source: ItemSource) -> Made:
         listing = _open_listing(stage.pairs, origin)
+        text = _text_column(source, stage.text, origin)
+        source.ask_for(text)
         task = kind_of(comparison.pairs)(
             [branch.arm for branch in branches],
             templates=asked.texts,
@@ -213,7 +215,7 @@ def draft(stage: CompareStage, origin: Origin, buckets: StudyBuckets | None) -> 
             pairs=comparison.pairs,
             listing=listing,
             form=comparison.form,
-            text=_text_column(source, stage.text, origin),
+            text=text,
             replicates=stage.replicates,
         )
         return Made(task, tuple(_notes_on(comparison, source, listing)))
