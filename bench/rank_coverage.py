@@ -25,12 +25,12 @@ import polars as pl
 
 from overnight.core.ask import Arm, Ask, Item, Model
 from overnight.core.result import Result
+from overnight.core.stage import Stage
 from overnight.core.task import Thread
 from overnight.core.template import Template
 from overnight.tasks._pair_questions import Compare, kind_of
+from overnight.tasks._pair_tables import make_pair_tables
 from overnight.tasks._pairing import PairPlan
-from overnight.tasks._rankings import write_rankings
-from overnight.tasks._verdicts import write_verdicts
 
 _STAGE = "compare"
 
@@ -96,13 +96,15 @@ def study(design: Design, seed: int, folder: Path) -> Seen:
     drawn = [draw.gauss(0, design.spread) for _ in ids]
     centre = sum(drawn) / len(drawn)
     truth = {name: ability - centre for name, ability in zip(ids, drawn, strict=True)}
-    task = _task(design, seed)
+    arms = _arms(design)
+    task = _task(design, arms, seed)
     rows = list(_asked(task, ids, _judge(design, truth, draw), design))
     pl.DataFrame(rows, infer_schema_length=None).write_parquet(folder / "results.parquet")
-    assert write_verdicts(folder / "results.parquet", folder / "verdicts.parquet")
-    adaptive = (_STAGE,) if design.adaptive else ()
-    assert write_rankings(folder / "verdicts.parquet", folder / "rankings.parquet", adaptive)
-    return _seen(pl.read_parquet(folder / "rankings.parquet").filter(pl.col("scope") == "all"), truth)
+    stage = Stage(name=_STAGE, task=task, arms=tuple(arms))
+    made = make_pair_tables(folder / "results.parquet", [stage])
+    # The first of them is over all verdicts.
+    ranking = next(frame for name, frame in made if name == "rankings").collect()
+    return _seen(ranking, truth)
 
 
 def _seen(ranking: pl.DataFrame, truth: dict[str, float]) -> Seen:
@@ -119,13 +121,16 @@ def _seen(ranking: pl.DataFrame, truth: dict[str, float]) -> Seen:
     return Seen(held / len(truth), ranks_hold, claims, ranking["reliability"][0])
 
 
-def _task(design: Design, seed: int) -> Compare:
-    arms = [
+def _arms(design: Design) -> list[Arm]:
+    return [
         Arm(stage=_STAGE, name=f"t{template}-j{judge}-{way}", template=f"t{template}", direction=way,
             model=Model(provider="simulated", name=f"j{judge}"))
         for template in range(design.templates) for judge in range(design.judges)
         for way in ("forward", "reverse")[: 2 if design.reverse else 1]
     ]  # fmt: skip
+
+
+def _task(design: Design, arms: list[Arm], seed: int) -> Compare:
     templates = {f"t{number}": Template("{SAMPLE_1} or {SAMPLE_2}", f"t{number}") for number in range(design.templates)}
     plan = PairPlan(**{name: getattr(design.plan, name) for name in design.plan.__struct_fields__} | {"seed": seed})
     return kind_of(plan)(arms, templates=templates, pairs=plan, replicates=design.replicates)

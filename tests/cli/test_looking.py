@@ -192,9 +192,10 @@ def test_keys_are_tried(study: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ("verdict", "--table: no table 'verdict'; did you mean 'verdicts'? (there are: results, verdicts, rankings)"),
-        ("../../fruit", "--table: no table '../../fruit' (there are: results, verdicts, rankings)"),
+        ("verdict", "--table: no table 'verdict'; did you mean 'verdicts'? (there are: results, "),
+        ("../../fruit", "--table: no table '../../fruit' (there are: results, "),
         ("rankings", "run 'fruit' has no rankings: none of its stages compares anything"),
+        ("agreement", "run 'fruit' has no agreement: none of its stages compares anything"),
     ],
 )
 def test_a_table_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str], table: str, said: str):

@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 from typing import get_args
 
+from overnight.analysis import verdict_agreement
 from overnight.core.result import PASSING, UNASKED, Cause
 from overnight.engine.decisions import TRIES
 from overnight.settings import VARIABLES
 from overnight.tables import attempts, costs, results
+from overnight.tasks import _judge_tables as judges
 from overnight.tasks import _rankings as rankings
 from overnight.tasks import _verdicts as verdicts
 from overnight.tasks.generate import Generate
@@ -45,8 +47,13 @@ def test_every_column_is_documented() -> None:
 
 def test_every_column_of_judged_pairs_is_documented() -> None:
     page = (DOCS / "pairwise.md").read_text()
-    for table in (verdicts, rankings):
-        assert f"`{', '.join(table.COLUMNS)}`" in page
+    for table in (verdicts.COLUMNS, rankings.COLUMNS, judges.CONSISTENCY):
+        assert f"`{', '.join(table)}`" in page
+    bias = list(judges.BIAS)
+    assert f"`{', '.join(bias[:5])}`, its verdicts (`{', '.join(bias[5:10])}`)" in page
+    assert f"`{', '.join(bias[10:])}`" in page
+    agreement = list(verdict_agreement({"first_id": [], "second_id": [], "verdict": [], "judge": []}).columns)
+    assert f"stage, arm_a, arm_b, {', '.join(agreement[2:])}`" in page
 
 
 def test_the_glossary_has_the_nouns() -> None:

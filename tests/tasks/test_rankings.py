@@ -8,11 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from overnight.core.ask import Arm, Model
+from overnight.core.stage import Stage
 from overnight.tasks import _rankings as rankings
 from overnight.tasks import _verdicts as verdicts
-from overnight.tasks._judgements import judgements
-from overnight.tasks._rankings import write_rankings
-from overnight.tasks._verdicts import write_verdicts
+from overnight.tasks._pair_questions import kind_of
+from overnight.tasks._pair_tables import make_pair_tables
+from overnight.tasks._pairing import PairPlan
 
 ORDER = ["a", "b", "c"]
 
@@ -49,11 +51,25 @@ def tables(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def written(frame: pl.DataFrame, tables: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+def made(frame: pl.DataFrame, tables: Path, *, adaptive: bool = False) -> dict[str, pl.DataFrame]:
+    """The tables of one stage."""
     frame.write_parquet(tables / "results.parquet")
-    assert write_verdicts(tables / "results.parquet", tables / "verdicts.parquet")
-    assert write_rankings(tables / "verdicts.parquet", tables / "rankings.parquet")
-    return pl.read_parquet(tables / "verdicts.parquet"), pl.read_parquet(tables / "rankings.parquet")
+    arms = [
+        Arm(stage="compare", name=name, template="default", model=Model(provider="openai", name="m"), direction=way)
+        for name, way in frame.select("arm", "direction").unique().sort("arm", "direction").iter_rows()
+    ]
+    task = kind_of(PairPlan(select="adaptive", n=3) if adaptive else PairPlan())(arms)
+    found: dict[str, pl.DataFrame] = {}
+    for name, part in make_pair_tables(
+        tables / "results.parquet", [Stage(name="compare", task=task, arms=tuple(arms))]
+    ):
+        found[name] = pl.concat([*([found[name]] if name in found else []), part.collect()])
+    return found
+
+
+def written(frame: pl.DataFrame, tables: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    found = made(frame, tables)
+    return found["verdicts"], found["rankings"]
 
 
 def test_columns_are_those_promised(tables: Path) -> None:
@@ -142,10 +158,7 @@ def test_pairs_that_verdicts_chose_are_ranked_with_a_prior(tables: Path) -> None
     """A coin, and pairs chosen to be close by what it said: likelihood alone claims to know ranks."""
     rng = np.random.default_rng(7)
     frame = judged(rng).with_columns(verdict=pl.Series(np.where(rng.random(300) < 0.5, "first", "second")))
-    frame.write_parquet(tables / "results.parquet")
-    assert write_verdicts(tables / "results.parquet", tables / "verdicts.parquet")
-    assert write_rankings(tables / "verdicts.parquet", tables / "rankings.parquet", adaptive={"compare"})
-    ranked = pl.read_parquet(tables / "rankings.parquet")
+    ranked = made(frame, tables, adaptive=True)["rankings"]
     assert "+eb" in ranked["engine"][0]
     assert (ranked["rank_lwr"] == 1).all()
     assert (ranked["rank_upr"] == 12).all()
@@ -153,29 +166,13 @@ def test_pairs_that_verdicts_chose_are_ranked_with_a_prior(tables: Path) -> None
     assert (ranked["theta_lwr"] < ranked["theta"]).all()
 
 
-def test_no_file_where_there_is_nothing_to_rank(tables: Path) -> None:
-    (tables / "rankings.parquet").write_bytes(b"of an earlier day")
-    frame = results({"fair": False}).with_columns(verdict=pl.lit("unparsed"))
-    frame.write_parquet(tables / "results.parquet")
-    assert write_verdicts(tables / "results.parquet", tables / "verdicts.parquet")
-    assert not write_rankings(tables / "verdicts.parquet", tables / "rankings.parquet")
-    assert not (tables / "rankings.parquet").exists()
-    frame.drop("verdict").write_parquet(tables / "results.parquet")
-    assert not write_verdicts(tables / "results.parquet", tables / "none.parquet")
+def test_no_ranking_where_there_is_nothing_to_rank(tables: Path) -> None:
+    found = made(results({"fair": False}).with_columns(verdict=pl.lit("unparsed")), tables)
+    assert "rankings" not in found
+    assert found["verdicts"].height == 9
+    assert found["bias"]["unparsed"].to_list() == [9]
 
 
 def test_a_ranking_that_takes_minutes_is_left_to_its_own_command(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rankings, "MOST_RANKED", 2)
-    results({"fair": False}).write_parquet(tables / "results.parquet")
-    assert write_verdicts(tables / "results.parquet", tables / "verdicts.parquet")
-    assert not write_rankings(tables / "verdicts.parquet", tables / "rankings.parquet")
-
-
-def test_judges_in_short(tables: Path) -> None:
-    said, _ = written(results({"fair": False, "biased": True}, noise=False), tables)
-    fair, biased = judgements(said).iter_rows(named=True)
-    assert (fair["judge"], fair["first"], fair["second"], fair["consistent"]) == ("openai/fair", 3, 3, 1.0)
-    assert (biased["pairs"], biased["consistent"]) == (3, 0.0)
-    assert biased["p_position"] == 0.25
-    one_way = judgements(said.filter(pl.col("direction") == "forward"))
-    assert one_way["consistent"].null_count() == 2
+    assert "rankings" not in made(results({"fair": False}), tables)

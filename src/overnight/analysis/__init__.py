@@ -33,6 +33,7 @@ from overnight.analysis.prediction_powered import (
     rogan_gladen,
 )
 from overnight.analysis.rates import Rate, rate, rate_table, wilson_interval
+from overnight.analysis.verdict_agreement import verdict_agreement
 from overnight.rank import (
     BadVerdicts,
     BradleyTerryFit,
@@ -92,5 +93,6 @@ __all__ = [
     "rogan_gladen",
     "rows_for_rate",
     "summarize_bt_fit",
+    "verdict_agreement",
     "wilson_interval",
 ]

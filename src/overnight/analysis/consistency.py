@@ -16,7 +16,7 @@ from overnight.analysis.samples import quantile
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import check_draws, seeded
 from overnight.rank.columns import readable
-from overnight.rank.verdicts import as_frame, require_columns
+from overnight.rank.verdicts import BadVerdicts, as_frame, require_columns
 
 _REQUIRED: Final = (
     "key",
@@ -28,6 +28,9 @@ _REQUIRED: Final = (
     "better_id_rev",
     "is_consistent",
 )
+# What two items were compared on, where that is more than one thing: verdicts on different ones are no two orders.
+_SUBJECT: Final = "subject"
+_PAIR: Final = (_SUBJECT, "low", "high")
 
 
 @dataclass(frozen=True)
@@ -47,17 +50,25 @@ class PositionalBias:
 
 
 @readable
-def compute_reverse_consistency(main_results: Any, reverse_results: Any) -> ReverseConsistency:
+def compute_reverse_consistency(main_results: Any, reverse_results: Any = None) -> ReverseConsistency:
     """Compare verdicts `ID1, ID2, better_id` in one order with those in the other, pair by pair.
 
-    Several verdicts on a pair in one direction are settled by majority; pairs without one (a draw, or no verdict)
-    are left out.
+    A run, or its table of verdicts, holds both orders and is given alone: they are told apart by `direction`, and
+    where all rows have the same, by which of two was shown first. Verdicts may be of several judges; to look at one,
+    filter the table. Several verdicts on a pair in one direction are settled by majority; pairs without one (a draw,
+    or no verdict) are left out.
     """
-    main, reverse = _majorities(main_results, "main"), _majorities(reverse_results, "rev")
-    joined = main.join(reverse, on="key", how="inner")
+    whole = _as_shown(main_results)
+    orders = _two_orders(whole) if reverse_results is None else (whole, _as_shown(reverse_results))
+    main, reverse = (_majorities(frame, name) for frame, name in zip(orders, ("main", "rev"), strict=True))
+    # By its two items: a text made of both could be that of two others.
+    joined = main.join(reverse, on=_PAIR, how="inner", nulls_equal=True)
     decided = joined.filter(pl.col("better_id_main").is_not_null() & pl.col("better_id_rev").is_not_null())
-    details = decided.with_columns((pl.col("better_id_main") == pl.col("better_id_rev")).alias("is_consistent")).sort(
-        "key"
+    details = (
+        decided.with_columns((pl.col("better_id_main") == pl.col("better_id_rev")).alias("is_consistent"))
+        .with_columns(pl.concat_str("low", "high", separator="||").alias("key"))
+        .sort("key", *_PAIR)
+        .select("key", pl.exclude("key", *_PAIR))
     )
     n_pairs = details.height
     n_consistent = int(details.get_column("is_consistent").sum())
@@ -90,27 +101,40 @@ def check_positional_bias(
     return PositionalBias(_bias_summary(details, n_boot, conf_level, seed), details)
 
 
-def _majorities(results: Any, direction: str) -> pl.DataFrame:
-    """One row per pair: its majority winner, how it was mostly shown, and the votes."""
-    frame = as_frame(results)
+def _as_shown(results: Any) -> pl.DataFrame:
+    """`ID1, ID2, better_id` as text, with what else tells verdicts apart; of a run, of its verdicts, or as they are."""
+    frame = as_frame(results.verdicts() if callable(getattr(results, "verdicts", None)) else results)
+    if {"first_id", "second_id", "verdict"} <= set(frame.columns):
+        won = pl.when(pl.col("verdict") == "first").then("first_id").when(pl.col("verdict") == "second")
+        frame = frame.with_columns(better_id=won.then("second_id")).rename({"first_id": "ID1", "second_id": "ID2"})
     require_columns(frame, ["ID1", "ID2", "better_id"])
+    others = [name for name in (_SUBJECT, "direction") if name in frame.columns]
+    shown = frame.select(pl.col("ID1", "ID2", "better_id", *others).cast(pl.String)).drop_nulls(["ID1", "ID2"])
+    return shown if _SUBJECT in others else shown.with_columns(pl.lit(None, pl.String).alias(_SUBJECT))
+
+
+def _two_orders(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    first = pl.col("ID1") < pl.col("ID2")
+    if "direction" in frame.columns and frame["direction"].n_unique() > 1:
+        known = frame["direction"].unique().sort().to_list()
+        if known != ["forward", "reverse"]:
+            raise BadVerdicts(f"direction must be forward or reverse; found {', '.join(map(str, known))[:60]}")
+        first = pl.col("direction") == "forward"
+    return frame.filter(first), frame.filter(~first)
+
+
+def _majorities(frame: pl.DataFrame, direction: str) -> pl.DataFrame:
+    """One row per pair: its majority winner, how it was mostly shown, and the votes."""
     first, second = pl.col("ID1"), pl.col("ID2")
-    votes = (
-        frame.select(pl.col("ID1", "ID2", "better_id").cast(pl.String))
-        .drop_nulls("better_id")
-        .with_columns(
-            pl.concat_str(pl.min_horizontal(first, second), pl.max_horizontal(first, second), separator="||").alias(
-                "key"
-            )
-        )
+    votes = frame.drop_nulls("better_id").with_columns(
+        low=pl.min_horizontal(first, second), high=pl.max_horizontal(first, second)
     )
-    shown = (
-        votes.group_by("key", "ID1", "ID2").len("times").sort("key", "times", "ID1", descending=[False, True, False])
-    )
-    orders = shown.group_by("key", maintain_order=True).first().drop("times")
+    shown = votes.group_by(*_PAIR, "ID1", "ID2").len("times")
+    shown = shown.sort(*_PAIR, "times", "ID1", descending=[*([False] * len(_PAIR)), True, False])
+    orders = shown.group_by(*_PAIR, maintain_order=True).first().drop("times")
     tallied = (
-        votes.join(orders, on="key", suffix="_shown")
-        .group_by("key")
+        votes.join(orders, on=_PAIR, suffix="_shown", nulls_equal=True)
+        .group_by(*_PAIR)
         .agg(
             _majority().alias("better_id"),
             pl.col("ID1_shown").first().alias("ID1"),
@@ -121,7 +145,7 @@ def _majorities(results: Any, direction: str) -> pl.DataFrame:
         )
     )
     return tallied.select(
-        "key",
+        *_PAIR,
         pl.col("better_id").alias(f"better_id_{direction}"),
         pl.col("ID1").alias(f"ID1_{direction}"),
         pl.col("ID2").alias(f"ID2_{direction}"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import polars.selectors as cs
 
+from overnight.api.on_record import kinds_on_record
 from overnight.api.places import run_folder
 from overnight.api.pricing import prices_of_today
 from overnight.api.tabling import decoders, write_tables
@@ -87,7 +88,7 @@ def readable_tables() -> Iterator[None]:
 
 
 def _check_table(table: str) -> None:
-    known = ("results", *(name for kind in task_kinds().values() for name in kind.tables))
+    known = ("results", *dict.fromkeys(name for kind in task_kinds().values() for name in kind.tables))
     if table not in known:
         raise UnknownName(f"--table: no table {quoted(table)}{nearest(table, known)} (there are: {', '.join(known)})")
 
@@ -101,7 +102,8 @@ def _table_file(folder: RunFolder, table: str) -> Path:
     if not (folder.tables / "results.parquet").exists():
         message = f"run '{folder.name}' has no tables yet: overnight rebuild {folder.name}"
     else:
-        (maker,) = (kind for kind in task_kinds().values() if table in kind.tables)
+        kinds = (*kinds_on_record(folder), *task_kinds().values())
+        maker = next(kind for kind in kinds if table in kind.tables)
         message = f"run '{folder.name}' has no {maker.missing_table(table, folder.tables)}"
     raise StudyError(message)
 

@@ -1,9 +1,13 @@
 """A run's tables, made from its ledger and raw files: at the end of every pass, and by `rebuild`."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
 
 from overnight.api.on_record import stages_on_record
 from overnight.core.ask import Arm
+from overnight.core.stage import Stage
 from overnight.core.task import Rounds, Task
 from overnight.ledger.transaction import View
 from overnight.providers import vendor
@@ -11,6 +15,7 @@ from overnight.store.run_folder import RunFolder
 from overnight.study.task_registry import task_kind, task_names
 from overnight.tables.attempts import write_attempts
 from overnight.tables.costs import write_costs
+from overnight.tables.parquet import keep_parquet
 from overnight.tables.results import Decode, ResultsTable
 
 
@@ -26,9 +31,24 @@ def write_tables(view: View, folder: RunFolder, tasks: Mapping[str, Task | Round
     opened = {stage.name: stage.task for stage in stages}
     known = list(view.stages.arms().values())
     rows = ResultsTable(view, folder.files, opened, decoders(known)).write(folder.tables / "results.parquet")
-    for name in dict.fromkeys(task.name for task in opened.values()):
-        if name in task_names():
-            task_kind(name).write_tables(folder.tables, [stage for stage in stages if stage.task.name == name])
+    _write_own_tables(folder.tables, stages)
     write_attempts(view, folder.tables / "attempts.parquet")
     write_costs(view, folder.tables / "costs.parquet")
     return rows
+
+
+def _write_own_tables(tables: Path, stages: Sequence[Stage]) -> None:
+    """What each kind of task makes of its stages' results. What is not made any more is taken away."""
+    names = dict.fromkeys(stage.task.name for stage in stages)
+    kinds = [task_kind(name) for name in names if name in task_names()]
+    made: dict[str, list[pl.LazyFrame]] = {name: [] for kind in kinds for name in kind.tables}
+    for kind in kinds:
+        own = [stage for stage in stages if stage.task.name == kind.name]
+        for name, frame in kind.make_tables(tables / "results.parquet", own):
+            made[name].append(frame)
+    for name, frames in made.items():
+        path = tables / f"{name}.parquet"
+        if frames:
+            keep_parquet(frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed"), path)
+        else:
+            path.unlink(missing_ok=True)

@@ -140,8 +140,8 @@ class Display:
 
     def _summaries(self, folder: RunFolder) -> Iterator[RenderableType]:
         """What each task of the run has to say of what came."""
-        for kind in kinds_on_record(folder):
-            yield from kind.summary(folder.tables, folder.name, self._voice.typed)
+        for summary in dict.fromkeys(kind.summary for kind in kinds_on_record(folder)):
+            yield from summary(folder.tables, folder.name, self._voice.typed)
 
     def _summaries_of(self, run: str) -> Iterator[RenderableType]:
         if isinstance(self._voice, Flags):

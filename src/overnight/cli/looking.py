@@ -76,7 +76,9 @@ def results(
     stage: Annotated[str | None, Parameter(help="Only rows of this stage.", metavar="NAME")] = None,
     table: Annotated[
         str,
-        Parameter(help="results, or what its task makes: verdicts, rankings; default: results.", metavar="NAME"),
+        Parameter(
+            help="results, or what its task makes: verdicts, rankings, consistency, bias, agreement.", metavar="NAME"
+        ),
     ] = "results",
     flags: Flags = Flags(),  # noqa: B008 - frozen
 ) -> int:

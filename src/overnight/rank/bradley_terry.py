@@ -61,9 +61,10 @@ def fit_bt_model(
     the data the tie parameter is left out. `penalty` is a ridge on the abilities (one over their prior variance),
     "firth" for Firth's bias reduction, or "eb" to learn the ridge from the data. `cluster` names a column, or gives
     one label per row, for errors that allow comparisons of one cluster to depend on each other; `small_sample`
-    multiplies that covariance by G / (G - 1). `by_pair` allows votes on the same two items to depend on each other,
-    whoever gave them and in whatever order, with errors that hold for few votes too. `covariates` names columns of
-    differences (first minus second), such as the difference in length; abilities are then those at equal covariates.
+    multiplies that covariance by G / (G - 1), and takes Student's quantiles for G clusters. `by_pair` allows votes on
+    the same two items to depend on each other, whoever gave them and in whatever order, with errors that hold for few
+    votes too. `covariates` names columns of differences (first minus second), such as the difference in length;
+    abilities are then those at equal covariates.
     """
     _check_choices(ties, penalty, covariates)
     if by_pair and cluster is not None:
@@ -214,9 +215,12 @@ def _clustered(design: Design, estimate: Estimate, *, small_sample: bool) -> Est
     )
     if n_clusters < 2:
         return replace(estimate, spread=None, n_clusters=n_clusters)
-    if small_sample:
-        spread = spread.scaled(n_clusters / (n_clusters - 1))
-    return replace(estimate, spread=spread, n_clusters=n_clusters)
+    if not small_sample:
+        return replace(estimate, spread=spread, n_clusters=n_clusters)
+    spread = spread.scaled(n_clusters / (n_clusters - 1))
+    return replace(
+        estimate, spread=spread, n_clusters=n_clusters, df=np.full(len(estimate.model.groups.label), n_clusters - 1.0)
+    )
 
 
 def _by_pair(design: Design, estimate: Estimate) -> tuple[Design, Estimate]:

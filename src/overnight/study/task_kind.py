@@ -20,6 +20,7 @@ from overnight.study.origin import Origin, Route
 from overnight.study.stage import WrittenStage
 
 if TYPE_CHECKING:
+    import polars as pl
     from rich.console import RenderableType
 
 
@@ -56,8 +57,9 @@ def _nothing_grows(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[s
     return iter(())
 
 
-def _no_tables(folder: Path, stages: Sequence[Stage]) -> None:
+def _no_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple[str, "pl.LazyFrame"]]:  # noqa: ARG001 - see the type
     """For a task whose rows are all that it tells."""
+    return iter(())
 
 
 def _none_of_its_stages(table: str, folder: Path) -> str:  # noqa: ARG001 - see the type
@@ -113,14 +115,16 @@ class TaskKind:
     differences: Callable[[Mapping[str, Any], Mapping[str, Any]], Iterator[str]] = _nothing_grows
     # Why questions that are chosen in rounds cannot be sampled or written down beforehand, and what to do instead.
     in_rounds: str = "its questions are chosen by the answers to others"
-    # The tables that it makes beside results.parquet, by their names; the writer gets the folder where that one is,
-    # and the stages of this kind. They are made again at the end of every pass.
+    # The tables that it makes beside results.parquet, by their names, and how they are made at the end of every pass:
+    # from that file, for the stages of this kind. Kinds may make rows of the same table; then it holds those of all.
+    # A table that is not made is not there.
     tables: tuple[str, ...] = ()
-    write_tables: Callable[[Path, Sequence[Stage]], None] = _no_tables
+    make_tables: Callable[[Path, Sequence[Stage]], Iterator[tuple[str, "pl.LazyFrame"]]] = _no_tables
     # How it goes on after "run 'x' has no ": what the table is called, and why it is not there.
     missing_table: Callable[[str, Path], str] = _none_of_its_stages
     # What is shown when a run has ended, and under its results: from the tables in the folder, the run's name, and a
-    # function that makes a command as the user would type it.
+    # function that makes a command as the user would type it. Kinds that share a summary share one function: it is
+    # called once.
     summary: Callable[[Path, str, Callable[[str], str]], Iterator["RenderableType"]] = _no_summary
     # Its command: a study from flags.
     command: "Command | None" = None

@@ -1,12 +1,13 @@
 """`rankings.parquet`: the order that verdicts come to, of all judges together and by template, model and thinking."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from math import isfinite, isnan
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from overnight.tables.parquet import keep_parquet
+if TYPE_CHECKING:
+    from overnight.rank import BradleyTerryFit
 
 EVERYTHING = "all"
 # Tables are made at the end of every pass: a fit that takes minutes is left to `rank-pairs`.
@@ -15,7 +16,6 @@ MOST_RANKED = 3_000
 _PARTS = {"template": "template", "model": "judge", "thinking": "thinking"}
 # How a fit says that the order of pairs does not tell what being shown first does.
 _IN_FIXED_ORDER = "no pair was shown in both orders"
-_READ = ("stage", "first_id", "second_id", "verdict", *_PARTS.values())
 COLUMNS: dict[str, type[pl.DataType]] = {
     "stage": pl.String,
     "scope": pl.String,
@@ -37,54 +37,38 @@ COLUMNS: dict[str, type[pl.DataType]] = {
 }
 
 
-def write_rankings(verdicts: Path, path: Path, adaptive: Collection[str] = ()) -> bool:
-    """From the table of verdicts; False, and no file, where nothing can be ranked.
+def rankings(verdicts: pl.DataFrame, *, adaptive: bool) -> Iterator[pl.DataFrame]:
+    """Of one stage's verdicts: over all of them, and for each part; none where nothing can be ranked.
 
-    `adaptive` are the stages whose pairs were chosen by earlier verdicts.
+    `adaptive` says that its pairs were chosen by earlier verdicts.
     """
-    path.unlink(missing_ok=True)
-    found = list(_rankings(pl.read_parquet(verdicts, glob=False, columns=list(_READ)), adaptive))
-    if found:
-        keep_parquet(pl.concat(found).lazy(), path)
-    return bool(found)
+    rows = verdicts.filter(pl.col("verdict").is_in(["first", "second", "tie"]))
+    if rows.is_empty() or pl.concat([rows["first_id"], rows["second_id"]]).n_unique() > MOST_RANKED:
+        return
+    yield _ranking(rows, EVERYTHING, adaptive=adaptive)
+    for word, column in _PARTS.items():
+        values = rows[column].unique().sort()
+        for value in values if len(values) > 1 else ():
+            yield _ranking(rows.filter(pl.col(column) == value), f"{word}={value}", adaptive=adaptive)
 
 
-def _rankings(verdicts: pl.DataFrame, adaptive: Collection[str]) -> Iterator[pl.DataFrame]:
-    readable = verdicts.filter(pl.col("verdict").is_in(["first", "second", "tie"]))
-    for (stage,), rows in readable.group_by("stage", maintain_order=True):
-        if pl.concat([rows["first_id"], rows["second_id"]]).n_unique() > MOST_RANKED:
-            continue
-        chosen = str(stage) in adaptive
-        yield _ranking(rows, str(stage), EVERYTHING, adaptive=chosen)
-        for word, column in _PARTS.items():
-            values = rows[column].unique().sort()
-            for value in values if len(values) > 1 else ():
-                yield _ranking(rows.filter(pl.col(column) == value), str(stage), f"{word}={value}", adaptive=chosen)
-
-
-def _ranking(rows: pl.DataFrame, stage: str, scope: str, *, adaptive: bool) -> pl.DataFrame:
+def _ranking(rows: pl.DataFrame, scope: str, *, adaptive: bool) -> pl.DataFrame:
     """Votes on one pair count as dependent, and being shown first is allowed for wherever the order can tell it.
 
     Where pairs were chosen by earlier verdicts, and where somebody won or lost everything, a prior is learnt from the
     verdicts: likelihood alone would take the luck of the first rounds for ability, or end in infinity.
     """
     # numpy and scipy take half a second, which a run without pairs need not wait.
-    from overnight.rank import ability_intervals, build_bt_data, fit_bt_model, summarize_bt_fit  # noqa: PLC0415
+    from overnight.rank import ability_intervals, summarize_bt_fit  # noqa: PLC0415
 
-    verdicts = build_bt_data(rows)
-    fit = fit_bt_model(verdicts, position=True, by_pair=True, penalty="eb" if adaptive else 0.0)
-    if not adaptive and not all(isfinite(ability) for ability in fit.theta):
-        fit = fit_bt_model(verdicts, position=True, by_pair=True, penalty="eb")
-    if fit.position is None or isnan(fit.position) or any(_IN_FIXED_ORDER in one for one in fit.problems):
-        # Pairs in a fixed order: what being shown first does cannot be told from ability, and stays out.
-        fit = fit_bt_model(verdicts, by_pair=True, penalty=0.0 if fit.penalty == 0.0 else "eb")
+    fit = _fit(rows, adaptive=adaptive)
     low, high = ability_intervals(fit)
     bounds = pl.DataFrame({"ID": fit.items, "theta_lwr": low, "theta_upr": high})
     table = (
         summarize_bt_fit(fit)
         .join(bounds, on="ID", how="left", maintain_order="left")
         .with_columns(
-            stage=pl.lit(stage),
+            stage=pl.lit(rows["stage"][0]),
             scope=pl.lit(scope),
             comparisons=pl.lit(rows.height),
             pairs=pl.lit(_pair_count(rows)),
@@ -96,7 +80,37 @@ def _ranking(rows: pl.DataFrame, stage: str, scope: str, *, adaptive: bool) -> p
     return table.select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
 
 
+def _fit(rows: pl.DataFrame, *, adaptive: bool) -> "BradleyTerryFit":
+    from overnight.rank import build_bt_data, fit_bt_model  # noqa: PLC0415 - as above
+
+    verdicts = build_bt_data(rows)
+    dependent: dict[str, Any] = {"by_pair": True}
+    learnt = verdicts
+    if rows["subject"].count():
+        # The same two on several subjects: verdicts depend on each other where the subject is the same.
+        verdicts, dependent = verdicts.with_columns(rows["subject"]), {"cluster": "subject", "small_sample": True}
+        learnt = learnt.with_columns(weight=1 / pl.len().over(rows["subject"], *_pair_of("object1", "object2")))
+
+    def fitted(*, learn: bool, position: bool) -> "BradleyTerryFit":
+        if learn:
+            # Votes on one pair and subject count as one: the prior must not learn from the same evidence again.
+            return fit_bt_model(learnt, position=position, by_pair=learnt is verdicts, penalty="eb")
+        return fit_bt_model(verdicts, position=position, **dependent)
+
+    learn = adaptive
+    fit = fitted(learn=learn, position=True)
+    if not learn and not all(isfinite(ability) for ability in fit.theta):
+        learn = True
+        fit = fitted(learn=learn, position=True)
+    if fit.position is None or isnan(fit.position) or any(_IN_FIXED_ORDER in one for one in fit.problems):
+        # Pairs in a fixed order: what being shown first does cannot be told from ability, and stays out.
+        fit = fitted(learn=learn, position=False)
+    return fit
+
+
+def _pair_of(first: str, second: str) -> tuple[pl.Expr, pl.Expr]:
+    return pl.min_horizontal(first, second).alias("low"), pl.max_horizontal(first, second).alias("high")
+
+
 def _pair_count(rows: pl.DataFrame) -> int:
-    return rows.select(
-        pl.min_horizontal("first_id", "second_id"), high=pl.max_horizontal("first_id", "second_id")
-    ).n_unique()
+    return rows.select(*_pair_of("first_id", "second_id")).n_unique()

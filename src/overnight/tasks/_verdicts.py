@@ -1,10 +1,9 @@
 """`verdicts.parquet`: what judges said of pairs, one row for each judged question, taken from the results."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
-
-from overnight.tables.parquet import keep_parquet
 
 COLUMNS: dict[str, type[pl.DataType]] = {
     "stage": pl.String,
@@ -22,15 +21,21 @@ COLUMNS: dict[str, type[pl.DataType]] = {
     "thinking": pl.String,
     "replicate": pl.Int32,
 }
+# What two items were compared on: its own column, where a task compares the same two on several things.
+SUBJECT = "subject"
+_LONG = ("item_id", "confidence", "explanation")
 
 
-def write_verdicts(results: Path, path: Path) -> bool:
-    """From the table of results; False, and no file, where no stage judges pairs. Open rows have no verdict yet."""
+def scan_verdicts(results: Path, stages: Sequence[str], *, short: bool = False) -> pl.LazyFrame:
+    """Of these stages, from the table of results. Open rows have no verdict yet.
+
+    `short` leaves out what no statistic needs, and always has a `subject`.
+    """
     rows = pl.scan_parquet(results, glob=False)
-    if "verdict" not in rows.collect_schema():
-        return False
-    judged = rows.filter(pl.col("verdict").is_not_null()).with_columns(
-        pl.concat_str("provider", "model", separator="/").alias("judge")
-    )
-    keep_parquet(judged.select(*COLUMNS), path)
-    return True
+    judged = rows.filter(pl.col("stage").is_in(list(stages)) & pl.col("verdict").is_not_null())
+    judged = judged.with_columns(pl.concat_str("provider", "model", separator="/").alias("judge"))
+    known = SUBJECT in rows.collect_schema()
+    if short and not known:
+        judged = judged.with_columns(pl.lit(None, pl.String).alias(SUBJECT))
+    columns = [name for name in COLUMNS if not (short and name in _LONG)]
+    return judged.select(*columns, *([SUBJECT] if short or known else []))

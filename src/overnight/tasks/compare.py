@@ -3,16 +3,13 @@
 Here is what a study says of it: the trait, the pairs and their orders, and the form of the verdict.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import msgspec
 
 from overnight.core.errors import StudyError
-from overnight.core.stage import Stage
-from overnight.core.task import Rounds
 from overnight.core.template import Template, columns_text, nearest_column
 from overnight.study.arms import Branch, build_arms
 from overnight.study.buckets import StudyBuckets
@@ -27,13 +24,11 @@ from overnight.study.task_kind import Command, Draft, Made, TaskKind
 from overnight.tasks._answer_form import TAGS, AnswerForm
 from overnight.tasks._pair_questions import PLACES, SAMPLES, Compare, kind_of
 from overnight.tasks._pair_settings import PairsEntry, TraitEntry, check_pairs, check_trait
+from overnight.tasks._pair_tables import PAIR_TABLES, make_pair_tables, missing_pair_table, pair_summary
 from overnight.tasks._pairing import Listed, Listing, Order, PairPlan, Select, pair_count
 from overnight.tasks._prompt_files import prompt_names, prompt_text
 from overnight.tasks._traits import Trait, known_trait
 from overnight.terminal.parameters import Parameter
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 PAIR_COLUMNS = ("ID1", "ID2")
 # From here on the number of pairs is worth a word before they are paid for.
@@ -311,33 +306,6 @@ class Flags:
         }
 
 
-def write_tables(folder: Path, stages: Sequence[Stage]) -> None:
-    """What the judges said, and the order it comes to."""
-    # Polars takes a third of a second, which a study that is only read need not wait.
-    from overnight.tasks._rankings import write_rankings  # noqa: PLC0415
-    from overnight.tasks._verdicts import write_verdicts  # noqa: PLC0415
-
-    verdicts = folder / "verdicts.parquet"
-    write_verdicts(folder / "results.parquet", verdicts)
-    write_rankings(verdicts, folder / "rankings.parquet", {one.name for one in stages if isinstance(one.task, Rounds)})
-
-
-def missing_table(table: str, folder: Path) -> str:
-    from overnight.tasks._rankings import MOST_RANKED  # noqa: PLC0415 - as above
-
-    verdicts = folder / "verdicts.parquet"
-    if table == "rankings" and verdicts.exists():
-        limits = f"it takes a readable verdict and at most {MOST_RANKED:,} samples"
-        return f"ranking: {limits}; try overnight rank-pairs {verdicts}"
-    return f"{table}: none of its stages compares anything"
-
-
-def summary(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator["RenderableType"]:
-    from overnight.tasks._verdict_pictures import pictures  # noqa: PLC0415 - as above
-
-    return pictures(tables, run, typed)
-
-
 kind = TaskKind(
     name=Compare.name,
     settings=CompareStage,
@@ -348,10 +316,10 @@ kind = TaskKind(
     differences=differences,
     holds_tables=(("pairs", "list"),),
     in_rounds="adaptive pairs are chosen by the verdicts on others; use `select: sample` for this",
-    tables=("verdicts", "rankings"),
-    write_tables=write_tables,
-    missing_table=missing_table,
-    summary=summary,
+    tables=PAIR_TABLES,
+    make_tables=make_pair_tables,
+    missing_table=missing_pair_table,
+    summary=pair_summary,
     command=Command(
         flags=Flags,
         items_help="A csv, tsv, jsonl or parquet file of samples, or a folder of .txt files.",
