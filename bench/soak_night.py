@@ -142,7 +142,7 @@ class SoakNight:
             ending = self._step(step)
             self._tell(step.verb, ending, step)
             if undo is not None:
-                self.story.append(undo(ending.error is not None))
+                self.story.append(undo(_refused(ending)))
 
     def finish(self, *, passes: bool = False) -> Ending:
         """Commands until the run is over; the last one's ending.
@@ -159,7 +159,7 @@ class SoakNight:
             if verb != "once" or ending.error or number % 25 == 0:
                 self._tell(verb, ending)
             looked += "looked for again" in ending.message
-            if ending.error is not None and self._incidents.put_back_newest():
+            if _refused(ending) and self._incidents.put_back_newest():
                 self.story.append("an old ledger was refused at last, the newest one is back")
                 continue
             if ending.state == "undecided":
@@ -277,6 +277,11 @@ class CalmEmulators:
     def close(self) -> None:
         for emulator in self._running.values():
             emulator.close()
+
+
+def _refused(ending: Ending) -> bool:
+    """Whether a command would not work on the folder as it is; one that finds an old ledger is held up."""
+    return ending.error is not None or (ending.state == "held up" and "the ledger is older" in ending.message)
 
 
 def _decided(api: Any) -> list[str]:

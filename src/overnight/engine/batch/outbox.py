@@ -10,6 +10,7 @@ from overnight.ledger.ledger import Ledger
 from overnight.ledger.raw import RawFiles, ReadAhead
 from overnight.providers.contract import BatchFormat
 from overnight.store.contract import Store, StoredFile, Writer, hash_of
+from overnight.store.names import FILES, HALF
 
 # Pieces of lines that are handed to the file at once.
 _TOGETHER = 500
@@ -23,10 +24,13 @@ def input_file(files: Store, token: str) -> StoredFile:
 
 
 def sweep(files: Store, carried: Iterable[Attempt]) -> None:
-    """Remove what a killed process left: halves, and the files of attempts that are over.
+    """Remove what a killed process left: halves of any kind, and input files of attempts that are over.
 
-    So is a file that is to be sent and is not the one on record: it is made anew.
+    So is an input that is to be sent and is not the one on record: it is made anew.
     """
+    for name in (name for part in FILES for name in files.names(part)):
+        if name.endswith(HALF):
+            files.remove(name)
     hashes = {
         input_file(files, attempt.token).name: attempt.sha256 if attempt.state in UNSENT else "" for attempt in carried
     }
