@@ -5,6 +5,7 @@ from overnight.study.origin import Origin
 from overnight.study.task_kind import Draft, TaskKind
 from overnight.tasks._judging import Comply
 from overnight.tasks._judging_settings import JudgingStage, check_judging, draft_judging
+from overnight.tasks._spec_tables import JUDGED_TABLES, judged_summary, make_judged_tables, missing_judged_table
 
 
 def draft(stage: JudgingStage, origin: Origin, buckets: StudyBuckets | None) -> Draft:
@@ -18,4 +19,8 @@ kind = TaskKind(
     draft=draft,
     open=Comply.from_spec,
     item_keys=("candidates", "spec"),
+    tables=JUDGED_TABLES,
+    make_tables=make_judged_tables,
+    missing_table=missing_judged_table,
+    summary=judged_summary,
 )
