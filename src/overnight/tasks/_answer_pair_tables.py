@@ -88,20 +88,28 @@ def _matches(judge: str, said: pl.DataFrame) -> pl.DataFrame:
     orders = read.group_by("model", "opponent", "subject", "asked", "replicate").agg(
         seen=pl.len(), won=(pl.col("word") == "wins").sum(), lost=(pl.col("word") == "losses").sum()
     )
-    both = orders.filter(pl.col("seen") > 1).group_by("model", "opponent").agg(
-        both_orders=pl.len(),
-        won_both=(pl.col("won") == pl.col("seen")).sum(),
-        lost_both=(pl.col("lost") == pl.col("seen")).sum(),
+    both = (
+        orders.filter(pl.col("seen") > 1)
+        .group_by("model", "opponent")
+        .agg(
+            both_orders=pl.len(),
+            won_both=(pl.col("won") == pl.col("seen")).sum(),
+            lost_both=(pl.col("lost") == pl.col("seen")).sum(),
+        )
     )
-    joined = counts.join(both, on=["model", "opponent"], how="left").with_columns(pl.col("both_orders", "won_both", "lost_both").fill_null(0))
+    joined = counts.join(both, on=["model", "opponent"], how="left").with_columns(
+        pl.col("both_orders", "won_both", "lost_both").fill_null(0)
+    )
     return joined.with_columns(
         judge=pl.lit(judge),
-        split=pl.col("both_orders").cast(pl.Int64) - pl.col("won_both").cast(pl.Int64) - pl.col("lost_both").cast(pl.Int64),
+        split=pl.col("both_orders").cast(pl.Int64)
+        - pl.col("won_both").cast(pl.Int64)
+        - pl.col("lost_both").cast(pl.Int64),
     ).sort("model", "opponent")
 
 
 def length_table(said: pl.DataFrame) -> pl.DataFrame:
-    """How often the longer of two answers wins: half of the time where length does not count. Clustered by statement."""
+    """How often the longer of two answers wins: half of the time where it does not count; clustered by statement."""
     longer = pl.when(pl.col("first_length") > pl.col("second_length")).then(pl.lit("first"))
     decided = said.with_columns(
         longer=longer.when(pl.col("first_length") < pl.col("second_length")).then(pl.lit("second"))

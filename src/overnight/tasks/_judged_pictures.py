@@ -54,7 +54,8 @@ def _agreement(found: pl.DataFrame, more: str) -> Iterator[str]:
         if row["alpha"] is None:
             continue
         span = "" if row["alpha_lwr"] is None else f" ({row['alpha_lwr']:.2f} to {row['alpha_upr']:.2f})"
-        yield f"{row['stage']}: judges agree on {row['n_items']:,} answers with alpha {row['alpha']:.2f}{span}; by two: {more}"
+        told = f"judges agree on {row['n_items']:,} answers with alpha {row['alpha']:.2f}{span}"
+        yield f"{row['stage']}: {told}; by two: {more}"
 
 
 def _left_out(found: pl.DataFrame) -> str:

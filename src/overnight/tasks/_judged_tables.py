@@ -183,7 +183,9 @@ def agreement_table(verdicts: pl.DataFrame, *, ordered: bool) -> pl.DataFrame | 
     if wide.width < 2:
         return None
     rows = [_agreed(wide, EVERYBODY, None, ordered=ordered)]
-    rows += [_agreed(wide.select(one, other), one, other, ordered=ordered) for one, other in combinations(wide.columns, 2)]
+    rows += [
+        _agreed(wide.select(one, other), one, other, ordered=ordered) for one, other in combinations(wide.columns, 2)
+    ]
     stage = verdicts["stage"][0]
     return pl.DataFrame([{"stage": stage, **row} for row in rows], schema=AGREEMENT, orient="row")
 

@@ -31,15 +31,13 @@ def unjudged(results: pl.LazyFrame, stage: Stage, left_out: LeftOut) -> pl.DataF
 def _of_stage(rows: pl.LazyFrame, stage: Stage) -> Iterator[tuple[str, str]]:
     blank = pl.col("answer").fill_null("").str.strip_chars() == ""
     why = (
-        pl.when(~pl.col("status").is_in(list(stage.take)))
-        .then("status")
-        .when(blank)
-        .then(pl.lit("empty"))
-        .alias("why")
+        pl.when(~pl.col("status").is_in(list(stage.take))).then("status").when(blank).then(pl.lit("empty")).alias("why")
     )
     last = rows.filter(pl.col("turn") == pl.col("turn").max().over("arm", "item_id", "replicate"))
     told = last.select(*_NAMED, "item_id", "replicate", why).collect()
-    names = {tuple(row): candidate_name(dict(zip(_NAMED, row, strict=True))) for row in told.select(_NAMED).unique().rows()}
+    names = {
+        tuple(row): candidate_name(dict(zip(_NAMED, row, strict=True))) for row in told.select(_NAMED).unique().rows()
+    }
     usable = pl.col("why").is_null().sum().over("item_id", "replicate")
     alone = (
         told.with_columns(usable=usable).filter(pl.col("why").is_null() & (pl.col("usable") == 1))
