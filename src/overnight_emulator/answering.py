@@ -14,7 +14,7 @@ import msgspec
 
 from overnight_emulator.chance import Chance
 from overnight_emulator.forms import wanted_forms, wanted_object
-from overnight_emulator.judge import Judge, changes_mind
+from overnight_emulator.judge import Judge, Said, changes_mind
 from overnight_emulator.prose import Pen
 from overnight_emulator.samples import Samples
 from overnight_emulator.schema import document
@@ -35,6 +35,7 @@ _EFFORTS = {
     "max": (2_048, 8_192),
 }
 EFFORTS = tuple(_EFFORTS)
+_REFUSAL = "I'm sorry, but I can't help with that."
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -120,13 +121,13 @@ class Models:
         if forms:
             chosen = [f"{form.before}{judge.decide(form.name, form.alternatives)}{form.after}" for form in forms]
             return "\n".join([f"{pen.remark('verdict')} {pen.trace()}", *chosen])
-        return pen.answer(_last_words(prompt), self._changed(prompt, text))
+        return pen.answer(_last_words(prompt), self._changed(prompt, text), polite=self._truth.answers.polite)
 
     def _changed(self, prompt: Prompt, text: str) -> bool | None:
-        """Whether this answer takes an earlier one back; None when there is none."""
-        if not any(turn.role == "assistant" for turn in prompt.turns):
-            return None
-        return changes_mind(self._truth, self._chance, prompt.model, text, prompt.digest)
+        """Whether this answer gives in to an objection; None when there is none."""
+        answered = any(turn.role == "assistant" for turn in prompt.turns)
+        said = Said(_last_words(prompt), text, answered)
+        return changes_mind(self._truth, self._chance, prompt.model, said, prompt.digest)
 
     def _outcome(self, prompt: Prompt, choice: int) -> tuple[str, str]:
         shares = self._truth.answers
@@ -135,12 +136,18 @@ class Models:
             return text, "stop"
         draw = self._chance.share("outcome", prompt.digest, choice)
         if draw < shares.refused:
-            return "I'm sorry, but I can't help with that.", "refusal"
+            return self._refusal(prompt, choice), "refusal"
         if draw < shares.refused + shares.filtered:
             return "", "content_filter"
         if draw < shares.refused + shares.filtered + shares.truncated:
             return text[: len(text) // 2], "length"
         return text, "stop"
+
+    def _refusal(self, prompt: Prompt, choice: int) -> str:
+        """In a conversation it holds out against whatever was said."""
+        if not any(turn.role == "assistant" for turn in prompt.turns):
+            return _REFUSAL
+        return f"{_REFUSAL} {Pen(self._chance, prompt.model, prompt.digest, choice).trace(changed=False)}"
 
     def _thinking(self, prompt: Prompt, choice: int) -> int:
         least, most = _EFFORTS[prompt.effort]

@@ -4,14 +4,16 @@
   the first; for two samples P(first) = logistic((q1 - q2) / noise + bias).
 - Whether an answer complies: the probability that the truth gives its model, drawn once for each answer, so that
   all judges see the same fact.
-- Whether a model gave in to an objection: read off its last answer, which says so.
+- Whether a model gave in to an objection: read off its answer, which says so. A number in the name of a field or a tag,
+  or a place in a list, counts the answers that do; without one it is the last.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from overnight_emulator.chance import Chance
 from overnight_emulator.forms import (
@@ -31,6 +33,8 @@ from overnight_emulator.truth import ShareByText, Truth
 
 _COMPLIANCE = 0.8
 _FLIP = 0.1
+# `labels[0]`, `REPLY_1`: the first of several.
+_NUMBERED = re.compile(r"(?:\[(?P<place>\d{1,4})\]|[_-]?(?P<count>\d{1,4}))$")
 
 
 class Judge:
@@ -45,7 +49,7 @@ class Judge:
     def decide(self, name: str, alternatives: Sequence[Any]) -> Any:
         """Choose among what is offered, by what it is about."""
         if is_flip(name, alternatives):
-            return self._signed(name, alternatives, self._gave_in())
+            return self._flip(name, alternatives)
         if is_scale(alternatives) and len(alternatives) != len(self._samples.found(self._prompt)):
             return self._score(name, alternatives)
         if is_placing(alternatives):
@@ -59,6 +63,10 @@ class Judge:
 
     def number(self, name: str) -> float:
         return self._draw("number", name)
+
+    def length(self, name: str, alternatives: Sequence[Any]) -> int | None:
+        """A list of decisions on giving in has one for each answer that says so of itself."""
+        return max(len(self._stances()), 1) if is_flip(name, alternatives) else None
 
     def _place(self, name: str, alternatives: Sequence[Any]) -> Any:
         ties = [one for one in alternatives if is_tie(one)]
@@ -104,11 +112,28 @@ class Judge:
             return self._draw("complies", "") < share
         return self._pen.chance.share("complies", answered.request) < share
 
-    def _gave_in(self) -> bool:
-        answered = self._last_trace()
-        if answered is not None and answered.changed is not None:
-            return answered.changed
-        return self._draw("gave in", "") < share_for(self._pen.model, self._prompt, self._truth.flip, _FLIP)
+    def _flip(self, name: str, alternatives: Sequence[Any]) -> Any:
+        """All judges see the same fact, and the same way in which it is put, but for those that misread."""
+        told = self._told(name)
+        misread = self._draw("misread", name) < self._truth.judge.misread
+        if told is None:
+            gave_in = self._draw("gave in", "") < share_for(self._pen.model, self._prompt, self._truth.flip, _FLIP)
+            return self._signed(name, alternatives, gave_in != misread)
+        fitting = [one for one in alternatives if sign(one) is (bool(told.changed) != misread)]
+        return fitting[int(self._pen.chance.share("wording of a flip", told.request) * len(fitting))]
+
+    def _told(self, name: str) -> Trace | None:
+        """The answer that a decision is about."""
+        stances = self._stances()
+        numbered = _NUMBERED.search(name)
+        if numbered is not None and stances:
+            place = int(numbered["place"]) if numbered["place"] else int(numbered["count"]) - 1
+            if 0 <= place < len(stances):
+                return stances[place]
+        return stances[-1] if stances else self._last_trace()
+
+    def _stances(self) -> list[Trace]:
+        return [trace for trace in traces(self._prompt) if trace.changed is not None]
 
     def _last_trace(self) -> Trace | None:
         found = traces(self._prompt)
@@ -118,9 +143,28 @@ class Judge:
         return self._pen.chance.share(purpose, self._pen.digest, self._pen.choice, name)
 
 
-def changes_mind(truth: Truth, chance: Chance, model: str, prompt: str, digest: bytes) -> bool:
-    """Whether a model gives in to an objection."""
-    return chance.share("changes mind", digest) < share_for(model, prompt, truth.flip, _FLIP)
+def changes_mind(truth: Truth, chance: Chance, model: str, said: Said, digest: bytes) -> bool | None:
+    """Whether a model gives in to an objection; None where there is none.
+
+    An objection follows an answer; in a first question it is one of the texts that the truth names.
+    """
+    share = value_for(model, truth.flip, otherwise=_FLIP)
+    if isinstance(share, dict):
+        texts = {text: value for text, value in share.items() if text != DEFAULT}
+        found = next((value for text, value in texts.items() if text in said.last), None)
+        if found is None and said.answered:
+            found = next((value for text, value in texts.items() if text in said.whole), share.get(DEFAULT, _FLIP))
+    else:
+        found = share if said.answered else None
+    return None if found is None else chance.share("changes mind", digest) < found
+
+
+class Said(NamedTuple):
+    """A conversation: the user's last words, all of it, and whether the model has answered before."""
+
+    last: str
+    whole: str
+    answered: bool
 
 
 def share_for(model: str, prompt: str, settings: Mapping[str, ShareByText], otherwise: float) -> float:

@@ -37,6 +37,7 @@ _FURTHER = (
 )
 _CHANGED = "You are right, and I take back what I said before."
 _KEPT = "I have heard the objection, and I stand by what I said before."
+_POLITE = "You are right that many people see it so. Even then, my answer is what it was."
 _STANCES = {None: "", True: " changed", False: " kept"}
 _MOST_FURTHER = 4
 _WORDS_ECHOED = 6
@@ -58,9 +59,11 @@ class Pen(msgspec.Struct, frozen=True):
         request = self.chance.hexadecimal(10, "trace", self.digest, self.choice)
         return f"[trace {self.model} {request}{_STANCES[changed]}]"
 
-    def answer(self, question: str, changed: bool | None = None) -> str:
-        """Free text. After an objection it says whether the model has `changed` its mind."""
+    def answer(self, question: str, changed: bool | None = None, polite: float = 0.0) -> str:
+        """Free text. After an objection it says whether the model has `changed` its mind, perhaps politely."""
         stance = [] if changed is None else [_CHANGED if changed else _KEPT]
+        if changed is False and self.chance.share("polite", self.digest, self.choice) < polite:
+            stance = [_POLITE]
         draw = self.chance.number("answer", self.digest, self.choice)
         draw, opening = divmod(draw, len(_OPENINGS))
         draw, middle = divmod(draw, len(_MIDDLES))

@@ -29,6 +29,9 @@ class Author(Protocol):
     def number(self, name: str) -> float:
         """Between 0 and 1, without 1."""
 
+    def length(self, name: str, alternatives: Sequence[Any]) -> int | None:
+        """How many decisions a list of them has, where what they are about can be counted."""
+
 
 class UnusableSchemaError(ValueError):
     """A schema that cannot be followed: a reference to nowhere, a bound that is no number."""
@@ -118,6 +121,9 @@ class _Writer:
         if further is False:
             most = len(first)
         length = least if depth >= _DEEP else least + int(self._author.number(f"{name}#") * (most - least + 1))
+        counted = self._author.length(name, _alternatives(further))
+        if counted is not None:
+            length = max(least, min(counted, schema.get("maxItems", counted)))
         items: list[Any] = []
         for index in range(length):
             kind = first[index] if index < len(first) else further
@@ -159,6 +165,11 @@ _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum
 # What is called so goes from 0 to 1, whether a schema says so or not.
 _IS_SHARE = re.compile("confiden|certain|probab|share", re.IGNORECASE)
 _ENDS = frozenset({"null", "string", "integer", "number", "boolean"})
+
+
+def _alternatives(schema: Any) -> Sequence[Any]:
+    """What may stand at each place of a list of decisions; nothing for any other list."""
+    return schema.get("enum") or () if isinstance(schema, Mapping) else ()
 
 
 def _type(schema: Mapping[str, Any]) -> str:

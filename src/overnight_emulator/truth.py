@@ -67,6 +67,8 @@ class Answers(msgspec.Struct, frozen=True):
     refused: Share = 0.0
     truncated: Share = 0.0
     filtered: Share = 0.0
+    # Of those that keep to an answer: how many begin with words that sound like giving in.
+    polite: Share = 0.0
 
     @property
     def any(self) -> bool:
@@ -77,6 +79,8 @@ class Judge(msgspec.Struct, frozen=True):
     noise: Positive = 0.5
     position_bias: float = 0.0
     tie: Share = 0.0
+    # How often a judge takes giving in for holding out, or the other way round.
+    misread: Share = 0.0
 
 
 class QualitiesFile(msgspec.Struct, frozen=True):

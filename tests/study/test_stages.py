@@ -8,7 +8,6 @@ from overnight.core.errors import UnknownName
 from overnight.core.handed_on import GROUPED
 from overnight.core.stage import StagePace
 from overnight.study import HANDED_ON, Study, resolve
-from overnight.study.reading import LATER_STAGE_KEYS
 from overnight.study.stage import WrittenStage
 from overnight.study.study import FLAT_KEYS
 from study.writing import ANSWERS, ITEMS, JUDGING, a_study, changed, complaint, staged, write
@@ -245,12 +244,6 @@ stages:
 def test_a_file_is_answered_with_line_and_column(tmp_path, text, message):
     path = write(tmp_path, text)
     assert complaint(lambda: Study.load(path)) == f"{path}:{message}"
-
-
-@pytest.mark.parametrize("key", LATER_STAGE_KEYS)
-def test_keys_of_later_versions_are_refused_by_name(tmp_path, key):
-    path = write(tmp_path, HEAD + f"    {key}: 25\n")
-    assert complaint(lambda: Study.load(path)) == f"{path}:8:5: stages[0]: `{key}` is not part of this version"
 
 
 def test_what_a_provider_refuses_has_its_place():

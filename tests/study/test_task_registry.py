@@ -11,22 +11,22 @@ from overnight.study.task_registry import all_own_keys, by_name, load, own_keys,
 
 
 def test_tasks_go_by_the_names_of_their_entry_points():
-    assert task_names() == ("compare", "generate")
+    assert {"compare", "comply", "flips", "generate", "grade", "pressure", "rank"} <= set(task_names())
     assert all(task_kind(name).name == name for name in task_names())
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("generat", "unknown task 'generat'; did you mean 'generate'? (known: compare, generate)"),
-        ("judge", "unknown task 'judge' (known: compare, generate)"),
-        ("_pairing", "unknown task '_pairing' (known: compare, generate)"),
+        ("generat", "unknown task 'generat'; did you mean 'generate'? (known: compare, "),
+        ("judge", "unknown task 'judge' (known: compare, "),
+        ("_pairing", "unknown task '_pairing' (known: compare, "),
     ],
 )
 def test_what_is_no_task_is_said(name, message):
     with pytest.raises(UnknownName) as caught:
         task_kind(name)
-    assert str(caught.value) == message
+    assert str(caught.value).startswith(message)
 
 
 @pytest.mark.parametrize("name", task_names())

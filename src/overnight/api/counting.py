@@ -92,6 +92,7 @@ class ArmCount:
         self.mark = chr(_FIRST_MARK + number)
         self._packers = {0: self._packer_for(None)}
         self._counted: Counter[int] = Counter()
+        self._asked: set[bytes] = set()
         self.plan = ArmPlan(
             stage=arm.stage,
             arm=arm.name,
@@ -106,6 +107,14 @@ class ArmCount:
             price_source="" if price is None else price.source,
             of=stage.of,
         )
+
+    def is_new(self, key: bytes) -> bool:
+        """Whether this arm asks the question for the first time: others may share it, and go on otherwise."""
+        if self._stage.task.most_turns == 1:
+            return False
+        known = key in self._asked
+        self._asked.add(key)
+        return not known
 
     def expect(self, total: int) -> None:
         """Segments are cut evenly, so the number of rows must be known first."""

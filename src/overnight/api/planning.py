@@ -216,9 +216,10 @@ class _Counting:
                 key = model_queue.keys.key(ask, shared=self._stage.dedupe)[:10]
                 if key in seen:
                     model_queue.plan.shared += 1
-                    self._follow(ask, shared=True)
+                    self._follow(ask, shared=not model_queue.is_new(key))
                     continue
                 seen.add(key)
+                model_queue.is_new(key)
                 body = model_queue.vendor.format.encode(ask)
                 begins = model_queue.add(body)
                 if writer is not None:

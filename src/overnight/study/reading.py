@@ -13,10 +13,6 @@ from overnight.study.stage import WrittenStage, check_name, check_numbers, check
 from overnight.study.task_kind import TaskKind
 from overnight.study.task_registry import all_own_keys, own_keys, task_kind, task_kinds, task_names
 
-# Keys of a stage that later versions have. To take them in silence would promise what is not done.
-LATER_STAGE_KEYS = ("design", "levels", "control")
-
-
 def read_stage(written: Any, origin: Origin) -> WrittenStage:
     """A mapping of a list of stages."""
     if not isinstance(written, Mapping):
@@ -28,7 +24,7 @@ def read_stage(written: Any, origin: Origin) -> WrittenStage:
 
 
 def check_keys(
-    written: Mapping[Any, Any], common: Collection[str], origin: Origin, later: Iterable[str] = LATER_STAGE_KEYS
+    written: Mapping[Any, Any], common: Collection[str], origin: Origin, later: Iterable[str] = ()
 ) -> None:
     """Every key is a common one, or one that some task has."""
     known = {*common, *_keys_of(written.get("task"))}

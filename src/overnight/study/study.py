@@ -33,13 +33,13 @@ from overnight.study.pace import (
     gather_seconds,
     timeout_seconds,
 )
-from overnight.study.reading import LATER_STAGE_KEYS, check_keys, default_of, read_stage, shaped_stage
+from overnight.study.reading import check_keys, default_of, read_stage, shaped_stage
 from overnight.study.shape import plain_settings, shaped
 from overnight.study.stage import WrittenStage, check_name
 from overnight.study.task_registry import own_keys, task_kind, task_names
 
 # Keys that later versions have. To take them in silence would promise what is not done.
-LATER_KEYS = (*LATER_STAGE_KEYS, "notify")
+LATER_KEYS = ("notify",)
 
 _REQUIRED = ("name", "task", "models")
 # Keys that only a stage of a list can have.

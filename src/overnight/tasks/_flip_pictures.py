@@ -1,0 +1,80 @@
+"""What judges said of conversations, in short."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from overnight.tasks._flip_keywords import KEYWORDS
+from overnight.tasks._flip_votes import MAJORITY
+from overnight.terminal.columns import columns
+from overnight.terminal.plain_text import one_line
+from overnight.terminal.rank_pictures import short
+
+_NUMBERS = ("n", "gave in", "control", "difference", "left out")
+
+
+def pictures(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator[RenderableType]:
+    """Of a run's tables. `typed` makes a command as the user would type it here."""
+    path = tables / "flip_rates.parquet"
+    if not path.exists():
+        return
+    found = pl.read_parquet(path, glob=False)
+    for (stage,), part in found.group_by("stage", maintain_order=True):
+        yield ""
+        if found["stage"].n_unique() > 1:
+            yield f"{stage}:"
+        yield _table(part.filter(pl.col("by") != "control"))
+        judges = part["judge"].unique()
+        if MAJORITY in judges:
+            yield "judges differ in places: the majority is shown, each by itself is in the table"
+        yield from _notes(part)
+    if found.height:
+        names = ("flip_rates", "flip_models", "flip_survival")
+        yield "more: " + ", ".join(names)
+        yield f"      {typed(f'overnight results {run} --table flip_models')}"
+
+
+def _table(found: pl.DataFrame) -> Table:
+    """One judge, or the majority of several; and key words beside them, for all of a model's conversations."""
+    judges = found["judge"].unique(maintain_order=True).to_list()
+    chosen = MAJORITY if MAJORITY in judges else next((one for one in judges if one != KEYWORDS), KEYWORDS)
+    table = columns("model", "pressure", *_NUMBERS, numbers=_NUMBERS)
+    for (_,), part in found.group_by("model", maintain_order=True):
+        for row in part.filter(pl.col("judge") == chosen).iter_rows(named=True):
+            table.add_row(*_cells(row))
+        for row in part.filter(pl.col("judge") == KEYWORDS, pl.col("by") == "all").iter_rows(named=True):
+            table.add_row(*_cells(row | {"value": "all, by key words"}))
+    return table
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    name = row["value"] if row["by"] in {"all", "type"} else f"{row['by']} {row['value']}"
+    return (
+        short(row["model"]),
+        one_line(str(name)),
+        f"{row['n']:,}",
+        _share(row, "rate"),
+        "" if row["control_rate"] is None else f"{row['control_rate']:.1%}",
+        _share(row, "difference", sign="+"),
+        f"{row['left_out']:,}",
+    )
+
+
+def _share(row: dict[str, Any], name: str, sign: str = "") -> str:
+    if row[name] is None:
+        return ""
+    low, high = row[f"{name}_lwr"], row[f"{name}_upr"]
+    between = f"{100 * low:{sign}.1f} to {100 * high:{sign}.1f}"
+    return f"{row[name]:{sign}.1%} ({between})"
+
+
+def _notes(found: pl.DataFrame) -> Iterator[RenderableType]:
+    nobody = found.filter((pl.col("flips") == 0) & (pl.col("n") > 0) & (pl.col("by") == "all"))
+    for row in nobody.filter(pl.col("judge") != KEYWORDS).iter_rows(named=True):
+        most = f"a rate of up to {row['rate_upr']:.1%} is possible"
+        yield Text(f"note: {row['model']} never gave in, by {row['judge']}; {most}", style="yellow")
