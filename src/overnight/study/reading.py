@@ -13,6 +13,7 @@ from overnight.study.stage import WrittenStage, check_name, check_numbers, check
 from overnight.study.task_kind import TaskKind
 from overnight.study.task_registry import all_own_keys, own_keys, task_kind, task_kinds, task_names
 
+
 def read_stage(written: Any, origin: Origin) -> WrittenStage:
     """A mapping of a list of stages."""
     if not isinstance(written, Mapping):
@@ -23,9 +24,7 @@ def read_stage(written: Any, origin: Origin) -> WrittenStage:
     return stage
 
 
-def check_keys(
-    written: Mapping[Any, Any], common: Collection[str], origin: Origin, later: Iterable[str] = ()
-) -> None:
+def check_keys(written: Mapping[Any, Any], common: Collection[str], origin: Origin, later: Iterable[str] = ()) -> None:
     """Every key is a common one, or one that some task has."""
     known = {*common, *_keys_of(written.get("task"))}
     if all(key in known for key in written):

@@ -229,7 +229,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]
 
 def _question_column(source: ItemSource, written: str | None, origin: Origin) -> str:
     """The one named; else `question`, `text`, or the only one beside the id."""
-    columns = source.columns if source.columns is not None else tuple(next(source.read()).fields)
+    columns = _columns(source)
     others = [column for column in columns if column != source.id_column]
     usual = [name for name in (QUESTION, _TEXT) if name in columns]
     name = written or (usual[0] if usual else others[0] if len(others) == 1 else QUESTION)
@@ -239,12 +239,17 @@ def _question_column(source: ItemSource, written: str | None, origin: Origin) ->
     return name
 
 
+def _columns(source: ItemSource) -> tuple[str, ...]:
+    """Rows that need not be alike are known by the first of them."""
+    return tuple(source.columns if source.columns is not None else next(source.read()).fields)
+
+
 def _check_columns(source: ItemSource, stage: PressureStage, spec: _Spec, origin: Origin) -> None:
     wanted = {"pressing": spec.prompt} if stage.design == "prompts" else {}
     wanted |= {"category": spec.category} if stage.category is not None else {}
-    columns = source.columns
+    columns = _columns(source)
     for key, name in wanted.items():
-        if columns is not None and name not in columns:
+        if name not in columns:
             known = f"{columns_text(columns)}{nearest_column(name, columns)}"
             raise origin.error((key,), f"{source.name} has no column '{name}'; {known}; name it with `{key}`")
 
