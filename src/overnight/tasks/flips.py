@@ -36,6 +36,7 @@ from overnight.tasks._flip_labels import (
 from overnight.tasks._prompt_files import prompt_text
 
 if TYPE_CHECKING:
+    import polars as pl
     from rich.console import RenderableType
 
 CONVERSATION = "CONVERSATION"
@@ -227,12 +228,12 @@ def _with_form(branch: Branch, *, confidence: bool) -> Branch:
     return branch._replace(arm=msgspec.structs.replace(arm, model=model)) if takes(model) else branch
 
 
-def write_tables(folder: Path, stages: Sequence[Stage]) -> None:
+def make_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple[str, "pl.LazyFrame"]]:
     """What the judges said of each reply, and what it comes to."""
     # Polars takes a third of a second, which a study that is only read need not wait.
-    from overnight.tasks._flip_tables import write_flips  # noqa: PLC0415
+    from overnight.tasks._flip_tables import flip_tables  # noqa: PLC0415
 
-    write_flips(folder, {stage.name: stage.of for stage in stages if stage.of is not None})
+    yield from flip_tables(results, {stage.name: stage.of for stage in stages if stage.of is not None})
 
 
 def summary(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator["RenderableType"]:
@@ -249,6 +250,6 @@ kind = TaskKind(
     open=Flips,
     fixed=("reference", "confidence"),
     tables=("verdicts", "flip_rates", "flip_models", "flip_survival", "flip_comparisons", "flip_agreement"),
-    write_tables=write_tables,
+    make_tables=make_tables,
     summary=summary,
 )
