@@ -13,7 +13,7 @@ from aiohttp import web
 from emulator_process import EmulatorProcess
 from overnight.core.ask import Model, Options
 from overnight.core.errors import Gone, StudyError, Unauthorized, Unavailable
-from overnight.providers import Batch, Endpoint, Intent, Limits
+from overnight.providers import Batch, Counts, Endpoint, Intent, Limits
 from overnight.providers.anthropic import AnthropicVendor
 from overnight.providers.anthropic.batches import create_refusal, read_batch, read_page
 from overnight.providers.anthropic.connection import AnthropicConnection
@@ -101,8 +101,14 @@ def test_results_elsewhere_are_named_in_full() -> None:
     assert batch(results_url=None).parts == (("output", "msgbatch_1"),)
 
 
+def test_a_field_of_another_kind_is_not_known_and_the_rest_is_read() -> None:
+    found = batch(request_counts="many", created_at=7)
+    assert (found.id, found.phase, found.known_status) == ("msgbatch_1", "completed", True)
+    assert (found.counts, found.created_at) == (Counts(), None)
+
+
 def test_an_object_in_no_known_shape_is_running() -> None:
-    found = batch(request_counts="many")
+    found = batch(processing_status=["ended"])
     assert (found.id, found.phase, found.known_status) == ("msgbatch_1", "running", False)
     for body in (b"", b"[]", b"<html>"):
         with pytest.raises(Unavailable, match="base URL"):

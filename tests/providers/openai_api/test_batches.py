@@ -113,6 +113,14 @@ def test_fields_may_be_missing() -> None:
     assert batch(request_counts=None).counts == Counts()
 
 
+@pytest.mark.parametrize("field", ["request_counts", "metadata", "created_at", "expires_at", "errors", "input_file_id"])
+@pytest.mark.parametrize("odd", ["many", [1], {"total": "5", "data": 7}, 2**70, True])
+def test_a_field_of_another_kind_is_not_known_and_the_rest_is_read(field: str, odd: Any) -> None:
+    found = read_batch(OPENAI, json.dumps({**RAW, field: odd}).encode())
+    assert (found.id, found.phase, found.known_status) == ("batch_1", "completed", True)
+    assert found.parts == (("output", "file-out"), ("error", "file-err"))
+
+
 def test_a_batch_in_another_shape_is_running_for_all_we_know() -> None:
     assert read_batch(OPENAI, b'{"id":"b","status":7}') == Batch(id="b", phase="running", status="", known_status=False)
 

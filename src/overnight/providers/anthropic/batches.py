@@ -11,7 +11,7 @@ from overnight.providers.contract import Batch, Counts, Limits, Phase, Refusal, 
 from overnight.providers.reading.complaints import complaint_of
 from overnight.providers.reading.figures import count_of, moment_of
 from overnight.providers.reading.listing import Page
-from overnight.providers.reading.patient_json import UNREADABLE
+from overnight.providers.reading.patient_json import UNREADABLE, fitting
 from overnight.providers.reading.responses import Response
 
 # The same for every model. How many requests may be queued depends on the account, and its refusal is a plain 429.
@@ -58,9 +58,9 @@ class _Named(msgspec.Struct):
 
 
 def read_batch(body: bytes, base_url: str) -> Batch:
-    """A batch object. One with an id but otherwise in no known shape is taken to be running."""
+    """A batch object. A field of another kind is not known; without a known status it is taken to be running."""
     try:
-        return _batch(msgspec.json.decode(body, type=_Batch), base_url)
+        return _batch(fitting(body, _Batch), base_url)
     except UNREADABLE:
         return Batch(id=_named(body), phase="running", status="", known_status=False)
 

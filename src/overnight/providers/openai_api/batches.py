@@ -11,7 +11,7 @@ from overnight.providers.contract import Batch, Counts, Intent, Phase, Refusal, 
 from overnight.providers.reading.complaints import Complaint, complaint_of, scrub
 from overnight.providers.reading.figures import count_of, moment_of
 from overnight.providers.reading.listing import Page
-from overnight.providers.reading.patient_json import UNREADABLE
+from overnight.providers.reading.patient_json import UNREADABLE, fitting
 from overnight.providers.reading.responses import Response
 
 PHASES: dict[str, Phase] = {
@@ -110,9 +110,9 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_batch(shape: Shape, body: bytes) -> Batch:
-    """A batch object. One with an id but otherwise in no known shape is taken to be running."""
+    """A batch object. A field of another kind is not known; without a known status it is taken to be running."""
     try:
-        return _batch(shape, msgspec.json.decode(body, type=_Batch))
+        return _batch(shape, fitting(body, _Batch))
     except UNREADABLE:
         return Batch(id=named(shape, body), phase="running", status="", known_status=False)
 

@@ -1,11 +1,13 @@
 """JSON that is not quite JSON: half characters, a byte-order mark, bytes that are no text; read as far as it goes."""
 
 import json
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import msgspec
 
 UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+T = TypeVar("T", bound=msgspec.Struct)
 _MOST_DIGITS = 100
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -52,3 +54,17 @@ def one_line_json(body: bytes) -> bytes | None:
 def as_text(body: bytes) -> bytes:
     """A body that is no JSON, as a JSON string: what came with status 200 was run, whatever it is."""
     return msgspec.json.encode(body.decode("utf-8", "replace"))
+
+
+def fitting(body: bytes, kind: type[T]) -> T:
+    """An object without those of its fields that are of another kind than they should be. Raises one of UNREADABLE."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except UNREADABLE:
+        parts = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    found = {}
+    for field in msgspec.structs.fields(kind):
+        if field.encode_name in parts:
+            with suppress(*UNREADABLE):
+                found[field.encode_name] = msgspec.json.decode(parts[field.encode_name], type=field.type)
+    return msgspec.convert(found, kind, from_attributes=True)
