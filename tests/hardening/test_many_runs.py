@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -56,6 +58,21 @@ def no_ledger(run: Path) -> Iterator[None]:
 def lost(run: Path) -> Iterator[None]:
     (run / "ledger.db").unlink()
     yield
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root may look into everything")
+def test_a_folder_that_may_not_be_looked_into_hides_no_other(three: Shell) -> None:
+    """A run of another user, or a disk's own `lost+found`."""
+    closed = three.folder / "runs" / "a"
+    closed.chmod(0)
+    drop = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
+    command = [*(drop if os.geteuid() == 0 else ()), sys.executable, "-m", "overnight"]
+    for verb in ("resume", "status"):
+        ended = subprocess.run([*command, verb], capture_output=True, text=True, cwd=three.folder, check=False)
+        assert ended.returncode == 2
+        assert "no permission" in ended.stdout + ended.stderr
+    assert ended.stdout.count("done") == 2
+    closed.chmod(0o700)
 
 
 @pytest.mark.parametrize("trouble", [busy, damaged, no_ledger, lost])

@@ -21,7 +21,10 @@ def all_runs(settings: Settings) -> list[RunFolder]:
 
 def is_run(folder: RunFolder) -> bool:
     """Whether a run is there, or was before its ledger was lost."""
-    return folder.exists() or (folder.path.is_dir() and bool(traces(folder)))
+    try:
+        return folder.exists() or (folder.path.is_dir() and bool(traces(folder)))
+    except PermissionError:
+        return True  # for all we know: whoever looks at it hears what is wrong, and the others are not kept from theirs
 
 
 def named_folder(settings: Settings, as_name: str | None, name: str) -> RunFolder:
