@@ -152,6 +152,16 @@ def test_what_a_failed_batch_ran_is_presumed_spent_and_not_asked_again() -> None
     assert (end.cause, end.ran) == ("gone", True)
 
 
+def test_counts_that_what_came_contradicts_are_not_believed() -> None:
+    """The provider counts ten failures, and six answers came: nobody knows whether the other four were run."""
+    liar = changed(completed=0, failed=10, came=6, ran=6)
+    assert not liar.told
+    assert isinstance(after(liar, (0.0, NEWS), (10.0, SAME)), Again)
+    end = after(liar, (0.0, NEWS), (10.0, SAME), (PATIENT, SAME))
+    assert isinstance(end, Absent)
+    assert (end.cause, end.ran) == ("gone", True)
+
+
 def test_rows_that_vertex_says_it_did_not_run_are_not_lost() -> None:
     early = Standing(phase="cancelled", rows=5, came=0, ran=0, unrun=5)
     assert early.told

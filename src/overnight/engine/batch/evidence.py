@@ -87,8 +87,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def told(self) -> bool:
-        """Whether its counts say anything."""
-        return self.completed + self.failed + self.unrun > 0
+        """Whether its counts say anything: those that are less than what came are wrong."""
+        return self.completed + self.failed + self.unrun > 0 and self.ran <= self.completed
 
     @property
     def lost(self) -> int:
