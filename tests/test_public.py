@@ -13,8 +13,8 @@ import overnight
 
 def test_the_list_of_names() -> None:
     assert overnight.__all__ == [
-        "OvernightError", "Plan", "Run", "RunStatus", "Study", "adopt", "allow", "audit_log", "cancel", "costs", "emulate", "forget_batch", "keys", "plan",
-        "rebuild", "resolve_shard", "results", "resume", "run", "scan_results", "status", "submit", "verify", "watch",
+        "OvernightError", "Plan", "Report", "Run", "RunStatus", "Study", "adopt", "allow", "audit_log", "cancel", "costs", "emulate", "forget_batch", "keys", "plan",
+        "rebuild", "report", "resolve_shard", "results", "resume", "run", "scan_results", "status", "submit", "verify", "watch",
     ]  # fmt: skip
     for name in overnight.__all__:
         assert getattr(overnight, name) is not None

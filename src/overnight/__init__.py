@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from overnight.api import (
         Plan,
+        Report,
         Run,
         RunStatus,
         adopt,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         keys,
         plan,
         rebuild,
+        report,
         resolve_shard,
         results,
         resume,
@@ -42,6 +44,7 @@ __version__ = "0.1.0"
 __all__ = [
     "OvernightError",
     "Plan",
+    "Report",
     "Run",
     "RunStatus",
     "Study",
@@ -55,6 +58,7 @@ __all__ = [
     "keys",
     "plan",
     "rebuild",
+    "report",
     "resolve_shard",
     "results",
     "resume",

@@ -26,6 +26,7 @@ def test_a_run_in_a_pipe(study: Path):
         re.search(r"  tokens  \d+ in, \d+ out", done.stdout)[0],
         re.search(r"  cost    \$0\.\d+", done.stdout)[0],
         "  table   runs/.rehearsal/fruit/tables/results.parquet",
+        "  report  runs/.rehearsal/fruit/report.html",
         "  next    overnight results --emulate fruit",
     ]
     log = done.stderr.splitlines()

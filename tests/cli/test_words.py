@@ -15,9 +15,9 @@ from overnight.cli.words import (
     outcomes_text,
     price_lines,
     progress_text,
-    short_names,
     state_words,
 )
+from overnight.core.names import short_names
 
 
 def run_status(*, pending: int = 0, failed: int = 0, cancelled: bool = False, batches: tuple = ()) -> RunStatus:

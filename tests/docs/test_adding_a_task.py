@@ -63,6 +63,27 @@ def test_the_pages_task_runs_a_study(folder: Path) -> None:
     ]
 
 
+def test_the_pages_task_draws_its_part_of_the_report(folder: Path) -> None:
+    done = overnight(folder, "run", "study.yaml", "--emulate", "--truth", "truth.yaml")
+    assert "report.html" in done.stdout, done.stderr
+    shown = overnight(folder, "report", "claims", "--emulate", "--figures", "figures")
+    assert shown.stdout.startswith("2 of 4 votes were a yes.\n"), shown.stderr
+    assert (folder / "figures" / "votes.csv").read_text().count("\n") == 3
+    page = (folder / "runs" / ".rehearsal" / "claims" / "report.html").read_text()
+    assert page.count("How often did each arm say yes?") >= 3
+
+
+def test_a_fault_in_its_drawing_is_one_line_and_no_fault_of_the_run(folder: Path) -> None:
+    task = folder / "site" / "ballot.py"
+    task.write_text(
+        task.read_text().replace("    yes, said = votes", '    raise KeyError("drawn wrongly")\n    yes, said = votes')
+    )
+    done = overnight(folder, "run", "study.yaml", "--emulate", "--truth", "truth.yaml")
+    assert done.returncode == 0
+    assert "overnight: no report of claims: KeyError: 'drawn wrongly'\n" in done.stderr
+    assert "ballot: 2 yes, 2 no, 0 unread" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [

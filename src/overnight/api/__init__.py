@@ -6,6 +6,7 @@ from overnight.api.costs import costs
 from overnight.api.counting import ArmPlan
 from overnight.api.keys import KeyStatus, keys
 from overnight.api.planning import Plan, plan
+from overnight.api.report import Report, report
 from overnight.api.running import resume, run, submit
 from overnight.api.status import ArmStatus, RunStatus, audit_log, status, watch
 from overnight.api.tables import rebuild, results, scan_results
@@ -18,6 +19,7 @@ __all__ = [
     "Finding",
     "KeyStatus",
     "Plan",
+    "Report",
     "Run",
     "RunStatus",
     "adopt",
@@ -28,6 +30,7 @@ __all__ = [
     "keys",
     "plan",
     "rebuild",
+    "report",
     "resolve_shard",
     "results",
     "resume",

@@ -7,8 +7,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from overnight.cli.words import price_lines, short_names
+from overnight.cli.words import price_lines
 from overnight.core.money import DOLLAR
+from overnight.core.names import short_names
 from overnight.prices import dollars
 from overnight.terminal.columns import columns
 

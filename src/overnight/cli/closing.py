@@ -1,6 +1,7 @@
 """The last word on a run: what came of it, where it is, and what to type next."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -32,8 +33,8 @@ def headline(run: Run, message: str) -> Text:
     return Text("\n".join(f"{run.name}: {line}" for line in lines), style=_STYLES[run.state])
 
 
-def details(run: Run, causes: Mapping[str, int], next_command: str) -> Table:
-    """Rows by outcome with their causes, tokens, and where the table is."""
+def details(run: Run, causes: Mapping[str, int], next_command: str, report: Path | None = None) -> Table:
+    """Rows by outcome with their causes, tokens, and where the table and the report are."""
     snapshot = run.snapshot
     why = f" ({causes_text(causes)})" if causes else ""
     grid = Table.grid(padding=(0, 2))
@@ -43,12 +44,14 @@ def details(run: Run, causes: Mapping[str, int], next_command: str) -> Table:
     grid.add_row("  tokens", tokens_text(snapshot.input_tokens, snapshot.output_tokens))
     grid.add_row("  cost", money_text(snapshot.spent, snapshot.priced, snapshot.presumed))
     grid.add_row("  table", str(run.path / "tables" / "results.parquet"))
+    if report is not None:
+        grid.add_row("  report", str(report))
     if run.state == "done":
         grid.add_row("  next", next_command)
     return grid
 
 
-def document(run: Run, message: str, causes: Mapping[str, int]) -> dict[str, Any]:
+def document(run: Run, message: str, causes: Mapping[str, int], report: Path | None = None) -> dict[str, Any]:
     """The same for programs."""
     snapshot = run.snapshot
     return {
@@ -65,4 +68,5 @@ def document(run: Run, message: str, causes: Mapping[str, int]) -> dict[str, Any
         "presumed": None if snapshot.priced == "none" else snapshot.presumed / DOLLAR,
         "batches": msgspec.to_builtins(snapshot.batches),
         "results": str(run.path / "tables" / "results.parquet"),
+        "report": None if report is None else str(report),
     }

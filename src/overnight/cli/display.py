@@ -8,13 +8,14 @@ from typing import Any, Protocol, Self
 
 import polars as pl
 from rich.console import RenderableType
+from rich.text import Text
 
-from overnight.api import KeyStatus, Plan, Run, RunStatus, status
+from overnight.api import KeyStatus, Plan, Report, Run, RunStatus, report, status
 from overnight.api.on_record import kinds_on_record
 from overnight.api.places import run_folder
 from overnight.api.tables import readable_tables, write_rows
 from overnight.cli import bill_pictures, closing, plan_pictures, row_pictures, status_pictures
-from overnight.cli.ending import complain_line
+from overnight.cli.ending import complain_line, spared
 from overnight.cli.flags import Flags, Voice
 from overnight.cli.following import Look, follow
 from overnight.cli.live_picture import LivePicture
@@ -27,6 +28,9 @@ from overnight.core.wording import number_of
 from overnight.engine.progress import Snapshot
 from overnight.store.run_folder import RunFolder
 from overnight.terminal.plain_text import one_line, visible
+
+# A run in one of these states goes on: its report is drawn when it has come to rest.
+_UNDER_WAY = ("submitted", "running", "stopped", "blocked")
 
 
 class Progress(Protocol):
@@ -132,11 +136,19 @@ class Display:
         causes = self._causes(run)
         if not self._voice.json:
             self.output.print(closing.headline(run, message))
-            if not self._voice.quiet and run.state != "blocked":
-                next_command = self._voice.typed(f"overnight results {run.name}")
-                self.output.print(closing.details(run, causes, next_command))
-                self.output.print(*self._summaries(RunFolder(run.path)))
-        return closing.document(run, message, causes)
+        drawn = self._draw(run)
+        if not self._voice.json and not self._voice.quiet and run.state != "blocked":
+            next_command = self._voice.typed(f"overnight results {run.name}")
+            self.output.print(closing.details(run, causes, next_command, drawn))
+            self.output.print(*self._summaries(RunFolder(run.path)))
+        return closing.document(run, message, causes, drawn)
+
+    def _draw(self, run: Run) -> Path | None:
+        """The report of a run that has come to rest. What goes wrong in drawing is no fault of the run."""
+        if run.state in _UNDER_WAY:
+            return None
+        drawn = spared(lambda: report(run), f"no report of {run.name}", self._voice)
+        return None if drawn is None else drawn.path
 
     def _summaries(self, folder: RunFolder) -> Iterator[RenderableType]:
         """What each task of the run has to say of what came."""
@@ -176,6 +188,13 @@ class Display:
         return self.show(
             runs, "", status_pictures.one_run(runs[0], advice, self.output.width, every_arm=self._voice.verbose)
         )
+
+    def show_report(self, drawn: Report) -> int:
+        document = {"report": str(drawn.path), "findings": drawn.findings, "figures": list(map(str, drawn.figures))}
+        wrote = [f"wrote {drawn.path}"]
+        if drawn.figures:
+            wrote.append(f"{number_of(len(drawn.figures), 'file')} of figures to {drawn.figures[0].parent}")
+        return self.show(document, ", ".join(wrote), *(Text(one_line(text)) for text in drawn.findings))
 
     def show_log(self, log: pl.DataFrame) -> int:
         if self.output.drawn and not self._voice.json:

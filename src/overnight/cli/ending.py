@@ -67,6 +67,18 @@ def gathered(verb: Callable[[], Iterable[T]]) -> tuple[list[T], int]:
         return stop.runs, STOPPED
 
 
+def spared(work: Callable[[], T], what: str, voice: Voice) -> T | None:
+    """What comes after the work that was asked for: whatever goes wrong in it is one line, and changes no exit code."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        complain_line(f"{what}: stopped")
+    except Exception as error:  # noqa: BLE001 - the edge of what was asked for
+        words = str(error) if isinstance(error, OvernightError) else f"{type(error).__name__}: {error}"
+        _complain(error, f"{what}: {voice.typed(_without_keys(words))}", voice, DONE)
+    return None
+
+
 def complain(error: OvernightError, voice: Voice) -> int:
     """One line for the operator, where it came from if they asked; the exit code."""
     passing = isinstance(error, Throttled | Unavailable | OutOfCredit)

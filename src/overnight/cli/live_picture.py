@@ -17,11 +17,11 @@ from overnight.cli.words import (
     batch_words,
     open_batches,
     outcomes_text,
-    short_names,
     time_left,
     tokens_text,
 )
 from overnight.core.clock import duration_text
+from overnight.core.names import short_names
 from overnight.core.wording import number_of
 from overnight.engine.progress import BatchLine, Snapshot
 from overnight.prices import dollars

@@ -8,8 +8,9 @@ from typing import IO
 
 import msgspec
 
-from overnight.cli.words import batch_words, progress_text, short_names
+from overnight.cli.words import batch_words, progress_text
 from overnight.core.clock import time_text
+from overnight.core.names import short_names
 from overnight.core.wording import number_of
 from overnight.engine.progress import Snapshot
 from overnight.terminal.plain_text import one_line

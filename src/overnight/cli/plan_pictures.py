@@ -8,7 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from overnight.api import ArmPlan, Plan
-from overnight.cli.words import arms_note, batches, model_names, price_lines, short_names, summed_by_model
+from overnight.cli.words import arms_note, batches, model_names, price_lines, summed_by_model
+from overnight.core.names import short_names
 from overnight.core.wording import number_of
 from overnight.prices import dollars
 from overnight.terminal.columns import columns

@@ -17,12 +17,12 @@ from overnight.cli.words import (
     model_names,
     money_text,
     open_batches,
-    short_names,
     state_words,
     summed_by_model,
     tokens_text,
 )
 from overnight.core.clock import time_text
+from overnight.core.names import short_names
 from overnight.core.wording import number_of
 from overnight.engine.progress import BatchLine
 from overnight.prices import dollars

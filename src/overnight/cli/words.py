@@ -1,6 +1,6 @@
 """Plain words and short texts for what the engine counts: pure, and the same in every kind of display."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from rich.text import Text
@@ -32,8 +32,6 @@ _STATUSES = {
 }
 # So many arms are listed one by one; more of them are summed by model first.
 _MOST_ARMS = 12
-# Parts of an arm's name that go without saying.
-_USUAL = ("default", "forward")
 
 
 class Counted(Protocol):
@@ -180,23 +178,6 @@ def state_words(status: RunStatus) -> str:
         return "not sent yet" if not status.batches else "rows are open"
     failed = status.total("failed")
     return f"done, {failed:,} failed" if failed else "done"
-
-
-def short_names(arms: Sequence[str]) -> dict[str, str]:
-    """Arms by what tells them apart; one that stands alone by its model.
-
-    An arm is called template__provider__model__thinking__direction, most of which is the same for all of a run.
-    """
-    names = list(dict.fromkeys(arms))
-    parts = [name.split("__") for name in names]
-    if len({len(one) for one in parts}) != 1:
-        return {name: name for name in names}
-    telling = [index for index, column in enumerate(zip(*parts, strict=True)) if len(set(column)) > 1]
-    kept = telling or ([2] if len(parts[0]) > 2 else range(len(parts[0])))
-    chosen = [[one[index] for index in kept] for one in parts]
-    brief = [" ".join(word for word in words if word not in _USUAL) for words in chosen]
-    fit = len(set(brief)) == len(brief) and all(brief)
-    return dict(zip(names, brief if fit else [" ".join(words) for words in chosen], strict=True))
 
 
 def summed_by_model(arms: int, *, every_arm: bool) -> bool:

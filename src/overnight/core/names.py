@@ -1,6 +1,7 @@
-"""What a run may be called: a name is a folder's, is typed in commands, and lies beside other files of ours."""
+"""What a run may be called (a name is a folder's, and is typed in commands), and arms by what tells them apart."""
 
 import re
+from collections.abc import Sequence
 
 from overnight.core.errors import StudyError
 
@@ -10,6 +11,8 @@ HISTORY = "accounts.db"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _LONGEST = 100
 _SHOWN = 60
+# Parts of an arm's name that go without saying.
+_USUAL = ("default", "forward")
 
 
 def name_problem(name: str) -> str | None:
@@ -34,3 +37,20 @@ def run_name_of(text: str) -> str:
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in text).strip("._-")
     name = plain[:_LONGEST] or "file"
     return name if name_problem(name) is None else f"run-{name}"[:_LONGEST]
+
+
+def short_names(arms: Sequence[str]) -> dict[str, str]:
+    """Arms by what tells them apart; one that stands alone by its model.
+
+    An arm is called template__provider__model__thinking__direction, most of which is the same for all of a run.
+    """
+    names = list(dict.fromkeys(arms))
+    parts = [name.split("__") for name in names]
+    if len({len(one) for one in parts}) != 1:
+        return {name: name for name in names}
+    telling = [index for index, column in enumerate(zip(*parts, strict=True)) if len(set(column)) > 1]
+    kept = telling or ([2] if len(parts[0]) > 2 else range(len(parts[0])))
+    chosen = [[one[index] for index in kept] for one in parts]
+    brief = [" ".join(word for word in words if word not in _USUAL) for words in chosen]
+    fit = len(set(brief)) == len(brief) and all(brief)
+    return dict(zip(names, brief if fit else [" ".join(words) for words in chosen], strict=True))

@@ -15,6 +15,8 @@ SENT = "sent"
 CANCELLED = "cancelled"
 # A copy of the user's price file, as it was when the study was last sent.
 PRICES = "prices.yaml"
+# The page that people read; made from the tables and the ledger, at any time.
+REPORT = "report.html"
 # What ends the name of a file that is not whole yet.
 HALF = ".part"
 _PART = re.compile(r"[^\x00-\x1f\x7f/\\]{1,255}")

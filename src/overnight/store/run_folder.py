@@ -12,7 +12,7 @@ from overnight.core.surroundings import words_of
 from overnight.store.contract import Store
 from overnight.store.local import LocalStore
 from overnight.store.lock import take_lock
-from overnight.store.names import CANCELLED, FILES, PRICES, SENT, TABLES
+from overnight.store.names import CANCELLED, FILES, PRICES, REPORT, SENT, TABLES
 
 # On these, a lock taken here may not be seen by another machine, and an fsync may not be one.
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -30,7 +30,7 @@ class RunFolder:
 
     Its files and marks stand behind the seam of a store, so that these may be kept elsewhere one day. What is named
     here by a path has to be on a local disk by its nature: the lock, which the kernel lets go of when its process dies;
-    the ledger's SQLite file; and what people open themselves, the tables and the copy of their price file.
+    the ledger's SQLite file; and what people open themselves, the tables, the report and the copy of their price file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,7 +38,7 @@ class RunFolder:
         self.files: Store = LocalStore(path, folders=FILES)
         self.marks: Store = LocalStore(path, files=(SENT, CANCELLED))
         self._tables = LocalStore(path, folders=(TABLES,))
-        self._prices = LocalStore(path, files=(PRICES,))
+        self._own = LocalStore(path, files=(PRICES, REPORT))
 
     @property
     def name(self) -> str:
@@ -62,10 +62,19 @@ class RunFolder:
 
     def keep_prices(self, content: bytes | None) -> None:
         if content is None:
-            self._prices.remove(PRICES)
+            self._own.remove(PRICES)
             return
-        with self._prices.put(PRICES) as copy:
+        with self._own.put(PRICES) as copy:
             copy.write(content)
+
+    @property
+    def report(self) -> Path:
+        """The page that people read, whether it is there or not."""
+        return self.path / REPORT
+
+    def keep_report(self, content: bytes) -> None:
+        with self._own.put(REPORT) as page:
+            page.write(content)
 
     def exists(self) -> bool:
         return self.ledger.exists()

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
+    from overnight.reporting.parts import Section, Source
+
 
 class Made(NamedTuple):
     """A task, and what the user should know of it before paying."""
@@ -67,6 +69,10 @@ def _none_of_its_stages(table: str, folder: Path) -> str:  # noqa: ARG001 - see 
 
 
 def _no_summary(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator["RenderableType"]:  # noqa: ARG001 - see the type
+    return iter(())
+
+
+def _no_sections(source: "Source") -> Iterator["Section"]:  # noqa: ARG001 - see the type
     return iter(())
 
 
@@ -126,6 +132,8 @@ class TaskKind:
     # function that makes a command as the user would type it. Kinds that share a summary share one function: it is
     # called once.
     summary: Callable[[Path, str, Callable[[str], str]], Iterator["RenderableType"]] = _no_summary
+    # Its sections of the run's report, from the run's tables and items: plain data, which is drawn elsewhere.
+    report: Callable[["Source"], Iterator["Section"]] = _no_sections
     # Its command: a study from flags.
     command: "Command | None" = None
     # Where a whole table may stand in the own keys, besides `items`: it is left as it is.

@@ -1,0 +1,97 @@
+"""A run's report from its tables, what its ledger says of it, and the sections of its tasks."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from overnight.core.wording import number_of
+from overnight.reporting import run_sections
+from overnight.reporting.page.html import Fact, Page, figures_of, page_text
+from overnight.reporting.parts import Figure, Section, Sentence
+from overnight.reporting.row_browser import not_read, row_browsers
+from overnight.reporting.run_facts import RunFacts
+from overnight.reporting.wording import money_text, percent_text
+
+_REHEARSAL = "This is a rehearsal: the emulator answered, and no model was asked."
+
+
+@dataclass(frozen=True)
+class Built:
+    """The page, and its figures for those who want them as files."""
+
+    html: str
+    figures: Sequence[Figure]
+    findings: Sequence[str]
+
+
+def build(facts: RunFacts, results: pl.LazyFrame, own: Iterable[Section]) -> Built:
+    """`own` are the sections of the run's tasks, in the order of its stages."""
+    counts = run_sections.counted(results)
+    drawn = list(own)
+    sections = _with_own_names([*drawn, *_common(facts, results, counts)])
+    sentences = [part for section in drawn for part in section.parts if isinstance(part, Sentence)]
+    findings = [sentence.text for sentence in sentences if sentence.kind == "finding"]
+    findings = findings or [run_sections.came_back_text(counts)]
+    rehearsal = [_REHEARSAL] if facts.rehearsal else []
+    tasks = ", ".join(dict.fromkeys(stage.task for stage in facts.stages))
+    page = Page(
+        title=facts.name,
+        eyebrow=f"report of a run \u00b7 {tasks}",
+        findings=[*findings, *rehearsal],
+        facts=_facts(facts, counts),
+        sections=sections,
+        rows=list(row_browsers(results)),
+        footer=f"Made by Overnight {facts.version}. Everything on this page is in this file; nothing is fetched.",
+    )
+    return Built(page_text(page), list(figures_of(sections)), findings)
+
+
+def _common(facts: RunFacts, results: pl.LazyFrame, counts: pl.DataFrame) -> list[Section]:
+    left_out = run_sections.left_out(counts, facts)
+    left_out = replace(left_out, parts=[*left_out.parts, *not_read(results)])
+    over_time = run_sections.over_time(facts.batches)
+    return [
+        run_sections.came_back(counts),
+        left_out,
+        run_sections.bill(facts.costs),
+        *([] if over_time is None else [over_time]),
+        run_sections.asked(facts),
+        run_sections.again(facts),
+    ]
+
+
+def _facts(facts: RunFacts, counts: pl.DataFrame) -> list[Fact]:
+    rows, answered = run_sections.total(counts), run_sections.total(counts, "answered", "unparsed")
+    models = len({(arm["provider"], arm["model"]) for stage in facts.stages for arm in stage.arms})
+    settled = facts.costs["settled"].drop_nulls()
+    unknown = facts.costs["settled"].null_count()
+    spent = money_text(sum(sorted(settled.to_list()))) if settled.len() else "not known"
+    out = rows - run_sections.total(counts, "answered")
+    return [
+        Fact(word="models" if models != 1 else "model", value=f"{models:,}"),
+        Fact(word="rows" if rows != 1 else "row", value=f"{rows:,}"),
+        Fact(word="answered", value=percent_text(answered / rows) if rows else "\u2013", more=f"{answered:,}"),
+        Fact(word="left out", value=f"{out:,}"),
+        Fact(
+            word="spent", value=spent, more=f"without {number_of(unknown, 'arm')}" if unknown and settled.len() else ""
+        ),
+    ]
+
+
+def _with_own_names(sections: Sequence[Section]) -> list[Section]:
+    """No two figures with one name: names are those of files, and of places in the page."""
+    taken: set[str] = set()
+    found = []
+    for section in sections:
+        parts = []
+        for part in section.parts:
+            if isinstance(part, Figure):
+                plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", part.name).strip("-.")[:80] or "figure"
+                name = next(one for one in (plain, *(f"{plain}-{n}" for n in range(2, 9_999))) if one not in taken)
+                taken.add(name)
+                part = replace(part, name=name)  # noqa: PLW2901
+            parts.append(part)
+        found.append(replace(section, parts=parts))
+    return found

@@ -1,0 +1,67 @@
+"""Values that hold until the next one, as steps with bands around them."""
+
+from collections.abc import Sequence
+
+from overnight.reporting.drawing.axis import Scale, bottom_axis, scale_of, tick_text, ticks, time_axis
+from overnight.reporting.drawing.canvas import Canvas, fitted, text_width
+from overnight.reporting.parts import Line, Lines
+
+_HEIGHT = 240.0
+# As many kinds of line as can be told apart by colour and dash.
+KINDS = 8
+
+
+def draw_lines(drawing: Lines, canvas: Canvas) -> None:
+    points = [point for line in drawing.lines for point in line.points]
+    top = _legend(drawing.lines, canvas) + 26
+    bottom = top + (_HEIGHT if not canvas.narrow else 180.0)
+    highest = max((point.y if point.high is None else point.high for point in points), default=1.0)
+    up = Scale(0.0, 1.0 if drawing.percent else (highest or 1.0) * 1.05, bottom, top)
+    marks = ticks(up, 40)
+    step = marks[1] - marks[0] if len(marks) > 1 else 1.0
+    texts = [tick_text(mark, step, percent=drawing.percent) for mark in marks]
+    left = max(map(text_width, texts), default=0.0) + 10
+    across = scale_of((point.x for point in points), left, canvas.width - 10)
+    for mark, text in zip(marks, texts, strict=True):
+        canvas.line(left, up(mark), canvas.width - 10, up(mark), "grid")
+        canvas.text(left - 6, up(mark) + 4, text, "tick", "end")
+    canvas.text(0, top - 12, drawing.y_axis, "tick")
+    if drawing.times:
+        time_axis(canvas, across, top, bottom)
+    else:
+        bottom_axis(canvas, across, top, bottom, drawing.x_axis)
+    for number, line in enumerate(drawing.lines):
+        _steps(line, number % KINDS, across, up, canvas)
+
+
+def _steps(line: Line, kind: int, across: Scale, up: Scale, canvas: Canvas) -> None:
+    if not line.points:
+        return
+    xs = [across(point.x) for point in line.points]
+    banded = [(across(p.x), p.low, p.high) for p in line.points if p.low is not None and p.high is not None]
+    if banded:
+        at = [x for x, _, _ in banded]
+        lower = _stairs(at, [up(low) for _, low, _ in banded])
+        upper = _stairs(at, [up(high) for _, _, high in banded])
+        canvas.path([*lower, *reversed(upper)], f"band kind{kind}", closed=True)
+    canvas.path(_stairs(xs, [up(point.y) for point in line.points]), f"steps kind{kind}")
+
+
+def _stairs(xs: list[float], ys: list[float]) -> list[tuple[float, float]]:
+    found = [(xs[0], ys[0])]
+    for x, before, y in zip(xs[1:], ys, ys[1:], strict=False):
+        found += [(x, before), (x, y)]
+    return found
+
+
+def _legend(lines: Sequence[Line], canvas: Canvas) -> float:
+    x, y = 2.0, 4.0
+    for number, line in enumerate(lines):
+        label = fitted(line.label, canvas.width - 40)
+        needed = 26 + text_width(label) + 16
+        if x + needed > canvas.width and x > 2:
+            x, y = 2.0, y + 20
+        canvas.line(x, y + 6, x + 20, y + 6, f"steps kind{number % KINDS}")
+        canvas.text(x + 26, y + 10.5, label, "tick", full=line.label)
+        x += needed
+    return y + 16

@@ -1,0 +1,1 @@
+"""The page that holds a report: its form, its colours, and how rows are packed into it."""

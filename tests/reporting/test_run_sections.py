@@ -1,0 +1,135 @@
+"""Counts add up, and sentences say what the counts say."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from overnight.reporting import Bars, Figure, Lines, Timeline
+from overnight.reporting.row_browser import row_browsers
+from overnight.reporting.run_facts import BatchFacts
+from overnight.reporting.run_sections import bill_text, came_back, came_back_text, counted, over_time, total, under_way
+from overnight.reporting.wording import csv_text, listed, number_text, p_text, percent_text
+from reporting.pages import unpacked
+
+WORDS = ["answered"] * 6 + ["refused", "truncated", "failed", "pending"]
+
+
+def results(copies: int = 1) -> pl.LazyFrame:
+    count = len(WORDS) * copies
+    return pl.LazyFrame(
+        {
+            "stage": ["ask"] * count,
+            "arm": [f"p__openai__model-{at % 2}__default__forward" for at in range(count)],
+            "item_id": [f"item {at // 2}" for at in range(count)],
+            "replicate": [0] * count,
+            "turn": [0] * count,
+            "status": WORDS * copies,
+            "cause": [{"failed": "timeout"}.get(word) for word in WORDS] * copies,
+            "answer": ["text"] * count,
+            "input_tokens": [10] * count,
+            "output_tokens": [at % 7 for at in range(count)],
+            "cost": [0.000123] * count,
+            "parsed": ([True] * 4 + [False] * 2 + [None] * 4) * copies,
+            "request_key": [f"a1{at:032x}" for at in range(count)],
+        }
+    )
+
+
+def test_each_row_is_in_exactly_one_count() -> None:
+    counts = counted(results())
+    assert total(counts) == 10
+    assert {word: total(counts, word) for word in ("answered", "unparsed", "refused", "pending")} == {
+        "answered": 4, "unparsed": 2, "refused": 1, "pending": 1,
+    }  # fmt: skip
+    assert came_back_text(counts) == (
+        "Of 10 rows, 4 were answered, 2 were answered but cannot be read, 1 was refused, 1 was cut off, 1 failed and "
+        "1 is still open."
+    )
+    figure = next(part for part in came_back(counts).parts if isinstance(part, Figure))
+    assert isinstance(figure.drawing, Bars)
+    assert sum(part or 0 for bar in figure.drawing.rows for part in bar.parts) == 10
+    columns = figure.numbers.columns
+    assert columns["rows"] == [
+        sum(said) for said in zip(*(columns[word] for word in figure.drawing.words), strict=True)
+    ]
+
+
+def test_when_all_is_well() -> None:
+    assert came_back_text(counted(results().filter(pl.col("parsed")))) == "All 4 rows were answered."
+
+
+MONEY = {"stage": "s", "arm": "a", "estimated": 2.0, "reserved": 0.0, "settled": 1.0, "presumed": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "The bill is $1.00, 50% of the $2.00 that it could have come to at most."),
+        ({"settled": None}, "What it cost is not known: none of its models has a price on record."),
+        (
+            {"presumed": 0.5},
+            "The bill is $1.00, 50% of the $2.00 that it could have come to at most; $0.50 more are presumed spent, for rows that were run and whose bill did not come.",
+        ),
+        (
+            {"estimated": None},
+            "The bill is $1.00, without an upper bound for 1 arm, because no max_tokens bounds the answers.",
+        ),
+    ],
+)
+def test_the_bill_in_words(changes: dict, said: str) -> None:
+    schema = {"stage": pl.String, "arm": pl.String} | dict.fromkeys(
+        ("estimated", "reserved", "settled", "presumed"), pl.Float64
+    )
+    assert bill_text(pl.DataFrame([MONEY | changes], schema=schema)) == said
+
+
+def batches(count: int) -> list[BatchFacts]:
+    return [
+        BatchFacts(
+            name=str(at), account=f"openai {at % 2}", begin=at, end=at + 10.0, rows=5, state="closed", live=False
+        )
+        for at in range(count)
+    ]
+
+
+def test_beyond_a_hundred_batches_they_are_counted_by_account() -> None:
+    for count, kind in ((100, Timeline), (101, Lines)):
+        section = over_time(batches(count))
+        assert section is not None
+        figure = section.parts[1]
+        assert isinstance(figure, Figure)
+        assert isinstance(figure.drawing, kind)
+        assert figure.numbers.height == count
+    lines = under_way(batches(40)).lines
+    assert [line.label for line in lines] == ["openai 0", "openai 1"]
+    assert all(line.points[-1].y == 0 and max(point.y for point in line.points) == 5 for line in lines)
+    assert over_time([]) is None
+
+
+def test_a_very_large_run_is_summed_up_sampled_and_says_so() -> None:
+    (everything,) = row_browsers(results(3))
+    assert everything.about.startswith("All 30 rows")
+    found = unpacked(everything.data)
+    assert found["item"] == [f"item {at // 2}" for at in range(30)]
+    assert found["cost"] == [0.000123] * 30 if "cost" in found else True
+    by_item, sample = row_browsers(results(3), most=20, sample=7)
+    assert "30 rows, too many for a page" in by_item.about
+    assert sum(unpacked(by_item.data)["rows"]) == 30
+    assert sample.about.startswith("A sample of 7 of the 30 rows")
+    assert len(unpacked(sample.data)["item"]) == 7
+    assert sample == list(row_browsers(results(3), most=20, sample=7))[1]
+
+
+def test_numbers_as_they_are_written() -> None:
+    assert [number_text(value, 1) for value in (1234.56, -0.04, -2, float("nan"))] == [
+        "1,234.6",
+        "0.0",
+        "\u22122.0",
+        "",
+    ]
+    assert (percent_text(0.1234), p_text(0.00001), p_text(0.04), p_text(0.5)) == (
+        "12.3%", "p < 0.001", "p = 0.040", "p = 0.50",
+    )  # fmt: skip
+    assert (listed(["a"]), listed(["a", "b"]), listed(list("abcdef"), 3)) == ("a", "a and b", "a, b, c and 3 others")
+    assert csv_text(1 / 3) == "0.333333"
