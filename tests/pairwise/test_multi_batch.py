@@ -73,9 +73,9 @@ def test_another_session_collects_what_was_finished_before_and_asks_nothing_twic
 
 
 def test_time_that_is_up_leaves_the_rest_for_later(notebook: Callable[..., Notebook], few: pl.DataFrame) -> None:
-    one = notebook(faults=[{"on": "batch", "do": "slow", "seconds": 40_000, "skip": 1}])
+    one = notebook(faults=[{"on": "batch", "do": "slow", "seconds": 80_000, "skip": 1}])
     one.submit(few, n_segments=2)
-    first = one.resume(timeout="1h", write_registry=True)
+    first = one.resume(timeout="8h", write_registry=True)
     assert first.combined is not None
     assert first.combined.height == 3
     assert pl.read_csv(one.folder / "jobs_registry.csv")["done"].to_list() == [True, False]
@@ -131,16 +131,6 @@ def test_answers_of_an_expired_batch_are_kept_and_the_rest_is_asked_again(
     assert got.combined["better_id"].is_not_null().all()
     assert got.batch_failures.select("segment_index", "status").rows() == [(1, "expired")]
     assert one.rows_run() == 6
-
-
-def test_retries_are_as_many_as_was_said(notebook: Callable[..., Notebook], few: pl.DataFrame) -> None:
-    one = notebook(faults=[{"on": "batch", "do": "expire", "share": 0.5, "times": 1}])
-    one.submit(few, n_segments=1, openai_max_retries=0)
-    got = one.resume(write_combined_csv=True)
-    assert got.combined is not None
-    assert got.combined["better_id"].is_not_null().sum() == 3
-    assert got.failed_attempts["error_code"].to_list() == ["timeout"] * 3
-    assert pl.read_csv(one.folder / "failed_attempts.csv").height == 3
 
 
 def test_rows_of_the_error_file_say_why(notebook: Callable[..., Notebook], few: pl.DataFrame) -> None:

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 import msgspec
 
 from overnight.api.counting import ArmCount, ArmPlan, Following, Passing
+from overnight.api.html import Cell, money, paragraph_html, parts_html, table_html, title_html
 from overnight.api.places import named_folder
 from overnight.api.pricing import prices_of, processing_of
 from overnight.core.arguments import checked
@@ -21,6 +22,7 @@ from overnight.core.money import Budget
 from overnight.core.shard import custom_id, token_of
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds
+from overnight.core.wording import number_of
 from overnight.engine.decisions import Mode
 from overnight.engine.flow.sampling import Address, address, stratified
 from overnight.ledger.ledger import look_at
@@ -61,6 +63,30 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def total(self, field: str) -> int:
         return sum(int(getattr(arm, field) or 0) for arm in self.arms)
+
+    def __repr__(self) -> str:
+        requests = number_of(self.total("requests"), "request")
+        return f"Plan({self.study!r}, {requests}, about {money(self.expected)}, at most {money(self.ceiling)})"
+
+    def _repr_html_(self) -> str:
+        """Summed by model; a request that was asked for is shown as it would be sent."""
+        models: dict[tuple[str, str], list[ArmPlan]] = {}
+        for arm in self.arms:
+            models.setdefault((arm.stage, f"{arm.provider}/{arm.model}"), []).append(arm)
+        lines = [(*place, *_sums(own)) for place, own in models.items()]
+        if len(lines) > 1:
+            lines.append(("", "all", *_sums(self.arms)))
+        headings = ("stage", "model", "rows", "requests", "batches", "est. tokens", "about", "at most")
+        shown = (f"{one.arm}, {one.item}: {msgspec.json.encode(one.request).decode()}" for one in self.shown)
+        said = (paragraph_html(text) for text in (*self.notes, *shown, *(f"wrote {file}" for file in self.written)))
+        return parts_html((title_html(self.study, "nothing was sent"), table_html(headings, lines), *said))
+
+
+def _sums(arms: Sequence[ArmPlan]) -> tuple[Cell, ...]:
+    """What some arms come to, in the order of the headings."""
+    counts = (sum(int(getattr(arm, name)) for arm in arms) for name in ("rows", "requests", "batches", "input_tokens"))
+    expected, ceiling = (_known_sum(getattr(arm, name) for arm in arms) for name in ("expected", "ceiling"))
+    return (*counts, money(expected), money(ceiling))
 
 
 def _known_sum(amounts: Iterable[int | None]) -> int | None:

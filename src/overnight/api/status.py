@@ -7,6 +7,18 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from overnight.api.html import (
+    OUTCOMES,
+    batches_html,
+    counts_of,
+    money,
+    outcomes_text,
+    paragraph_html,
+    parts_html,
+    spent_text,
+    table_html,
+    title_html,
+)
 from overnight.api.on_record import stages_on_record
 from overnight.api.places import chosen_runs, run_folder, run_with_batch
 from overnight.api.work import left_out_text, undecided_text
@@ -66,6 +78,47 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     def total(self, field: str) -> int:
         return sum(int(getattr(arm, field)) for arm in self.arms)
 
+    def __repr__(self) -> str:
+        if self.trouble is not None:
+            return f"RunStatus({self.run!r}, {self.trouble})"
+        return f"RunStatus({self.run!r}, {self._counts_text()})"
+
+    def _counts_text(self) -> str:
+        return outcomes_text({name: self.total(name) for name in OUTCOMES})
+
+    def _repr_html_(self) -> str:
+        if self.trouble is not None:
+            return title_html(self.run, self.trouble)
+        sums: dict[tuple[str, str], list[int]] = {}
+        for arm in self.arms:
+            own = sums.setdefault((arm.stage, f"{arm.provider}/{arm.model}"), [0] * (1 + len(OUTCOMES)))
+            sums[arm.stage, f"{arm.provider}/{arm.model}"] = [
+                sum(pair) for pair in zip(own, (arm.rows, *counts_of(arm).values()), strict=True)
+            ]
+        table = table_html(("stage", "model", "rows", *OUTCOMES), [(*place, *counts) for place, counts in sums.items()])
+        aside = f"; {money(self.reserved)} set aside" if self.reserved else ""
+        notes = (f"{spent_text(self.spent, self.presumed, self.priced)}{aside}", *self.left_out, *self.to_do)
+        title = title_html(self.run, self._counts_text())
+        return parts_html((title, table, *map(paragraph_html, notes), batches_html(self.batches)))
+
+
+class Statuses(list[RunStatus]):
+    """How several runs stand."""
+
+    def _repr_html_(self) -> str:
+        if len(self) == 1:
+            return self[0]._repr_html_()
+        lines = [
+            (
+                one.run,
+                *((one.total(name) for name in ("rows", *OUTCOMES)) if one.trouble is None else ("",) * 6),
+                spent_text(one.spent, one.presumed, one.priced) if one.trouble is None else one.trouble,
+                one.begun_at,
+            )
+            for one in self
+        ]
+        return table_html(("run", "rows", *OUTCOMES, "cost", "begun"), lines)
+
 
 @checked
 def status(
@@ -76,10 +129,10 @@ def status(
     if isinstance(run, str) and not (place.root / run).exists():
         holder = run_with_batch(run, place)
         if holder is not None:
-            return [status_of(holder)]
+            return Statuses([status_of(holder)])
     if run is not None:
-        return [status_of(folder) for folder in chosen_runs(run, place)]
-    return [_status_or_trouble(folder) for folder in chosen_runs(None, place)]
+        return Statuses(status_of(folder) for folder in chosen_runs(run, place))
+    return Statuses(_status_or_trouble(folder) for folder in chosen_runs(None, place))
 
 
 def _status_or_trouble(folder: RunFolder) -> RunStatus:

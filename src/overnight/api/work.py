@@ -5,12 +5,24 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import polars as pl
 
+from overnight.api.cell import cell_progress
+from overnight.api.costs import costs_of
 from overnight.api.foreground import Ended, run_engine
+from overnight.api.html import (
+    OUTCOMES,
+    batches_html,
+    counts_of,
+    outcomes_text,
+    paragraph_html,
+    parts_html,
+    spent_text,
+    table_html,
+)
 from overnight.api.on_record import stages_on_record
 from overnight.api.tabling import write_tables
 from overnight.core.ask import Model
@@ -28,6 +40,9 @@ from overnight.prices import dollars
 from overnight.providers import Provider, connected, taken_echoes, unconnected, vendor
 from overnight.settings import Settings
 from overnight.store.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from overnight.api.status import RunStatus
 
 Say = Callable[[str], None]
 Tell = Callable[[Snapshot], None]
@@ -90,9 +105,30 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     snapshot: Snapshot
 
+    def __repr__(self) -> str:
+        return f"Run({self.name!r}, {self.state}: {outcomes_text(counts_of(self.snapshot))})"
+
+    def _repr_html_(self) -> str:
+        one = self.snapshot
+        spent = spent_text(one.spent, one.presumed, one.priced)
+        counts = (self.state, one.total, *counts_of(one).values(), spent)
+        said = (paragraph_html(line) for line in self.message.splitlines())
+        table = table_html(("run", "state", "rows", *OUTCOMES, "cost"), [(self.name, *counts)])
+        return parts_html((table, *said, batches_html(one.batches)))
+
     @property
     def exit_code(self) -> int:
         return EXIT_CODES[self.state]
+
+    def status(self) -> "RunStatus":
+        """How the run stands now, whoever has worked on it since."""
+        from overnight.api.status import status_of  # noqa: PLC0415 - it imports this module
+
+        return status_of(RunFolder(self.path))
+
+    def costs(self) -> pl.DataFrame:
+        """The bill by arm, in US dollars; empty where no price is known."""
+        return costs_of(RunFolder(self.path))
 
     def results(self) -> pl.DataFrame:
         """The rows so far, as a polars frame."""
@@ -143,6 +179,9 @@ def work_on(
         _check_addresses(folder, settings)
     new_above = [path for path in (settings.root, *settings.root.parents) if not path.exists()]
     begun = folder.exists()
+    # Who does not say how progress is told has it drawn, where there is a notebook's cell.
+    cell = cell_progress(settings.time_scale) if tell is silent and not offline else None
+    tell = tell if cell is None else cell.tell
     try:
         with nullcontext() if offline else emulator(settings, keep=lambda: begun) as rehearsal:
             connect = nobody if offline else connector(settings, rehearsal)
@@ -157,6 +196,8 @@ def work_on(
                         raise
                     worked = _engine(session, work, connect, say, tell)
     finally:
+        if cell is not None:
+            cell.end()
         if not begun:
             _leave_nothing(new_above)
     done = _run(folder, worked.value, work)

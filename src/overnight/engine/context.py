@@ -75,6 +75,8 @@ class RunContext:
         # False for batches adopted without their questions: nothing of theirs can be asked again.
         self.can_ask_again = True
         self.tries = TRIES
+        # How often a download is tried, and the seconds between, if they do not grow.
+        self.download_tries: tuple[int, float | None] = (6, None)
         # Attempts of which rows that do not come are asked again, though they may have been paid for: the user says so.
         self.reask_missing: tuple[int, ...] = ()
         # Shards that were turned away and when they may be tried again.

@@ -185,8 +185,11 @@ class ProviderAccount:
         learned = self.learned.get(model.name, Learned())
         return may_go(estimate, self.batch_format.limits(model), load, learned)
 
-    async def patiently(self, call: Callable[[], Awaitable[T]], tries: int = 6) -> T:
-        """Repeat a harmless call while the provider is only in passing trouble, and until the user has had enough."""
+    async def patiently(self, call: Callable[[], Awaitable[T]], tries: int = 6, pause: float | None = None) -> T:
+        """Repeat a harmless call while the provider is only in passing trouble, and until the user has had enough.
+
+        A pause that is given is short: a pass that does not wait for anything else takes it all the same.
+        """
         number = 0
         while True:
             try:
@@ -196,4 +199,7 @@ class ProviderAccount:
                 if number >= tries:
                     raise
                 advised = error.retry_after if isinstance(error, Throttled) else None
-                await self._waiting.pause(backoff(number - 1, advised))
+                if pause is None or advised is not None:
+                    await self._waiting.pause(backoff(number - 1, advised))
+                else:
+                    await self._waiting.while_going(self._waiting.clock.sleep(pause))

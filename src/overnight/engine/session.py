@@ -99,6 +99,7 @@ class Session:
         providers: dict[tuple[str, str | None, str | None], Provider] = {}
         context = await self._context(work, connect, known, providers, say)
         context.can_ask_again, context.tries = work.can_ask_again, work.tries
+        context.download_tries = (work.download_tries, work.download_pause)
         context.reask_missing = work.reask_missing
         context.deadline = work.deadline or 0.0
         context.spilled = work.mode == "auto" and self.ledger.view().facts.get(SPILLED) == str(work.deadline)

@@ -28,6 +28,9 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     can_ask_again: bool = True
     # How often a row is asked at most, as long as its failures may pass.
     tries: int = TRIES
+    # How often a download is tried before the pass gives it up, and the pause between; without one it grows.
+    download_tries: int = 6
+    download_pause: float | None = None
     # Attempts whose batches have ended and do not give up some rows: the user says to ask for these again.
     reask_missing: tuple[int, ...] = ()
     description: str | None = None

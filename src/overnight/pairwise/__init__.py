@@ -1,9 +1,17 @@
 """Pairwise work in notebooks, by the names that users of pairwiseLLM know; all of it stands on the same engine."""
 
-from overnight.analysis import build_bt_data, build_elo_data, check_positional_bias, compute_reverse_consistency
+from overnight.analysis import (
+    build_bt_data,
+    build_elo_data,
+    check_positional_bias,
+    compute_reverse_consistency,
+    fit_elo_model,
+    summarize_bt_fit,
+)
 from overnight.pairwise.costs import estimate_llm_pairs_cost
 from overnight.pairwise.keys import check_llm_api_keys
 from overnight.pairwise.live import llm_compare_pair, submit_llm_pairs
+from overnight.pairwise.models import fit_bt_model
 from overnight.pairwise.multi_batch import llm_resume_multi_batches, llm_submit_pairs_multi_batch
 from overnight.pairwise.outputs import (
     parse_anthropic_batch_output,
@@ -45,6 +53,8 @@ __all__ = [
     "compute_reverse_consistency",
     "estimate_llm_pairs_cost",
     "example_writing_samples",
+    "fit_bt_model",
+    "fit_elo_model",
     "get_prompt_template",
     "list_prompt_templates",
     "llm_compare_pair",
@@ -68,5 +78,6 @@ __all__ = [
     "sample_reverse_pairs",
     "set_prompt_template",
     "submit_llm_pairs",
+    "summarize_bt_fit",
     "trait_description",
 ]

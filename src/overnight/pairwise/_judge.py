@@ -10,6 +10,7 @@ from overnight.core.errors import StudyError, WrongArgument, nearest
 from overnight.core.wording import quoted
 from overnight.providers import vendor
 from overnight.study.models import takes
+from overnight.tasks._answer_form import TAGS
 
 ENDPOINTS = {"chat.completions": "chat", "responses": "responses"}
 OPTIONS = (
@@ -36,9 +37,12 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
     include_thoughts: bool = False
     include_raw: bool = False
     max_retries: int = 3
+    tags: tuple[str, str] = TAGS
 
 
-def judge_of(backend: str, model: str, options: dict[str, Any], max_retries: int = 3) -> Judge:
+def judge_of(
+    backend: str, model: str, options: dict[str, Any], max_retries: int = 3, tags: tuple[str, str] = TAGS
+) -> Judge:
     """Unknown options are refused with the nearest that there is."""
     for name, value in options.items():
         if name not in OPTIONS:
@@ -62,6 +66,7 @@ def judge_of(backend: str, model: str, options: dict[str, Any], max_retries: int
         include_thoughts=thoughts,
         include_raw=bool(options.get("include_raw")),
         max_retries=max_retries,
+        tags=tags,
     )
 
 

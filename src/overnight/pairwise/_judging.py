@@ -19,7 +19,7 @@ from overnight.ledger.ledger import look_at
 from overnight.pairwise._frames import pairs_of, samples_in
 from overnight.pairwise._judge import Judge
 from overnight.pairwise._rows import judged_rows, raw_lines, with_keys
-from overnight.pairwise.registry import PAIRS, Segment, replace_file, segments_of
+from overnight.pairwise.registry import PAIRS, Job, Segment, replace_file, segments_of
 from overnight.settings import Settings, settings
 from overnight.store.run_folder import RunFolder
 from overnight.study import Study, differences, resolve
@@ -66,6 +66,9 @@ class Judging:
 
     def segments(self) -> list[Segment]:
         return segments_of(self.folder, self.run)
+
+    def jobs(self) -> list[Job]:
+        return [segment.job for segment in self.segments()]
 
     def prepared(self, pairs: Any, judge: Judge, question: Question, batch: dict[str, int] | None = None) -> Study:
         """The pairs as a study, with what a later session needs written into the folder."""
@@ -117,11 +120,15 @@ class Judging:
             batch=batch or None,
         )
 
-    def work(self, *, interval: float, delay: float, tries: int, say: Say, tell: Tell) -> Run:
-        """One look at everything that is open: collect what has ended, send what is left."""
+    def work(self, *, interval: float, delay: float, downloads: int, say: Say, tell: Tell) -> Run:
+        """One look at everything that is open: collect what has ended, send what is left.
+
+        Downloads that fail are tried so often, with the same delay between as between batches.
+        """
         work = msgspec.structs.replace(
-            saved_work(self.run), once=True, until_sent=False, poll_interval=interval, per_job_delay=delay, tries=tries
-        )
+            saved_work(self.run), once=True, until_sent=False, poll_interval=interval, per_job_delay=delay,
+            download_tries=downloads, download_pause=delay,
+        )  # fmt: skip
         return work_on(self.run, self.place, work, say=say, tell=tell)
 
     def judged(self, tags: tuple[str, str]) -> pl.DataFrame:

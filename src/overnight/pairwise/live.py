@@ -3,11 +3,12 @@
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import polars as pl
 
+from overnight.api.cell import cell_progress
 from overnight.core.arguments import checked
 from overnight.core.errors import StudyError
 from overnight.engine.progress import Snapshot
@@ -16,7 +17,10 @@ from overnight.pairwise._frames import pairs_of
 from overnight.pairwise._judge import judge_of
 from overnight.pairwise._judging import Judging, Question
 from overnight.pairwise._rows import RAW, failed_rows
+from overnight.pairwise.keys import key_of
 from overnight.tasks._answer_form import TAGS
+
+_BAR = 40
 
 
 class LiveResults(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -43,7 +47,7 @@ def llm_compare_pair(
     """One pair, judged now: one row."""
     pair = [{"ID1": ID1, "text1": text1, "ID2": ID2, "text2": text2}]
     asked = (model, trait_name, trait_description, prompt_template, backend)
-    judged = submit_llm_pairs(pair, *asked, verbose=False, **options).results
+    judged = submit_llm_pairs(pair, *asked, verbose=False, progress=False, **options).results
     return judged.select(*RAW, *(name for name in ("raw_response",) if name in judged.columns))
 
 
@@ -61,14 +65,17 @@ def submit_llm_pairs(
     parallel: bool = True,
     workers: int | None = None,
     *,
+    progress: bool = True,
     tag_prefix: str = TAGS[0],
     tag_suffix: str = TAGS[1],
+    api_key: str | None = None,
     **options: Any,
 ) -> LiveResults:
     """Ask a judge about every pair, live. With `save_path`, the same call again asks only what has no answer yet.
 
     `save_path` is a CSV file; the run lies beside it in a folder of the same name. As many calls run at once as the
-    provider allows, at most `workers`; one after the other with `parallel=False`.
+    provider allows, at most `workers`; one after the other with `parallel=False`. `verbose` says what happens, and how
+    far it is after every `status_every` pairs; `progress` draws a bar, in a terminal or in a notebook's cell.
     """
     if workers is not None and workers < 1:
         raise StudyError(f"workers: {workers} is less than 1")
@@ -80,9 +87,10 @@ def submit_llm_pairs(
     question = Question(
         trait_name=trait_name, trait_description=trait_description, prompt_template=prompt_template, tags=tags
     )
-    study = judging.prepared(frame, judge_of(backend, model, options), question)
-    voice = _Voice(status_every) if verbose else _Silence()
-    judging.ask(study, workers if parallel else 1, voice.say, voice.tell)
+    judge = judge_of(backend, model, options, tags=tags)
+    study = judging.prepared(frame, judge, question)
+    with key_of(judge.backend, api_key), _Voice(status_every, verbose=verbose, progress=progress) as voice:
+        judging.ask(study, workers if parallel else 1, voice.say, voice.tell)
     judged = judging.judged(tags)
     settled = judged.filter(pl.col("status") != "pending")
     found = results_table(settled)
@@ -93,24 +101,39 @@ def submit_llm_pairs(
 
 
 class _Voice:
-    """A line each time so many rows have come."""
+    """What is said while pairs are judged: messages, a line each time so many have come, and a bar that grows."""
 
-    def __init__(self, every: int) -> None:
+    def __init__(self, every: int, *, verbose: bool, progress: bool) -> None:
         self._every = max(every, 1)
+        self._verbose = verbose
         self._told = 0
+        self._cell = cell_progress() if progress else None
+        self._terminal = progress and self._cell is None and sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._cell is not None:
+            self._cell.end()
+        if self._terminal:
+            self._write("\n")
 
     def say(self, text: str) -> None:
-        print(text, file=sys.stderr)  # noqa: T201 - what `verbose` asks for
+        if self._verbose:
+            self._write(f"{text}\n")
 
     def tell(self, snapshot: Snapshot) -> None:
+        if self._cell is not None:
+            self._cell.tell(snapshot)
+        if self._terminal:
+            share = snapshot.settled / max(snapshot.total, 1)
+            full = round(share * _BAR)
+            self._write(f"\r[{'=' * full}{' ' * (_BAR - full)}] {share:4.0%}")
         if snapshot.settled // self._every > self._told:
             self._told = snapshot.settled // self._every
             self.say(f"{snapshot.settled:,} of {snapshot.total:,} pairs, {snapshot.failed:,} failed")
 
-
-class _Silence:
-    def say(self, text: str) -> None:
-        """Nobody listens."""
-
-    def tell(self, snapshot: Snapshot) -> None:
-        """Nobody looks."""
+    def _write(self, text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()

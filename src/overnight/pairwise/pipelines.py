@@ -7,7 +7,7 @@ import msgspec
 import polars as pl
 
 from overnight.core.arguments import checked
-from overnight.pairwise.multi_batch import Collected, MultiBatch, llm_resume_multi_batches, llm_submit_pairs_multi_batch
+from overnight.pairwise.multi_batch import MultiBatch, llm_resume_multi_batches, llm_submit_pairs_multi_batch
 from overnight.pairwise.registry import Job
 
 
@@ -43,15 +43,22 @@ def llm_submit_pairs_batch(
     timeout: float | str = "48h",
     output_dir: str | Path | None = None,
     verbose: bool = False,
+    api_key: str | None = None,
     **options: Any,
 ) -> BatchRun:
     """Submit pairs as one batch and wait for it; with `poll=False`, come back at once and collect later."""
     submitted = llm_submit_pairs_multi_batch(
         pairs, model, trait_name, trait_description, prompt_template, backend, output_dir=output_dir,
-        write_registry=True, verbose=verbose, **options,
+        write_registry=True, verbose=verbose, api_key=api_key, **options,
     )  # fmt: skip
-    run = _run_of(backend, submitted)
-    return _collected(run, interval_seconds, timeout, verbose=verbose) if poll else run
+    run = BatchRun(backend=backend, output_dir=submitted.output_dir, jobs=submitted.jobs)
+    if not poll:
+        return run
+    found = llm_resume_multi_batches(
+        output_dir=run.output_dir, interval_seconds=interval_seconds, timeout=timeout, write_registry=True,
+        verbose=verbose, api_key=api_key,
+    )  # fmt: skip
+    return msgspec.structs.replace(run, jobs=found.jobs, results=found.combined, failed_attempts=found.failed_attempts)
 
 
 @checked
@@ -61,12 +68,14 @@ def llm_download_batch_results(
     interval_seconds: float = 60,
     timeout: float | str = "48h",
     verbose: bool = False,
+    api_key: str | None = None,
 ) -> pl.DataFrame | None:
     """The results of a batch that was submitted, in this session or another; waits until they are there."""
     folder = Path(x) if isinstance(x, str | Path) else x.output_dir
     collected = llm_resume_multi_batches(
-        output_dir=folder, interval_seconds=interval_seconds, timeout=timeout, write_registry=True, verbose=verbose
-    )
+        output_dir=folder, interval_seconds=interval_seconds, timeout=timeout, write_registry=True, verbose=verbose,
+        api_key=api_key,
+    )  # fmt: skip
     return collected.combined
 
 
@@ -92,14 +101,3 @@ def run_gemini_batch_pipeline(
 ) -> BatchRun:
     """`llm_submit_pairs_batch` with Gemini."""
     return llm_submit_pairs_batch(pairs, "gemini", model, trait_name, trait_description, prompt_template, **options)
-
-
-def _run_of(backend: str, submitted: MultiBatch) -> BatchRun:
-    return BatchRun(backend=backend, output_dir=submitted.output_dir, jobs=submitted.jobs)
-
-
-def _collected(run: BatchRun, interval: float, timeout: float | str, *, verbose: bool) -> BatchRun:
-    found: Collected = llm_resume_multi_batches(
-        output_dir=run.output_dir, interval_seconds=interval, timeout=timeout, write_registry=True, verbose=verbose
-    )
-    return msgspec.structs.replace(run, jobs=found.jobs, results=found.combined, failed_attempts=found.failed_attempts)

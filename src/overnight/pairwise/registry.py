@@ -92,6 +92,13 @@ def _job(output_dir: Path, number: int, provider: str, model: str, attempt: Atte
     )
 
 
+def state_line(segment: Segment) -> str:
+    """`openai batch_68e1: in_progress, 12 of 40 rows`."""
+    job, attempt = segment.job, segment.attempt
+    state = "done" if job.done else attempt.status or attempt.state
+    return f"{job.provider} {job.batch_id or 'no batch yet'}: {state}, {attempt.completed:,} of {attempt.rows:,} rows"
+
+
 def registry_frame(jobs: Iterable[Job]) -> pl.DataFrame:
     """Paths are names inside the folder, so that it can be moved."""
     rows = [

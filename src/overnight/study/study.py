@@ -11,7 +11,7 @@ import msgspec
 from overnight.core.arguments import checked
 from overnight.core.ask import Buckets
 from overnight.core.money import Budget
-from overnight.core.wording import found_text
+from overnight.core.wording import found_text, number_of
 from overnight.study.arms import Grid
 from overnight.study.buckets import read_buckets
 from overnight.study.budget import read_budget
@@ -44,6 +44,8 @@ LATER_KEYS = ("notify",)
 _REQUIRED = ("name", "task", "models")
 # Keys that only a stage of a list can have.
 _LISTED_ONLY = ("of", "when", "take", "group")
+# What is longer is not repeated where a study is shown.
+_MOST_SHOWN, _LONGEST_SHOWN = 6, 80
 
 
 class Study:
@@ -115,11 +117,11 @@ class Study:
         raise AttributeError(f"{key}: a study does not change; `replace` makes another one")
 
     def __repr__(self) -> str:
-        """What was written, and where."""
-        changed = [key for key in DEFAULTS if not _is(getattr(self, key), DEFAULTS[key])]
-        shown = [f"{key}={getattr(self, key)!r}" for key in changed]
-        own = [f"{key}={value!r}" for key, value in self._own.items() if value is not None]
-        return f"Study({', '.join([*shown, *own, f'origin={self.origin!r}'])})"
+        """What was written, in short: items and long texts are not repeated."""
+        written = {key: getattr(self, key) for key in DEFAULTS if not _is(getattr(self, key), DEFAULTS[key])}
+        own = {key: value for key, value in self._own.items() if value is not None}
+        shown = (f"{key}={shortly(value)}" for key, value in (written | own | {"origin": self.origin}).items())
+        return f"Study({', '.join(shown)})"
 
     def replace(self, **changes: Any) -> "Study":
         """The same study but for these keys."""
@@ -277,3 +279,18 @@ def _changed_fields(study: Study) -> list[str]:
 def _is(value: Any, default: Any) -> bool:
     """A frame has no plain answer to whether it differs from something."""
     return value is None if default is None else isinstance(value, type(default)) and value == default
+
+
+def shortly(value: Any) -> str:
+    """A value as one would mention it: tables by their number of rows, and what is long by its beginning."""
+    rows = getattr(value, "shape", None)
+    if isinstance(rows, tuple) and rows:
+        return f"<{number_of(int(rows[0]), 'row')}>"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {shortly(one)}' for key, one in value.items())}}}"
+    if isinstance(value, list | tuple) and len(value) > _MOST_SHOWN:
+        return f"<{number_of(len(value), 'entry', 'entries')}>"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(shortly, value))}]"
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

@@ -187,7 +187,9 @@ class Ingest:
     async def _download(self, name: str, kind: str, ref: str, number: int, missing: Collection[int]) -> _Came:
         suffix = "" if number == 1 else f"-{number}"
         path = f"raw/{self._attempt.token}-{name}{suffix}.jsonl"
-        file, announced = await self._account.patiently(partial(self._stream, kind, path, ref))
+        file, announced = await self._account.patiently(
+            partial(self._stream, kind, path, ref), *self._context.download_tries
+        )
         try:
             download = await asyncio.to_thread(self._survey, kind, file, announced, missing, number)
         except BaseException:

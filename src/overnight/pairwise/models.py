@@ -1,0 +1,27 @@
+"""Rankings by the names that users of pairwiseLLM know."""
+
+from typing import Any, Literal
+
+from overnight.analysis import BradleyTerryFit
+from overnight.analysis import fit_bt_model as fit_model
+from overnight.core.arguments import checked
+from overnight.core.errors import WrongArgument
+
+Engine = Literal["auto", "sirt", "BradleyTerry2"]
+
+
+@checked
+def fit_bt_model(bt_data: Any, engine: Engine = "auto", verbose: bool = False, **options: Any) -> BradleyTerryFit:
+    """Fit abilities to rows `object1, object2, result`, as `overnight.analysis.fit_bt_model` does with its `options`.
+
+    There is one way to fit here. `engine` says what belongs to the model, as the R packages of that name have it:
+    "sirt" an advantage of being shown first, "BradleyTerry2" none; "auto" leaves that to `position`. `verbose` prints
+    what was fitted.
+    """
+    if engine != "auto" and "position" in options:
+        raise WrongArgument(f"engine: {engine!r} says already whether there is a position effect; leave out `position`")
+    given = options if engine == "auto" else {**options, "position": engine == "sirt"}
+    fit = fit_model(bt_data, **given)
+    if verbose:
+        print(f"{len(fit.items)} items, engine {fit.engine}, reliability {fit.reliability:.3f}")  # noqa: T201 - asked for
+    return fit
