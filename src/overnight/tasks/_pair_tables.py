@@ -3,7 +3,8 @@
 A task whose rows have the columns of `_verdicts.COLUMNS` puts these into its kind. Where it compares the same two items
 on several things, a column `subject` says on which; verdicts on one subject then count as dependent.
 
-    tables=PAIR_TABLES, make_tables=make_pair_tables, missing_table=missing_pair_table, summary=pair_summary
+    tables=PAIR_TABLES, make_tables=make_pair_tables, missing_table=missing_pair_table, summary=pair_summary,
+    report=pair_sections
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,8 @@ from overnight.core.task import Rounds
 if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
+
+    from overnight.reporting import Section, Source
 
 PAIR_TABLES = ("verdicts", "rankings", "consistency", "bias", "agreement")
 _WHY_NOT = {
@@ -56,3 +59,10 @@ def pair_summary(tables: Path, run: str, typed: Callable[[str], str]) -> Iterato
     from overnight.tasks._verdict_pictures import pictures  # noqa: PLC0415 - as above
 
     return pictures(tables, run, typed)
+
+
+def pair_sections(source: "Source") -> Iterator["Section"]:
+    """Of a task whose items have no one text."""
+    from overnight.tasks._pair_report import pair_report  # noqa: PLC0415 - as above
+
+    return pair_report(source)

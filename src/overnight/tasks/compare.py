@@ -5,11 +5,12 @@ Here is what a study says of it: the trait, the pairs and their orders, and the 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 import msgspec
 
 from overnight.core.errors import StudyError
+from overnight.core.stage import Stage
 from overnight.core.template import Template, columns_text, nearest_column
 from overnight.study.arms import Branch, build_arms
 from overnight.study.buckets import StudyBuckets
@@ -29,6 +30,9 @@ from overnight.tasks._pairing import Listed, Listing, Order, PairPlan, Select, p
 from overnight.tasks._prompt_files import prompt_names, prompt_text
 from overnight.tasks._traits import Trait, known_trait
 from overnight.terminal.parameters import Parameter
+
+if TYPE_CHECKING:
+    from overnight.reporting import Section, Source
 
 PAIR_COLUMNS = ("ID1", "ID2")
 # From here on the number of pairs is worth a word before they are paid for.
@@ -306,6 +310,17 @@ class Flags:
         }
 
 
+def report(source: "Source") -> Iterator["Section"]:
+    """What the judges come to, and the pairs that they are divided on with both texts."""
+    # Polars takes a third of a second, which a study that is only read need not wait.
+    from overnight.tasks._pair_report import pair_report  # noqa: PLC0415
+
+    def text_of(stage: Stage, name: str) -> str:
+        return str(source.item(stage.name, name).get(stage.task.spec()["text"], ""))
+
+    return pair_report(source, text_of)
+
+
 kind = TaskKind(
     name=Compare.name,
     settings=CompareStage,
@@ -320,6 +335,7 @@ kind = TaskKind(
     make_tables=make_pair_tables,
     missing_table=missing_pair_table,
     summary=pair_summary,
+    report=report,
     command=Command(
         flags=Flags,
         items_help="A csv, tsv, jsonl or parquet file of samples, or a folder of .txt files.",

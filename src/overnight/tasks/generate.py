@@ -6,7 +6,7 @@ Further turns go on in the same conversation, each when the answer before it has
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -38,6 +38,9 @@ from overnight.tasks._spec import check_spec, read_spec
 from overnight.tasks._spec_inputs import open_inputs
 from overnight.tasks._written_messages import MessagesColumn, messages_of
 from overnight.terminal.parameters import Parameter
+
+if TYPE_CHECKING:
+    from overnight.reporting import Section, Source
 
 # What a further turn may name besides the item's columns: the model's last answer, which wins over a column.
 LAST_ANSWER = "answer"
@@ -356,6 +359,13 @@ class Flags:
         return {"prompt": self.prompt, "templates": None if self.template is None else [str(self.template)]}
 
 
+def report(source: "Source") -> Iterator["Section"]:
+    # Polars takes a third of a second, which a study that is only read need not wait.
+    from overnight.tasks._answer_report import answer_report  # noqa: PLC0415
+
+    return answer_report(source)
+
+
 kind = TaskKind(
     name=Generate.name,
     settings=GenerateStage,
@@ -365,6 +375,7 @@ kind = TaskKind(
     fixed=("messages", "turns"),
     item_keys=("spec", "inputs"),
     holds_tables=(("inputs",),),
+    report=report,
     command=Command(
         flags=Flags,
         items_help="Required: a csv, tsv, jsonl or parquet file, or a folder of .txt files.",

@@ -9,7 +9,7 @@ from overnight.study.task_kind import Draft, Made, TaskKind
 from overnight.tasks._answer_pairs import FORM, Rank
 from overnight.tasks._judging_settings import JudgingStage, check_judging, read_judges
 from overnight.tasks._pair_questions import SAMPLES
-from overnight.tasks._pair_tables import pair_summary
+from overnight.tasks._pair_tables import pair_sections, pair_summary
 from overnight.tasks._spec_tables import RANK_TABLES, make_rank_tables, missing_rank_table
 
 _ORDERS = ("forward", "reverse")
@@ -61,4 +61,5 @@ kind = TaskKind(
     make_tables=make_rank_tables,
     missing_table=missing_rank_table,
     summary=pair_summary,
+    report=pair_sections,
 )

@@ -1,0 +1,79 @@
+"""Rates, lengths and differences of arms in words: a difference is told by its own interval, and by nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import polars as pl
+
+from overnight.core.ask import Arm, Model
+from overnight.core.stage import Stage
+from overnight.reporting import Reading, Sentence, Source
+from overnight.tasks._answer_report import Difference, answer_report, difference_text, differences
+from overnight.tasks.generate import Generate
+
+
+def frame(shares: dict[str, float], items: int = 200, seed: int = 3) -> pl.DataFrame:
+    draw = Random(seed)
+    rows = [(arm, str(item), float(draw.random() < share)) for item in range(items) for arm, share in shares.items()]
+    return pl.DataFrame(rows, schema=["arm", "item_id", "answered"], orient="row")
+
+
+def test_a_planted_difference_is_told_and_none_where_there_is_none() -> None:
+    apart = differences(frame({"A": 0.95, "B": 0.7, "C": 0.7}), "answered", ["A", "B", "C"])
+    assert [(one.one, one.other, one.told) for one in apart] == [("A", "B", True), ("A", "C", True), ("B", "C", False)]
+    text = difference_text(apart, "answers more often", percent=True)
+    assert text.startswith("A answers more often than ")
+    assert "B answers" not in text
+    same = differences(frame({"A": 0.8, "B": 0.8}), "answered", ["A", "B"])
+    assert difference_text(same, "answers more often", percent=True).startswith(
+        "No difference between A and B can be told (by "
+    )
+
+
+def test_two_that_are_the_same_throughout_are_not_called_different() -> None:
+    (same,) = differences(frame({"A": 1.0, "B": 1.0}), "answered", ["A", "B"])
+    assert (same.told, same.value) == (False, 0.0)
+    assert same.low < 0 < same.high
+
+
+def test_words_follow_the_interval_of_the_difference() -> None:
+    clear = Difference("A", "B", 50, -0.1, -0.15, -0.05)
+    assert difference_text([clear], "answers more often", percent=True) == (
+        "B answers more often than A (by 10.0 points, 5.0 to 15.0) (95% confidence)."
+    )
+    unclear = Difference("A", "B", 50, 0.1, -0.05, 0.25)
+    assert "No difference between A and B can be told" in difference_text([unclear], "answers", percent=True)
+    assert "cannot be compared" in difference_text([], "answers", percent=True)
+
+
+def test_the_whole_report_of_a_stage(tmp_path: Path) -> None:
+    arms = tuple(
+        Arm(
+            stage="ask",
+            name=f"p__openai__{name}__default__forward",
+            template="p",
+            model=Model(provider="openai", name=name),
+        )
+        for name in ("long", "short")
+    )
+    rows = [
+        {
+            "stage": "ask", "arm": arm.name, "item_id": str(item), "replicate": 0, "turn": 0,
+            "status": "refused" if item % 10 == 0 and at else "answered",
+            "answer": None if item % 10 == 0 and at else "<i>x</i>" * (20 - 15 * at + item % 3), "parsed": None,
+        }
+        for item in range(40)
+        for at, arm in enumerate(arms)
+    ]  # fmt: skip
+    pl.DataFrame(rows, schema_overrides={"parsed": pl.Boolean}).write_parquet(tmp_path / "results.parquet")
+    stage = Stage(name="ask", task=Generate(arms), arms=arms)
+    found = {one.title: one for one in answer_report(Source(tables=tmp_path, stages=[stage], item=lambda *_: {}))}
+    assert list(found) == ["Answers", "How long the answers are", "Answers to read"]
+    said = [part.text for section in found.values() for part in section.parts if isinstance(part, Sentence)]
+    assert said[0].startswith("95.0% of 80 rows were answered (95% interval ")
+    assert any(text.startswith("long writes longer answers than short (by ") for text in said)
+    readings = [part for part in found["Answers to read"].parts if isinstance(part, Reading)]
+    assert len(readings) == 6
+    assert readings[0].texts[1] == ("short", "(refused)")
