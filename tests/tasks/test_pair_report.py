@@ -135,7 +135,7 @@ def finding(section: Section) -> str:
 
 
 def test_a_planted_order_is_found_and_its_figures_hold_it(tmp_path: Path) -> None:
-    found = sections(planted(tmp_path, [2.5] + [0.0] * 15, place=0.8))
+    found = sections(planted(tmp_path, [3.5] + [0.0] * 15, place=0.8))
     assert finding(found["Ranking"]).startswith("essay 0 is the best of 16")
     figure = next(part for part in found["Ranking"].parts if isinstance(part, Figure))
     assert isinstance(figure.drawing, Intervals)
