@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from overnight.api import Plan, plan
-from overnight.api.counting import USUAL_ANSWER
+from overnight.api.usual_lengths import USUAL_ANSWER
 from overnight.core.ask import Arm, Ask, Message, Model, Options
 from overnight.engine.batch.outbox import line_overhead
 from overnight.providers import batch_format, vendor
@@ -140,8 +140,8 @@ def test_for_programs_and_people(capsys: pytest.CaptureFixture[str]) -> None:
     Path("s.yaml").write_text(json.dumps({"name": "s", "stages": stages, "prices": "prices.yaml"}))
     assert main(["plan", "s.yaml"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split()[:5] == ["arm", "turns", "rows", "shared", "requests"]
-    assert [line.split()[-8:-3] for line in lines[1:3]] == [["2", "2", "0", "2", "2"], ["1", "1", "0", "1", "1"]]
+    assert lines[0].split()[:5] == ["arm", "turns", "rows", "requests", "batches"]
+    assert [line.split()[-8:-4] for line in lines[1:3]] == [["2", "2", "2", "2"], ["1", "1", "1", "1"]]
     assert "with answers of a usual length; nothing was sent" in lines[-1]
     assert main(["plan", "s.yaml", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["arms"]

@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 
+from overnight.core.ask import Model
 from overnight.core.errors import StudyError
 from overnight.core.files import plain_file
 from overnight.core.result import Line
 from overnight.core.wording import number_of
-from overnight.providers import answers_in_order, batch_format, takes_batches, vendor, vendors
+from overnight.providers import answered_by, answers_in_order, batch_format, takes_batches, vendor, vendors
 
 _GZIP = b"\x1f\x8b"
 _LOOKED_AT = 1 << 12
@@ -95,6 +96,25 @@ def named_line(line: bytes, place: int, where: str) -> bytes:
 def _inner_key(answer: dict[str, Any]) -> bool:
     metadata = answer.get("metadata")
     return isinstance(metadata, dict) and metadata.get("key") is not None
+
+
+class Answering:
+    """Whose answers these are, as they say themselves: the questions cannot be had."""
+
+    def __init__(self, provider: str) -> None:
+        self._vendor = vendor(provider)
+        self._names: set[str] = set()
+
+    def see(self, line: bytes) -> bytes:
+        if name := answered_by(self._vendor, line):
+            self._names.add(name.rsplit("/", 1)[-1])
+        return line
+
+    @property
+    def model(self) -> Model:
+        """Unknown where they say nothing, or several things: a batch may hold questions to several models."""
+        name = next(iter(self._names)) if len(self._names) == 1 else "unknown"
+        return Model(provider=self._vendor.name, name=name)
 
 
 def is_keyless(line: bytes) -> bool:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import msgspec
 
-from overnight.api.adopted_files import BY_POSITION, lines_of, read_output
+from overnight.api.adopted_files import BY_POSITION, Answering, lines_of, read_output
 from overnight.api.adoption import STAGE, Adoption, Wanted, copied, registered, taken_in
 from overnight.api.made_elsewhere import BODY
 from overnight.api.places import named_folder
 from overnight.api.ready import arm_of
 from overnight.api.work import Run, Say, Tell, saved_work, silent, work_on
 from overnight.core.arguments import checked
-from overnight.core.ask import Arm, Item, Model
+from overnight.core.ask import Arm, Item
 from overnight.core.attempt import Accepted, Creating, Ended, Fetched, Uploaded
 from overnight.core.errors import Interrupted, OvernightError, ProviderError, StudyError
 from overnight.core.files import plain_file
@@ -171,8 +171,11 @@ def _adopt_file(
 ) -> Run:
     """An output file that is already here: no provider is asked anything."""
     items = [Item(name, {BODY: ""}) for name in read_output(file, provider, by_position=by_position)]
+    answering = Answering(provider)
+    for _, line in lines_of(file, by_position=by_position):
+        answering.see(line)
     folder = named_folder(place, as_name, run_name_of(f"adopted-{file.stem}"))
-    arm = arm_of(Model(provider=provider, name="unknown"), STAGE)
+    arm = arm_of(answering.model, STAGE)
     work = Work(send=False, can_ask_again=False, once=True)
 
     def prepare(session: Session, _connect: Connect) -> None:

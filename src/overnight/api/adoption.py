@@ -5,9 +5,18 @@ from typing import NamedTuple
 
 import msgspec
 
-from overnight.api.adopted_files import BY_POSITION, is_keyless, no_keys_text, numbered, position_name, positioned
+from overnight.api.adopted_files import (
+    BY_POSITION,
+    Answering,
+    is_keyless,
+    no_keys_text,
+    numbered,
+    position_name,
+    positioned,
+)
 from overnight.api.made_elsewhere import ARM, BODY, Ready, body_of
 from overnight.api.places import short_id
+from overnight.api.pricing import keep_prices, prices_for
 from overnight.api.ready import arm_of, read_lines
 from overnight.api.work import Say
 from overnight.core.ask import Arm, Item, Model
@@ -82,6 +91,7 @@ class Adoption:
         self._connect = connect
         self._provider = provider
         self._format = batch_format(vendor(provider))
+        self._answering = Answering(provider)
         self._wanted = wanted
         self._say = say
 
@@ -144,7 +154,7 @@ class Adoption:
                 break
         if not ids:
             raise NothingToAdopt(batch)
-        return Rows(Model(provider=self._provider, name="unknown"), [Item(i, {BODY: ""}) for i in ids], known=False)
+        return Rows(self._answering.model, [Item(i, {BODY: ""}) for i in ids], known=False)
 
     async def _answered(self, batches: BatchConnection, batch: Batch, scratch: StoredFile) -> list[str]:
         ids: dict[str, None] = {}
@@ -157,7 +167,7 @@ class Adoption:
         try:
             with file.open() as content:
                 for _, line in numbered(content):
-                    custom_id = self._format.decode(line).custom_id
+                    custom_id = self._format.decode(self._answering.see(line)).custom_id
                     if custom_id is not None:
                         yield custom_id
                     elif answers_in_order(vendor(self._provider)) and is_keyless(line):
@@ -176,7 +186,7 @@ class Adoption:
         try:
             with scratch.open() as content:
                 lines = positioned(content, scratch.where)
-                copy, count = copied(self._session, (line for _, line in lines))
+                copy, count = copied(self._session, (self._answering.see(line) for _, line in lines))
         finally:
             scratch.remove()
         if batch.counts.total and count != batch.counts.total:
@@ -184,7 +194,7 @@ class Adoption:
             came = f"{number_of(count, 'answer')} came for {number_of(batch.counts.total, 'request')}"
             raise StudyError(f"{batch.id}: {came}, so their places say nothing; {BY_POSITION} is refused")
         items = [Item(position_name(place), {BODY: ""}) for place in range(1, count + 1)]
-        return Rows(Model(provider=self._provider, name="unknown"), items, known=False), copy
+        return Rows(self._answering.model, items, known=False), copy
 
     def _questions(self, scratch: StoredFile) -> list[ReadyLine]:
         """None where a line does not say all that would be asked, as where only the batch names the model."""
@@ -260,7 +270,9 @@ def _ended(batch: Batch) -> Ended:
 def taken_in(session: Session, arm: Arm, items: Sequence[Item], work: Work, tx: Transaction) -> int:
     """The rows on record; the number of their arm."""
     tx.facts.keep("work", msgspec.json.encode(work).decode())
-    take_stage(tx, session.folder.files, _stage(arm, items), body_of)
+    stage = _stage(arm, items)
+    take_stage(tx, session.folder.files, stage, body_of)
+    keep_prices(tx, prices_for((arm,)), stage)
     return tx.stages.keep_arm(tx.stages.keep(STAGE, Ready.name, Ready.version), arm)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from overnight.api.usual_lengths import UsualLengths
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.handed_on import HandedOn, group_item, handed_on, row_item, turns_of
 from overnight.core.pack import Packer, Room, even, most_requests
@@ -21,11 +22,9 @@ from overnight.engine.flow.sampling import Address, address
 from overnight.engine.pricing import most_input
 from overnight.prices import Price, Processing
 from overnight.prices.charges import ceiling, cost
-from overnight.providers import batch_format, vendor
+from overnight.providers import batch_format, ready_line, vendor
 
 _NO_LIMIT = Room(requests=1_000_000_000, bytes=1 << 62)
-# Tokens of an answer, where nobody knows better: some paragraphs.
-USUAL_ANSWER = 300
 # Characters that no alphabet has, one for each arm.
 _FIRST_MARK = 0xF0000
 # Items whose questions are being counted: a task may look at some before it asks about the first.
@@ -55,6 +54,8 @@ class ArmPlan(msgspec.Struct, kw_only=True):
     bytes: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    # What an answer of a usual length is, and how that is known.
+    usual_from: str = ""
     max_output_tokens: int | None = None
     # What it comes to with answers of a usual length, in nano-dollars; None without a price.
     expected: int | None = None
@@ -77,6 +78,7 @@ class ArmCount:
         processing: Processing,
         price: Price | None,
         output_tokens: int | None,
+        usual_lengths: UsualLengths,
         number: int,
     ) -> None:
         self.arm = arm
@@ -87,7 +89,7 @@ class ArmCount:
         self._stage = stage
         self._price = price
         self.longest = arm.model.options.max_tokens or output_tokens
-        self.usual = USUAL_ANSWER if self.longest is None else min(USUAL_ANSWER, self.longest)
+        self.usual, basis = usual_lengths.of(arm, self.longest)
         # What stands for an answer of this arm until there is one: no text has such a character.
         self.mark = chr(_FIRST_MARK + number)
         self._packers = {0: self._packer_for(None)}
@@ -100,6 +102,7 @@ class ArmCount:
             model=arm.model.name,
             processing=processing,
             turns=stage.task.most_turns,
+            usual_from=basis,
             max_output_tokens=None if self.longest is None else 0,
             expected=None if price is None else 0,
             ceiling=None if self.longest is None or price is None else 0,
@@ -129,11 +132,9 @@ class ArmCount:
         segments = even(total, pace.segments, least) if pace.segments and total else None
         return Packer(Room(requests=requests, bytes=limits.bytes, least=least), segments)
 
-    def line(self, custom_id: str, body: bytes) -> bytes:
-        """A request as a file has it; live, the bare body."""
-        if self.processing == "live":
-            return body
-        return batch_format(self.vendor).line(self.arm.model, custom_id, body)
+    def ready_line(self, custom_id: str, body: bytes) -> bytes:
+        """A request as a file has it that can be sent by itself; live, the bare body."""
+        return body if self.processing == "live" else ready_line(self.vendor, self.arm.model, custom_id, body)
 
     def add(self, body: bytes, answers: Sequence["ArmCount"] = (), turn: int = 0) -> bool:
         """Count one request in; True when it begins a new batch. `answers`: whose answers may stand in it by marks."""
@@ -158,7 +159,7 @@ class ArmCount:
         plan.input_tokens += tokens
         plan.output_tokens += self.usual
         if plan.max_output_tokens is not None:
-            plan.max_output_tokens += self.arm.model.options.max_tokens or 0
+            plan.max_output_tokens += self.longest or 0
         self._add_money(size, tokens, more)
         return begins
 

@@ -13,12 +13,15 @@ import msgspec
 
 from overnight.api.counting import ArmCount, ArmPlan, Following, Passing
 from overnight.api.html import Cell, money, paragraph_html, parts_html, table_html, title_html
-from overnight.api.places import named_folder
-from overnight.api.pricing import prices_of, processing_of
+from overnight.api.places import all_runs, named_folder
+from overnight.api.pricing import prices_for, prices_of, processing_of
+from overnight.api.ready import is_ready_file, provider_of, ready_stages, refuse_provider
+from overnight.api.usual_lengths import UsualLengths
 from overnight.core.arguments import checked
 from overnight.core.ask import Ask, Item
 from overnight.core.errors import StudyError
 from overnight.core.money import Budget
+from overnight.core.names import run_name_of
 from overnight.core.shard import custom_id, token_of
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds
@@ -26,8 +29,9 @@ from overnight.core.wording import number_of
 from overnight.engine.decisions import Mode
 from overnight.engine.flow.sampling import Address, address, stratified
 from overnight.ledger.ledger import look_at
+from overnight.prices import dollars
 from overnight.providers import batch_format, takes_batches, vendor
-from overnight.settings import settings
+from overnight.settings import Settings, settings
 from overnight.store.run_folder import RunFolder
 from overnight.study import Resolved, Study, resolve
 from overnight.study.task_registry import task_kind
@@ -98,6 +102,7 @@ def _known_sum(amounts: Iterable[int | None]) -> int | None:
 def plan(
     study: Study | str | Path,
     *,
+    provider: str | None = None,
     show: int = 0,
     write: str | Path | None = None,
     limit: int | None = None,
@@ -105,9 +110,17 @@ def plan(
     emulate: bool | None = None,
     runs: str | Path | None = None,
 ) -> Plan:
-    """Count, cut and show a study's requests; `write` puts the provider's files into a folder."""
+    """Count, cut and show a study's requests; `write` puts the provider's files into a folder.
+
+    A ready-made provider file (`.jsonl`) is counted as it stands, with its `provider`.
+    """
     check_limit(limit)
     place = settings(runs=runs, emulate=emulate)
+    if is_ready_file(study):
+        if write is not None or limit is not None:
+            raise StudyError(f"{study}: --write and --limit are for a study; a ready-made file is sent as it stands")
+        return plan_file(Path(study), provider_of(study, provider), place, as_name, show)
+    refuse_provider(provider)
     written = study if isinstance(study, Study) else Study.load(Path(study))
     resolved = resolve(written)
     check_rounds(resolved, limit, write)
@@ -117,12 +130,13 @@ def plan(
     files: list[str] = []
     prices = prices_of(resolved)
     output_tokens = resolved.budget.output_tokens if resolved.budget else None
+    usual = UsualLengths(folder, all_runs(place))
     arms: dict[tuple[str, str], ArmCount] = {}
     for stage in resolved.stages:
         for arm in stage.arms:
             processing = processing_of(arm, resolved.mode)
             price = prices.get((arm.stage, arm.name, processing))
-            arms[stage.name, arm.name] = ArmCount(arm, stage, processing, price, output_tokens, len(arms))
+            arms[stage.name, arm.name] = ArmCount(arm, stage, processing, price, output_tokens, usual, len(arms))
     following = Following(resolved.stages, arms, partial(_on_record, folder))
     for stage in resolved.stages:
         if stage.items is not None:
@@ -141,6 +155,39 @@ def plan(
         written=tuple(files),
         budget=resolved.budget,
     )
+
+
+def plan_file(file: Path, provider: str, place: Settings, as_name: str | None = None, show: int = 0) -> Plan:
+    """The same for a ready-made provider file: its lines are counted as they stand."""
+    stage, encode, longest = ready_stages(file, provider)
+    folder = named_folder(place, as_name, run_name_of(file.stem))
+    prices, usual = prices_for(stage.arms), UsualLengths(folder, all_runs(place))
+    arms = {
+        arm.name: ArmCount(arm, stage, "batch", prices.get((arm.stage, arm.name, "batch")), longest[arm.name], usual, n)
+        for n, arm in enumerate(stage.arms)
+    }
+    known = _on_record(folder, stage.name)
+    shown: list[Shown] = []
+    for ask in stage.task.start(stage.items() if stage.items else (), stage.seed):
+        count = arms[ask.arm.name]
+        count.plan.rows += 1
+        if address(ask) in known:
+            count.plan.on_record += 1
+            continue
+        count.add(encode(ask))
+        if len(shown) < show:
+            line = msgspec.json.decode(count.ready_line(ask.item, encode(ask)))
+            shown.append(Shown(arm=ask.arm.name, item=ask.item, request=line))
+    counted = tuple(arm.plan for arm in arms.values())
+    return Plan(study=folder.name, arms=counted, notes=(), shown=tuple(shown), written=())
+
+
+def cost_text(planned: Plan) -> str:
+    """`fruit: 300 requests, about $0.12 with answers of a usual length`: before they are sent."""
+    requests = number_of(planned.total("requests"), "request")
+    about = "at an unknown price" if planned.expected is None else f"about {dollars(planned.expected)}"
+    most = "" if planned.ceiling is None else f", at most {dollars(planned.ceiling)}"
+    return f"{planned.study}: {requests}, {about} with answers of a usual length{most}"
 
 
 def check_limit(limit: int | None) -> None:
@@ -315,7 +362,7 @@ class _Writer:
             self._begin(arm, max(1, model_queue.plan.batches))
         handle, token, line = self._open[arm]
         name = custom_id(token, line)
-        handle.write(model_queue.line(name, body) + b"\n")
+        handle.write(model_queue.ready_line(name, body) + b"\n")
         self._open[arm] = (handle, token, line + 1)
         self._map.writerow([Path(handle.name).name, name, arm, ask.item, ask.replicate, ask.turn])
 

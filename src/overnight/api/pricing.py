@@ -1,6 +1,7 @@
 """Prices for a study: found, kept with the run, and asked for where a budget needs them."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -23,8 +24,13 @@ PricesByArm = dict[tuple[str, str, Processing], Price]
 
 def prices_of(resolved: Resolved) -> PricesByArm:
     """By stage, arm and processing; what has no known price is not in it."""
-    book = PriceBook(resolved.prices)
-    wanted = ((arm, processing) for stage in resolved.stages for arm in stage.arms for processing in PROCESSINGS)
+    return prices_for([arm for stage in resolved.stages for arm in stage.arms], resolved.prices)
+
+
+def prices_for(arms: Iterable[Arm], file: Path | None = None) -> PricesByArm:
+    """The same for some arms; `file` is the user's own."""
+    book = PriceBook(file)
+    wanted = ((arm, processing) for arm in arms for processing in PROCESSINGS)
     found = {(arm.stage, arm.name, processing): book.price(arm.model, processing) for arm, processing in wanted}
     return {place: price for place, price in found.items() if price is not None}
 
@@ -96,9 +102,8 @@ def prices_of_today(view: View, folder: RunFolder) -> dict[tuple[int, str], Pric
     return {place: price for place, price in found.items() if price is not None}
 
 
-def keep_prices(tx: Transaction, resolved: Resolved, stage: Stage) -> None:
+def keep_prices(tx: Transaction, known: PricesByArm, stage: Stage) -> None:
     """The prices that rows will be settled with: those of the day the arm was first planned."""
-    known = prices_of(resolved)
     number = tx.stages.keep(stage.name, stage.task.name, stage.task.version)
     for arm in stage.arms:
         for processing in PROCESSINGS:

@@ -1,7 +1,8 @@
 """A ready-made provider file as a stage: one arm for each model and API (or version of it) in it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple, TypeGuard
 
 import msgspec
 
@@ -15,13 +16,43 @@ from overnight.providers import BatchFormat, ReadyLine, batch_format, vendor
 STAGE = "ready"
 
 
-def ready_stages(file: Path, provider: str) -> tuple[Stage, Callable[[Ask], bytes]]:
-    """The stage, and how its questions are written: as they stand in the file."""
+def is_ready_file(study: object) -> TypeGuard[str | Path]:
+    return isinstance(study, str | Path) and Path(study).suffix == ".jsonl"
+
+
+def provider_of(file: str | Path, named: str | None) -> str:
+    """Nothing in a file says whose it is."""
+    if named is None:
+        raise StudyError(f"{file}: a ready-made file needs --provider, for instance --provider openai")
+    return named
+
+
+def refuse_provider(named: str | None) -> None:
+    if named is not None:
+        message = "--provider is for a ready-made .jsonl file; a study names its models' providers itself"
+        raise StudyError(message)
+
+
+class ReadyFile(NamedTuple):
+    """The stage, how its questions are written (as they stand in the file), and how long answers may get.
+
+    By the name of the arm: the longest that any line allows, None where one of them sets no limit.
+    """
+
+    stage: Stage
+    encode: Callable[[Ask], bytes]
+    longest: Mapping[str, int | None]
+
+
+def ready_stages(file: Path, provider: str) -> ReadyFile:
     reader = batch_format(vendor(provider))
     found: dict[str, Arm] = {}
+    longest: dict[str, int | None] = {}
     for _, line in _lines(file, reader):
         arm = arm_of(line.model, STAGE)
         found.setdefault(arm.name, arm)
+        most = longest.setdefault(arm.name, line.max_tokens)
+        longest[arm.name] = None if most is None or line.max_tokens is None else max(most, line.max_tokens)
     if not found:
         message = f"{file}: no requests in it"
         raise StudyError(message)
@@ -37,7 +68,7 @@ def ready_stages(file: Path, provider: str) -> tuple[Stage, Callable[[Ask], byte
 
     arms = tuple(found.values())
     stage = Stage(name=STAGE, task=Ready(arms), arms=arms, items=items, dedupe=False)
-    return stage, body_of
+    return ReadyFile(stage, body_of, longest)
 
 
 def arm_of(model: Model, stage: str) -> Arm:

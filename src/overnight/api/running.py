@@ -10,9 +10,9 @@ import msgspec
 
 from overnight.api.pacing import kept_deadline, paced_study, paced_work, read_live
 from overnight.api.places import chosen_runs, is_run, named_folder, run_folder
-from overnight.api.planning import check_limit, check_rounds, clamped
-from overnight.api.pricing import check_prices, check_spill, keep_price_file, keep_prices
-from overnight.api.ready import ready_stages
+from overnight.api.planning import check_limit, check_rounds, clamped, cost_text, plan_file
+from overnight.api.pricing import check_prices, check_spill, keep_price_file, keep_prices, prices_for, prices_of
+from overnight.api.ready import is_ready_file, provider_of, ready_stages, refuse_provider
 from overnight.api.reasking import Reask, reask_rows
 from overnight.api.reuse import reuse_answers
 from overnight.api.status import unfinished
@@ -92,11 +92,9 @@ def submit(
 ) -> Run:
     """Send a study, or a ready-made provider file (`.jsonl`), and come back when the provider has it."""
     place = settings(runs=runs, emulate=emulate, truth=truth)
-    if isinstance(study, str | Path) and Path(study).suffix == ".jsonl":
-        return _send_file(Path(study), place, provider, description, as_name, say, tell)
-    if provider is not None:
-        message = "--provider is for a ready-made .jsonl file; a study names its models' providers itself"
-        raise StudyError(message)
+    if is_ready_file(study):
+        return _send_file(Path(study), place, provider_of(study, provider), description, as_name, say, tell)
+    refuse_provider(provider)
     written = study if isinstance(study, Study) else Study.load(Path(study))
     wish = Wish(limit=limit, as_name=as_name, until_sent=True, description=description)
     return _send(written, place, wish, say, tell)
@@ -235,6 +233,8 @@ def _prepare(
     def encode(ask: Ask) -> bytes:
         return encoders[ask.arm.model.provider](ask)
 
+    known = prices_of(resolved)
+
     def fact(tx: Transaction) -> Work:
         _check_definition(tx, resolved, session.folder.name)
         timed = msgspec.structs.replace(work, deadline=kept_deadline(tx, resolved, session.clock.now()))
@@ -242,7 +242,7 @@ def _prepare(
         tx.facts.keep("prices_file", str(resolved.prices.resolve()) if resolved.prices else "")
         for stage in resolved.stages:
             taken = take_stage(tx, session.folder.files, stage, encode, limit)
-            keep_prices(tx, resolved, stage)
+            keep_prices(tx, known, stage)
             if taken.slots:
                 shared = f", {taken.shared:,} shared" if taken.shared else ""
                 say(f"{stage.name}: {number_of(taken.slots, 'row')} on record{shared}")
@@ -306,26 +306,26 @@ def _check_definition(tx: Transaction, resolved: Resolved, name: str) -> None:
 def _send_file(
     file: Path,
     place: Settings,
-    provider: str | None,
+    provider: str,
     description: str | None,
     as_name: str | None,
     say: Say,
     tell: Tell,
 ) -> Run:
     """A provider's own file: its lines are rows, its custom ids are their names."""
-    if provider is None:
-        message = f"{file}: a ready-made file needs --provider, for instance --provider openai"
-        raise StudyError(message)
-    stage, encode = ready_stages(file, provider)
+    stage, encode, _ = ready_stages(file, provider)
     if not place.emulate:
         check_sending(vendor(provider), endpoint_of(vendor(provider), None, place, None))
     folder = named_folder(place, as_name, run_name_of(file.stem))
     work = Work(until_sent=True, description=description)
+    known = prices_for(stage.arms)
+    say(cost_text(plan_file(file, provider, place, as_name)))
 
     def prepare(session: Session, _: Connect) -> None:
         def fact(tx: Transaction) -> None:
             tx.facts.keep("work", msgspec.json.encode(work).decode())
             taken = take_stage(tx, session.folder.files, stage, encode)
+            keep_prices(tx, known, stage)
             say(f"{file.name}: {number_of(taken.slots, 'row')} on record")
 
         session.ledger.write("intake", fact).result()

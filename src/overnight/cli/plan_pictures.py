@@ -15,7 +15,8 @@ from overnight.prices import dollars
 from overnight.terminal.columns import columns
 from overnight.terminal.plain_text import one_line
 
-_NUMBERS = ("arms", "turns", "rows", "shared", "on record", "requests", "batches", "MB", "est. tokens", "at most")
+_COUNTS = ("arms", "turns", "rows", "shared", "on record", "requests", "batches", "MB", "est. tokens")
+_NUMBERS = (*_COUNTS, "about", "at most")
 
 
 def pictures(plan: Plan, *, every_arm: bool = False) -> Iterator[RenderableType]:
@@ -39,9 +40,21 @@ def _money_notes(plan: Plan) -> Iterator[str]:
     for note in sorted({arm.price_note for arm in plan.arms if arm.price_note}):
         models = sorted({arm.model for arm in plan.arms if arm.price_note == note})
         yield f"price of {', '.join(models)}: {note}"
+    priced = [arm for arm in plan.arms if arm.expected is not None]
+    for basis in dict.fromkeys(arm.usual_from for arm in priced):
+        yield f"about: counted with {basis}{_whose(priced, [arm for arm in priced if arm.usual_from == basis])}"
+    if endless := [arm for arm in priced if arm.max_output_tokens is None]:
+        limit = "set `max_tokens`, or `budget: {output_tokens: 800}` for the longest answer to expect"
+        yield f"at most: unknown, because nothing limits answers{_whose(priced, endless)}; {limit}"
     cap = plan.budget.total if plan.budget else None
     if cap is not None and plan.ceiling is not None and plan.ceiling > cap:
         yield f"the budget of {dollars(cap)} may not be enough for everything at its longest"
+
+
+def _whose(all_arms: Sequence[ArmPlan], some: Sequence[ArmPlan]) -> str:
+    """` (gpt-4.1)`; nothing where it goes for all."""
+    models = dict.fromkeys(arm.model for arm in some)
+    return "" if len(some) == len(all_arms) else f" ({', '.join(models)})"
 
 
 def _arms(plan: Plan) -> Table:
@@ -86,8 +99,6 @@ def _table(plan: Plan, what: str, lines: Sequence[tuple[str, Sequence[ArmPlan]]]
 
 def _cells(arms: Sequence[ArmPlan]) -> dict[str, str]:
     """What some arms come to, by heading."""
-    ceilings = [arm.ceiling for arm in arms]
-    known = [ceiling for ceiling in ceilings if ceiling is not None]
     return {
         "arms": f"{len(arms):,}",
         "turns": f"{max(arm.turns for arm in arms):,}",
@@ -98,8 +109,14 @@ def _cells(arms: Sequence[ArmPlan]) -> dict[str, str]:
         "batches": "live" if all(arm.processing == "live" for arm in arms) else _total(arms, "batches"),
         "MB": _megabytes(sum(arm.bytes for arm in arms)),
         "est. tokens": _total(arms, "input_tokens"),
-        "at most": dollars(sum(known)) if len(known) == len(ceilings) else "unknown",
+        "about": _money([arm.expected for arm in arms]),
+        "at most": _money([arm.ceiling for arm in arms]),
     }
+
+
+def _money(amounts: Sequence[int | None]) -> str:
+    known = [amount for amount in amounts if amount is not None]
+    return dollars(sum(known)) if len(known) == len(amounts) else "unknown"
 
 
 def _total(arms: Sequence[ArmPlan], field: str) -> str:
@@ -118,7 +135,7 @@ def last_line(plan: Plan) -> str:
     most = f", at most {output:,} tokens out" if None not in limited else ""
     if plan.ceiling is not None:
         most += f" and {dollars(plan.ceiling)}"
-    if plan.expected is not None and any(arm.of is not None or arm.turns > 1 for arm in plan.arms):
+    if plan.expected is not None:
         most += f", about {dollars(plan.expected)} with answers of a usual length"
     return f"{plan.study}: {requests} {_ways(plan)}{most}; nothing was sent"
 

@@ -75,6 +75,7 @@ __all__ = [
     "Reply",
     "Sightings",
     "Vendor",
+    "answered_by",
     "answers_in_order",
     "batch_floor",
     "batch_format",
@@ -92,10 +93,12 @@ __all__ = [
     "notices",
     "own_host",
     "owners",
+    "ready_line",
     "resolve_model",
     "taken_echoes",
     "takes_batches",
     "takes_calls",
+    "thinks_by_itself",
     "unconnected",
     "variables_of",
     "vendor",
@@ -118,6 +121,27 @@ class _Forewarned(Protocol):
     """A vendor that knows what is about to change."""
 
     def notices(self, model: Model, today: date | None = None) -> list[str]: ...
+
+
+@runtime_checkable
+class _Thinking(Protocol):
+    """A format that knows which models think before they answer, if nobody tells them."""
+
+    def thinks_by_itself(self, model: Model) -> bool: ...
+
+
+@runtime_checkable
+class _Nameless(Protocol):
+    """A format whose lines name no model, since the batch does: a line that is sent by itself has to."""
+
+    def ready_line(self, model: Model, custom_id: str, body: bytes) -> bytes: ...
+
+
+@runtime_checkable
+class _NamesModels(Protocol):
+    """A format whose output lines name the model that answered."""
+
+    def answered_by(self, line: bytes) -> str | None: ...
 
 
 @runtime_checkable
@@ -209,6 +233,22 @@ def resolve_model(text: str, *, bucketed: Container[str] = ()) -> tuple[str, str
     choices = ", ".join(f"{one}/{provider or 'MODEL'}" for one in candidates or _installed())
     why = "could be of more than one provider" if candidates else "is of no provider that is known here"
     raise UnknownName(f"model '{text}' {why}; write one of {choices}")
+
+
+def thinks_by_itself(seller: Vendor, model: Model) -> bool:
+    """Whether it thinks before it answers where `thinking` is not set; no, where nobody knows."""
+    return isinstance(seller.format, _Thinking) and seller.format.thinks_by_itself(model)
+
+
+def answered_by(seller: Vendor, line: bytes) -> str | None:
+    """The model that an output line names; None where it names none."""
+    return seller.format.answered_by(line) if isinstance(seller.format, _NamesModels) else None
+
+
+def ready_line(seller: Vendor, model: Model, custom_id: str, body: bytes) -> bytes:
+    """A line of a file that can be sent by itself: it names its model, also where the vendor's own lines do not."""
+    own = batch_format(seller)
+    return own.ready_line(model, custom_id, body) if isinstance(own, _Nameless) else own.line(model, custom_id, body)
 
 
 def notices(model: Model, today: date | None = None) -> list[str]:

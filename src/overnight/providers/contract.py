@@ -172,6 +172,8 @@ class ReadyLine(msgspec.Struct, frozen=True, kw_only=True):
     custom_id: str
     model: Model
     body: bytes
+    # How long its answer may get; None where it does not say.
+    max_tokens: int | None = None
 
 
 class Format(Protocol):

@@ -151,7 +151,8 @@ def read_line(given: bytes) -> ReadyLine:
         raise StudyError("params.max_tokens: missing; Anthropic wants a limit for every answer")
     if asked.stream not in (None, False):
         raise StudyError("params.stream: a batch cannot stream; leave it out")
-    return ReadyLine(custom_id=found.custom_id, model=_ready_model(asked.model, asked.samples), body=params)
+    model = _ready_model(asked.model, asked.samples)
+    return ReadyLine(custom_id=found.custom_id, model=model, body=params, max_tokens=asked.max_tokens)
 
 
 @lru_cache(maxsize=_MODELS_KEPT)

@@ -5,9 +5,10 @@ from overnight.core.result import Line
 from overnight.providers.anthropic.batches import LIMITS
 from overnight.providers.anthropic.body import encode, form_of, read_line
 from overnight.providers.anthropic.body import line as line_of
+from overnight.providers.anthropic.families import family_of
 from overnight.providers.anthropic.live import live_line
 from overnight.providers.anthropic.problems import problems
-from overnight.providers.anthropic.rows import decode
+from overnight.providers.anthropic.rows import answered_by, decode
 from overnight.providers.contract import Batch, Intent, Limits, Ours, ReadyLine, Reply
 from overnight.providers.writing import ByModel
 
@@ -34,6 +35,13 @@ class AnthropicFormat:
 
     def decode(self, line: bytes) -> Line:
         return decode(line)
+
+    def thinks_by_itself(self, model: Model) -> bool:
+        family = family_of(model.name)
+        return family.thinks in ("adaptive", "budget") and family.off != ""
+
+    def answered_by(self, line: bytes) -> str | None:
+        return answered_by(line)
 
     def read_line(self, line: bytes) -> ReadyLine:
         return read_line(line)

@@ -91,6 +91,27 @@ class _Outcome(msgspec.Struct, gc=False):
     error: _Errored | None = None
 
 
+class _Named(msgspec.Struct, gc=False):
+    model: str | None = None
+
+
+class _NamedOutcome(msgspec.Struct, gc=False):
+    message: _Named | None = None
+
+
+class _NamedRow(msgspec.Struct, gc=False):
+    result: _NamedOutcome | None = None
+
+
+def answered_by(line: bytes) -> str | None:
+    """The model that an output line names; None where it names none, or cannot be read."""
+    try:
+        result = msgspec.json.decode(line, type=_NamedRow).result
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return result.message.model if result is not None and result.message is not None else None
+
+
 class _Row(msgspec.Struct, gc=False):
     custom_id: str | None = None
     result: _Outcome | None = None

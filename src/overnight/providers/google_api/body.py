@@ -57,6 +57,11 @@ def line(id_field: IdField, custom_id: str, body: bytes) -> bytes:
     return b'{"%b":%b,"request":%b}' % (id_field.encode(), _json.encode(custom_id), body)
 
 
+def with_model(name: str, body: bytes) -> bytes:
+    """The body of one question, with the model it is for; `read_line` takes it out again."""
+    return b'{"model":%b,%b' % (_json.encode(f"models/{name}"), body.removeprefix(b"{"))
+
+
 def _content(turn: Message) -> dict[str, Any]:
     return {"role": _ROLES[turn.role], "parts": [{"text": turn.content}]}
 
@@ -112,8 +117,18 @@ def read_line(given: bytes, provider: str, id_field: IdField) -> ReadyLine:
     if not isinstance(name, str) or not name:
         raise StudyError(f"request.model: missing; write the model to ask, as in {provider}'s models/gemini-2.5-flash")
     return ReadyLine(
-        custom_id=custom_id, model=_ready_model(provider, name.rsplit("/", 1)[-1]), body=_json.encode(request)
+        custom_id=custom_id,
+        model=_ready_model(provider, name.rsplit("/", 1)[-1]),
+        body=_json.encode(request),
+        max_tokens=_longest(request),
     )
+
+
+def _longest(request: dict[str, Any]) -> int | None:
+    config = request.get("generationConfig") or request.get("generation_config")
+    known = config if isinstance(config, dict) else {}
+    limit = known.get("maxOutputTokens", known.get("max_output_tokens"))
+    return limit if isinstance(limit, int) and limit > 0 else None
 
 
 @lru_cache(maxsize=_MODELS_KEPT)

@@ -22,7 +22,8 @@ _DYNAMIC = -1
 class Family(msgspec.Struct, frozen=True, kw_only=True):
     """`levels`: those sent by name; `budgets`: the least and the most tokens it may be told to think for.
 
-    A family with neither does not think. `known` is false for names that no family fits.
+    A family with neither does not think; one that `thinks_when_told` does not by itself. `known` is false for names
+    that no family fits.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     levels: tuple[str, ...] = ()
     budgets: tuple[int, int] | None = None
     stops_thinking: bool = False
+    thinks_when_told: bool = False
     json_schema: bool = True
     known: bool = True
 
@@ -48,6 +50,7 @@ FAMILIES: tuple[Family, ...] = (
         patterns=("gemini-2.5-flash-lite*",),
         budgets=(512, 24_576),
         stops_thinking=True,
+        thinks_when_told=True,
     ),
     Family(name="gemini-2.5-flash", patterns=("gemini-2.5*",), budgets=(1, 24_576), stops_thinking=True),
     Family(name="gemini-3-pro", patterns=("gemini-3-pro*",), levels=("low", "high"), budgets=(128, 32_768)),

@@ -5,11 +5,12 @@ from functools import partial
 from overnight.core.ask import Ask, Model
 from overnight.core.result import Line
 from overnight.providers.contract import Batch, Intent, Limits, Ours, ReadyLine, Reply
-from overnight.providers.google_api.body import IdField, encode, form_of, read_line
+from overnight.providers.google_api.body import IdField, encode, form_of, read_line, with_model
 from overnight.providers.google_api.body import line as line_of
+from overnight.providers.google_api.families import family_of
 from overnight.providers.google_api.live import live_line
 from overnight.providers.google_api.problems import problems
-from overnight.providers.google_api.rows import decode
+from overnight.providers.google_api.rows import answered_by, decode
 from overnight.providers.reading.listing import ours_by_tag
 from overnight.providers.writing import ByModel
 
@@ -38,8 +39,19 @@ class GoogleFormat:
     def line(self, model: Model, custom_id: str, body: bytes) -> bytes:  # noqa: ARG002 - the batch names the model
         return line_of(self._id_field, custom_id, body)
 
+    def ready_line(self, model: Model, custom_id: str, body: bytes) -> bytes:
+        """With the model in the request, where the API has a field for it."""
+        return line_of(self._id_field, custom_id, with_model(model.name, body))
+
+    def thinks_by_itself(self, model: Model) -> bool:
+        family = family_of(model.name)
+        return family.known and family.thinks and not family.thinks_when_told
+
     def decode(self, line: bytes) -> Line:
         return decode(line)
+
+    def answered_by(self, line: bytes) -> str | None:
+        return answered_by(line)
 
     def read_line(self, line: bytes) -> ReadyLine:
         return read_line(line, self._name, self._id_field)

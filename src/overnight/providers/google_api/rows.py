@@ -107,6 +107,23 @@ class _Told(msgspec.Struct, gc=False):
     error: Any = None
 
 
+class _Named(msgspec.Struct, gc=False, rename="camel"):
+    model_version: str | None = None
+
+
+class _NamedRow(msgspec.Struct, gc=False):
+    response: _Named | None = None
+
+
+def answered_by(line: bytes) -> str | None:
+    """The model that an output line names; None where it names none, or cannot be read."""
+    try:
+        response = msgspec.json.decode(line, type=_NamedRow).response
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return response.model_version if response is not None else None
+
+
 class _Row(msgspec.Struct, gc=False):
     """Vertex makes a number of an id that looks like one."""
 

@@ -4,11 +4,12 @@ from overnight.core.ask import Ask, Model
 from overnight.core.result import Line
 from overnight.providers.contract import Batch, Intent, Limits, Ours, ReadyLine, Reply
 from overnight.providers.openai.body import form_of
+from overnight.providers.openai.families import family_of
 from overnight.providers.openai.problems import problems
 from overnight.providers.openai_api.body import encode, read_line
 from overnight.providers.openai_api.body import line as line_of
 from overnight.providers.openai_api.live import live_line
-from overnight.providers.openai_api.rows import decode
+from overnight.providers.openai_api.rows import answered_by, decode
 from overnight.providers.reading.listing import ours_by_tag
 from overnight.providers.writing import ByModel
 
@@ -38,6 +39,14 @@ class OpenAIFormat:
 
     def decode(self, line: bytes) -> Line:
         return decode(line)
+
+    def thinks_by_itself(self, model: Model) -> bool:
+        """Families that can be told not to reason do not, unless they are told to."""
+        efforts = family_of(model.name).efforts or ()
+        return bool(efforts) and "none" not in efforts
+
+    def answered_by(self, line: bytes) -> str | None:
+        return answered_by(line)
 
     def read_line(self, line: bytes) -> ReadyLine:
         return read_line(line, "openai")

@@ -82,6 +82,14 @@ class _Line(msgspec.Struct):
 class _Body(msgspec.Struct):
     model: str | None = None
     stream: Any = None
+    max_tokens: Any = None
+    max_completion_tokens: Any = None
+    max_output_tokens: Any = None
+
+    @property
+    def longest(self) -> int | None:
+        limits = (self.max_completion_tokens, self.max_output_tokens, self.max_tokens)
+        return next((limit for limit in limits if isinstance(limit, int) and limit > 0), None)
 
 
 def read_line(given: bytes, provider: str, urls: Collection[str] = tuple(_APIS)) -> ReadyLine:
@@ -104,7 +112,7 @@ def read_line(given: bytes, provider: str, urls: Collection[str] = tuple(_APIS))
     if asked.stream not in (None, False):
         raise StudyError("body.stream: a batch cannot stream; leave it out")
     model = _ready_model(provider, asked.model, _APIS.get(found.url or "", "chat"))
-    return ReadyLine(custom_id=found.custom_id, model=model, body=body)
+    return ReadyLine(custom_id=found.custom_id, model=model, body=body, max_tokens=asked.longest)
 
 
 @lru_cache(maxsize=_MODELS_KEPT)

@@ -110,6 +110,27 @@ class _Body(msgspec.Struct, gc=False):
     incomplete_details: _Incomplete | None = None
 
 
+class _Named(msgspec.Struct, gc=False):
+    model: str | None = None
+
+
+class _NamedResponse(msgspec.Struct, gc=False):
+    body: _Named | None = None
+
+
+class _NamedRow(msgspec.Struct, gc=False):
+    response: _NamedResponse | None = None
+
+
+def answered_by(line: bytes) -> str | None:
+    """The model that an output line names; None where it names none, or cannot be read."""
+    try:
+        response = msgspec.json.decode(line, type=_NamedRow).response
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return response.body.model if response is not None and response.body is not None else None
+
+
 class _Response(msgspec.Struct, gc=False):
     status_code: int | None = None
     body: _Body | None = None
