@@ -59,7 +59,7 @@ lowest:  ## a good part of the tests with the lowest versions that are allowed
 		tests/scenarios/test_arrivals.py $(addprefix --ignore ,tests/study/test_frames.py tests/rank/test_labels.py \
 		tests/rank/test_verdicts.py)
 
-notebook:  ## an interrupt in a real notebook kernel (ipykernel, in an environment of its own)
+notebook:  ## progress, tables and an interrupt in a real notebook kernel (ipykernel, in an environment of its own)
 	test -x .venv-notebook/bin/python || $(PYTHON) -m venv .venv-notebook
 	.venv-notebook/bin/python -m pip install --quiet --disable-pip-version-check -e . ipykernel jupyter_client pytest hypothesis
 	.venv-notebook/bin/python -m pytest tests/scenarios/test_notebook.py

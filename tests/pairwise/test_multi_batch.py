@@ -13,6 +13,7 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
+from overnight.api import rebuild, results
 from overnight.core.errors import StudyChanged, StudyError
 from overnight.pairwise import (
     make_pairs,
@@ -350,3 +351,16 @@ def test_a_process_that_is_killed_while_it_submits_orphans_no_batch(
     assert (one.batches(), one.rows_run()) == (6, 6)
     counted = Counter(job.batch_id for job in got.jobs)
     assert len(counted) == 6
+
+
+def test_rankings_are_made_for_who_asks(notebook: Callable[..., Notebook], few: pl.DataFrame) -> None:
+    """A grid of many runs fits what it puts together of them, and does not wait for a ranking of each."""
+    one = notebook()
+    one.submit(few)
+    one.resume()
+    with pytest.raises(StudyError, match=r"has no rankings yet: overnight rebuild run"):
+        results("run", table="rankings", runs=one.folder)
+    rebuild("run", runs=one.folder)
+    assert results("run", table="rankings", runs=one.folder).height == 4
+    one.resume()
+    assert not (one.folder / "run" / "tables" / "rankings.parquet").exists(), "what might be old is not left lying"

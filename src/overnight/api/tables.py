@@ -99,10 +99,14 @@ def _table_file(folder: RunFolder, table: str) -> Path:
         return file
     if file.exists():
         raise StudyError(f"{file}: this is no file; take it away, then overnight rebuild {folder.name}")
+    on_record = kinds_on_record(folder)
+    unmade = [kind for kind in on_record if not any((folder.tables / f"{own}.parquet").exists() for own in kind.tables)]
     if not (folder.tables / "results.parquet").exists():
         message = f"run '{folder.name}' has no tables yet: overnight rebuild {folder.name}"
+    elif any(table in kind.tables for kind in unmade):
+        message = f"run '{folder.name}' has no {table} yet: overnight rebuild {folder.name}"
     else:
-        kinds = (*kinds_on_record(folder), *task_kinds().values())
+        kinds = (*on_record, *task_kinds().values())
         maker = next(kind for kind in kinds if table in kind.tables)
         message = f"run '{folder.name}' has no {maker.missing_table(table, folder.tables)}"
     raise StudyError(message)

@@ -246,11 +246,11 @@ def _engine(session: Session, work: Work, connect: Connect, say: Say, tell: Tell
     try:
         worked = run_engine(lambda: session.work(work, connect, say, tell, stages), session.stop, say)
     except (ProviderError, Interrupted):
-        write_tables(session.ledger.view(), session.folder)
+        write_tables(session.ledger.view(), session.folder, own=work.own_tables)
         raise
     finally:
         _tell_of_echoes(session, say)
-    write_tables(session.ledger.view(), session.folder)
+    write_tables(session.ledger.view(), session.folder, own=work.own_tables)
     return worked
 
 

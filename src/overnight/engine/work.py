@@ -34,3 +34,5 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     # Attempts whose batches have ended and do not give up some rows: the user says to ask for these again.
     reask_missing: tuple[int, ...] = ()
     description: str | None = None
+    # Whether the tasks' own tables (rankings, say) are made when the pass ends; `rebuild` makes them at any time.
+    own_tables: bool = True

@@ -123,11 +123,12 @@ class Judging:
     def work(self, *, interval: float, delay: float, downloads: int, say: Say, tell: Tell) -> Run:
         """One look at everything that is open: collect what has ended, send what is left.
 
-        Downloads that fail are tried so often, with the same delay between as between batches.
+        Downloads that fail are tried so often, with the same delay between as between batches. Rankings are left to
+        who asks for them: a notebook has many runs, and fits what it puts together of them.
         """
         work = msgspec.structs.replace(
             saved_work(self.run), once=True, until_sent=False, poll_interval=interval, per_job_delay=delay,
-            download_tries=downloads, download_pause=delay,
+            download_tries=downloads, download_pause=delay, own_tables=False,
         )  # fmt: skip
         return work_on(self.run, self.place, work, say=say, tell=tell)
 
