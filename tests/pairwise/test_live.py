@@ -85,3 +85,19 @@ def test_failed_rows_are_asked_again_and_only_they(
 def test_what_is_refused(few: pl.DataFrame) -> None:
     with pytest.raises(StudyError, match="workers: 0 is less than 1"):
         submit_llm_pairs(few, "gpt-4.1-mini", *ASKED, workers=0)
+
+
+def test_progress_is_a_bar_in_a_terminal_and_a_key_of_one_s_own_is_used(
+    notebook: Callable[..., Notebook], few: pl.DataFrame, capsys, monkeypatch
+) -> None:
+    one = notebook()
+    asked = (few[:2], "gpt-4.1-mini", *ASKED)
+    submit_llm_pairs(*asked, verbose=False, api_key="sk-own-0123456789abcdefghijkl-last")
+    assert capsys.readouterr().err == "", "no terminal, no bar"
+    assert {call["key"] for call in one.emulator.log()["calls"]} == {"last"}
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    submit_llm_pairs(*asked, verbose=False, progress=False)
+    assert capsys.readouterr().err == ""
+    submit_llm_pairs(*asked, verbose=False)
+    drawn = capsys.readouterr().err
+    assert drawn.endswith(f"\r[{'=' * 40}] 100%\n")
