@@ -56,6 +56,9 @@ def test_a_limit_for_all_answers_is_a_ceiling(tmp_path: Path, monkeypatch: pytes
     (open_ended,) = plan(study).arms
     assert open_ended.ceiling is None
     assert open_ended.expected is not None
+    said = " ".join(plan(study).cost_notes)
+    assert "nothing limits answers; set `max_tokens`, or `budget: {output_tokens: 800}`" in said
+    assert "about: counted with 300 tokens an answer, an assumption" in plan(study)._repr_html_()
     (limited,) = plan(study.replace(budget={"output_tokens": 800})).arms
     assert limited.max_output_tokens == 800
     assert limited.ceiling is not None

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import msgspec
 
+from overnight.api.cost_notes import cost_notes
 from overnight.api.counting import ArmCount, ArmPlan, Following, Passing
 from overnight.api.html import Cell, money, paragraph_html, parts_html, table_html, title_html
 from overnight.api.places import all_runs, named_folder
@@ -54,6 +55,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     shown: tuple[Shown, ...]
     written: tuple[str, ...]
     budget: Budget | None = None
+    # Of a ready-made file, which is sent as it stands.
+    ready: bool = False
 
     @property
     def ceiling(self) -> int | None:
@@ -64,6 +67,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def expected(self) -> int | None:
         """The same with answers of a usual length."""
         return _known_sum(arm.expected for arm in self.arms)
+
+    @property
+    def cost_notes(self) -> tuple[str, ...]:
+        """What to know about the cost before paying it."""
+        return tuple(cost_notes(self.arms, self.ceiling, self.budget, ready=self.ready))
 
     def total(self, field: str) -> int:
         return sum(int(getattr(arm, field) or 0) for arm in self.arms)
@@ -82,7 +90,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             lines.append(("", "all", *_sums(self.arms)))
         headings = ("stage", "model", "rows", "requests", "batches", "est. tokens", "about", "at most")
         shown = (f"{one.arm}, {one.item}: {msgspec.json.encode(one.request).decode()}" for one in self.shown)
-        said = (paragraph_html(text) for text in (*self.notes, *shown, *(f"wrote {file}" for file in self.written)))
+        notes = (*self.notes, *self.cost_notes)
+        said = (paragraph_html(text) for text in (*notes, *shown, *(f"wrote {file}" for file in self.written)))
         return parts_html((title_html(self.study, "nothing was sent"), table_html(headings, lines), *said))
 
 
@@ -179,7 +188,7 @@ def plan_file(file: Path, provider: str, place: Settings, as_name: str | None = 
             line = msgspec.json.decode(count.ready_line(ask.item, encode(ask)))
             shown.append(Shown(arm=ask.arm.name, item=ask.item, request=line))
     counted = tuple(arm.plan for arm in arms.values())
-    return Plan(study=folder.name, arms=counted, notes=(), shown=tuple(shown), written=())
+    return Plan(study=folder.name, arms=counted, notes=(), shown=tuple(shown), written=(), ready=True)
 
 
 def cost_text(planned: Plan) -> str:

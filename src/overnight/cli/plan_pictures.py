@@ -25,7 +25,7 @@ def pictures(plan: Plan, *, every_arm: bool = False) -> Iterator[RenderableType]
     yield _models(plan) if summed else _arms(plan)
     if summed:
         yield arms_note(len(plan.arms), "-v")
-    for note in (*plan.notes, *_money_notes(plan)):
+    for note in (*plan.notes, *plan.cost_notes):
         yield Text(f"note: {one_line(note)}", style="yellow")
     yield from price_lines((arm.model, arm.price_source) for arm in plan.arms)
     for shown in plan.shown:
@@ -33,28 +33,6 @@ def pictures(plan: Plan, *, every_arm: bool = False) -> Iterator[RenderableType]
         yield json.dumps(shown.request, indent=2, ensure_ascii=False)
     for file in plan.written:
         yield f"wrote {file}"
-
-
-def _money_notes(plan: Plan) -> Iterator[str]:
-    """What to know about the cost before paying it."""
-    for note in sorted({arm.price_note for arm in plan.arms if arm.price_note}):
-        models = sorted({arm.model for arm in plan.arms if arm.price_note == note})
-        yield f"price of {', '.join(models)}: {note}"
-    priced = [arm for arm in plan.arms if arm.expected is not None]
-    for basis in dict.fromkeys(arm.usual_from for arm in priced):
-        yield f"about: counted with {basis}{_whose(priced, [arm for arm in priced if arm.usual_from == basis])}"
-    if endless := [arm for arm in priced if arm.max_output_tokens is None]:
-        limit = "set `max_tokens`, or `budget: {output_tokens: 800}` for the longest answer to expect"
-        yield f"at most: unknown, because nothing limits answers{_whose(priced, endless)}; {limit}"
-    cap = plan.budget.total if plan.budget else None
-    if cap is not None and plan.ceiling is not None and plan.ceiling > cap:
-        yield f"the budget of {dollars(cap)} may not be enough for everything at its longest"
-
-
-def _whose(all_arms: Sequence[ArmPlan], some: Sequence[ArmPlan]) -> str:
-    """` (gpt-4.1)`; nothing where it goes for all."""
-    models = dict.fromkeys(arm.model for arm in some)
-    return "" if len(some) == len(all_arms) else f" ({', '.join(models)})"
 
 
 def _arms(plan: Plan) -> Table:

@@ -1,0 +1,34 @@
+"""What to know about a plan's cost before paying it: the same words on the command line and in a notebook."""
+
+from collections.abc import Iterator, Sequence
+
+from overnight.api.counting import ArmPlan
+from overnight.core.money import Budget
+from overnight.prices import dollars
+
+_LIMIT = "set `max_tokens`, or `budget: {output_tokens: 800}` for the longest answer to expect"
+_LIMIT_IN_FILE = "write a limit into every request"
+
+
+def cost_notes(arms: Sequence[ArmPlan], ceiling: int | None, budget: Budget | None, *, ready: bool) -> Iterator[str]:
+    """On prices that are not exact, on what `about` is counted with, and on how to get a ceiling.
+
+    `ready`: for a ready-made file, which no study says anything of.
+    """
+    for note in sorted({arm.price_note for arm in arms if arm.price_note}):
+        models = sorted({arm.model for arm in arms if arm.price_note == note})
+        yield f"price of {', '.join(models)}: {note}"
+    priced = [arm for arm in arms if arm.expected is not None]
+    for basis in dict.fromkeys(arm.usual_from for arm in priced):
+        yield f"about: counted with {basis}{_whose(priced, [arm for arm in priced if arm.usual_from == basis])}"
+    if endless := [arm for arm in priced if arm.max_output_tokens is None]:
+        todo = _LIMIT_IN_FILE if ready else _LIMIT
+        yield f"at most: unknown, because nothing limits answers{_whose(priced, endless)}; {todo}"
+    cap = budget.total if budget else None
+    if cap is not None and ceiling is not None and ceiling > cap:
+        yield f"the budget of {dollars(cap)} may not be enough for everything at its longest"
+
+
+def _whose(priced: Sequence[ArmPlan], some: Sequence[ArmPlan]) -> str:
+    """` (gpt-4.1)`; nothing where it goes for all."""
+    return "" if len(some) == len(priced) else f" ({', '.join(dict.fromkeys(arm.model for arm in some))})"
