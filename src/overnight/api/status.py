@@ -1,7 +1,7 @@
 """`status`, `watch` and the audit log: what a run's ledger says, without touching it."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,7 +25,7 @@ from overnight.api.work import left_out_text, undecided_text
 from overnight.core.arguments import checked
 from overnight.core.ask import Arm
 from overnight.core.clock import time_text
-from overnight.core.errors import OvernightError
+from overnight.core.errors import OvernightError, StudyError
 from overnight.engine.flow.flow import more_follows
 from overnight.engine.progress import BatchLine, Priced, batch_line, how_priced
 from overnight.ledger.ledger import look_at
@@ -194,6 +194,25 @@ def _arm_status(number: int, arm: Arm, counts: dict[tuple[int, str, str | None],
     return ArmStatus(
         stage=arm.stage, arm=arm.name, provider=arm.model.provider, model=arm.model.name, rows=sum(own.values()), **own
     )
+
+
+def write_tracking(found: Sequence[RunStatus], path: Path) -> None:
+    """The batches of runs in the form that `adopt` takes from a tracking file."""
+    entries = []
+    for run in found:
+        arms = {arm.arm: arm for arm in run.arms}
+        for batch in run.batches:
+            if batch.batch_id is None:
+                continue
+            arm = arms[batch.arm]
+            created = None if batch.submitted_at is None else time_text(batch.submitted_at)
+            fields = {"provider": arm.provider, "batch_id": batch.batch_id, "model": arm.model, "created": created}
+            entries.append({**fields, "status": batch.status or batch.state, "run": run.run})
+    content = msgspec.json.format(msgspec.json.encode({"batches": entries}), indent=4) + b"\n"
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise StudyError(f"--tracking {path}: cannot write: {error.strerror or error}") from error
 
 
 def unfinished(folder: RunFolder) -> bool:

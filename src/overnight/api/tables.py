@@ -158,6 +158,22 @@ def write_rows(frame: pl.LazyFrame, path: Path, *, for_spreadsheets: bool = Fals
         raise StudyError(message) from error
 
 
+def export(run: str | Path, path: Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> bool:
+    """Write a run in the form of another program, where the file's name asks for one; False where it does not."""
+    forms = {ending: write for kind in task_kinds().values() for ending, write in kind.exports.items()}
+    wanted = next((write for ending, write in forms.items() if path.name.endswith(ending)), None)
+    if wanted is None:
+        return False
+    folder = run_folder(run, settings(runs=runs, emulate=emulate))
+    _table_file(folder, "results")
+    content = wanted(folder.tables)
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise StudyError(f"-o {path}: cannot write: {error.strerror or error}") from error
+    return True
+
+
 @checked
 def rebuild(run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> int:
     """Read every raw answer again with today's parsers and prices, and make the tables anew: offline, without a key."""

@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import overnight
+from overnight.api.status import write_tracking
+from overnight.api.tables import export
 from overnight.cli.flags import SHARED, Flags, Voice, above_zero
 from overnight.core.errors import StudyError
 from overnight.terminal.parameters import Parameter
@@ -17,6 +19,10 @@ def status(
     /,
     *,
     log: Annotated[bool, Parameter(help="Print the run's audit log as CSV: every event, oldest first.")] = False,
+    tracking: Annotated[
+        Path | None,
+        Parameter(help="Write the batches to this file, as `adopt --from` reads them.", metavar="FILE"),
+    ] = None,
     flags: Flags = Flags(),  # noqa: B008 - frozen
 ) -> int:
     """Show how runs stand, from their own records.
@@ -28,9 +34,12 @@ def status(
       overnight status essay-quality
       overnight status batch_68f1c0ffee
       overnight status essay-quality --log > log.csv
+      overnight status --tracking batch_tracking.json
     """
     display = flags.display()
     found = overnight.status(run, emulate=flags.emulate, runs=flags.runs)
+    if tracking is not None:
+        write_tracking(found, tracking)
     if not log:
         return display.show_status(found)
     if len(found) != 1:
@@ -84,15 +93,19 @@ def results(
 ) -> int:
     """Show a run's first rows, or write all of them to a file.
 
-    Where pairs were judged, what the judges said and the ranking it comes to are shown as well.
+    Where pairs were judged, what the judges said and the ranking it comes to are shown as well. Conversations under
+    pressure can also be written as SycoBench does, to a file whose name ends in _analysis.json.
 
     Examples:
       overnight results essay-quality
       overnight results essay-quality -o answers.csv
       overnight results essay-quality --table rankings -o ranking.csv
       overnight results essay-quality --failed
+      overnight results giving-in -o giving-in_analysis.json
     """
     display = flags.display()
+    if output is not None and output.suffix == ".json" and export(run, output, emulate=flags.emulate, runs=flags.runs):
+        return display.show({"run": run, "output": str(output)}, f"{run}: wrote {output}")
     frame = overnight.scan_results(run, failed=failed, stage=stage, table=table, emulate=flags.emulate, runs=flags.runs)
     if output is not None:
         return display.write_table(frame, run, table, output, for_spreadsheets=safe_for_spreadsheets)

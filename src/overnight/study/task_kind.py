@@ -5,7 +5,7 @@ name that a study writes after `task:`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -134,6 +134,9 @@ class TaskKind:
     summary: Callable[[Path, str, Callable[[str], str]], Iterator["RenderableType"]] = _no_summary
     # Its sections of the run's report, from the run's tables and items: plain data, which is drawn elsewhere.
     report: Callable[["Source"], Iterator["Section"]] = _no_sections
+    # Files of other programs that a run's tables can be written as, by how their names end: from the tables' folder,
+    # for any run that has what it takes.
+    exports: Mapping[str, Callable[[Path], bytes]] = field(default_factory=dict)
     # Its command: a study from flags.
     command: "Command | None" = None
     # Where a whole table may stand in the own keys, besides `items`: it is left as it is.

@@ -242,6 +242,12 @@ def summary(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator["Re
     return pictures(tables, run, typed)
 
 
+def _analysis(tables: Path) -> bytes:
+    from overnight.tasks._flip_analysis import analysis  # noqa: PLC0415 - as above
+
+    return analysis(tables)
+
+
 kind = TaskKind(
     name=Flips.name,
     settings=FlipsStage,
@@ -252,4 +258,5 @@ kind = TaskKind(
     tables=("verdicts", "flip_rates", "flip_models", "flip_survival", "flip_comparisons", "flip_agreement"),
     make_tables=make_tables,
     summary=summary,
+    exports={"_analysis.json": _analysis},
 )
