@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import overnight
-from overnight.api.status import write_tracking
-from overnight.api.tables import export
 from overnight.cli.flags import SHARED, Flags, Voice, above_zero
 from overnight.core.errors import StudyError
 from overnight.terminal.parameters import Parameter
@@ -39,6 +37,8 @@ def status(
     display = flags.display()
     found = overnight.status(run, emulate=flags.emulate, runs=flags.runs)
     if tracking is not None:
+        from overnight.api.status import write_tracking  # noqa: PLC0415 - help needs no tables
+
         write_tracking(found, tracking)
     if not log:
         return display.show_status(found)
@@ -104,8 +104,11 @@ def results(
       overnight results giving-in -o giving-in_analysis.json
     """
     display = flags.display()
-    if output is not None and output.suffix == ".json" and export(run, output, emulate=flags.emulate, runs=flags.runs):
-        return display.show({"run": run, "output": str(output)}, f"{run}: wrote {output}")
+    if output is not None and output.suffix == ".json":
+        from overnight.api.tables import export  # noqa: PLC0415 - help needs no tables
+
+        if export(run, output, emulate=flags.emulate, runs=flags.runs):
+            return display.show({"run": run, "output": str(output)}, f"{run}: wrote {output}")
     frame = overnight.scan_results(run, failed=failed, stage=stage, table=table, emulate=flags.emulate, runs=flags.runs)
     if output is not None:
         return display.write_table(frame, run, table, output, for_spreadsheets=safe_for_spreadsheets)
