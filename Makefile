@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 N      ?= 200
 
-.PHONY: demo test coverage matrix lint format bench local lowest notebook soak hardening fuzz prices clean
+.PHONY: demo test coverage matrix lint format bench local lowest notebook browser soak hardening fuzz prices clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -64,6 +64,12 @@ notebook:  ## progress, tables and an interrupt in a real notebook kernel (ipyke
 	.venv-notebook/bin/python -m pip install --quiet --disable-pip-version-check -e . ipykernel jupyter_client pytest hypothesis
 	.venv-notebook/bin/python -m pytest tests/scenarios/test_notebook.py
 
+browser: $(STAMP)  ## reports in a real headless Chromium (apt, pip and npm bring what it needs)
+	command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright
+	test -e .browser/node_modules/axe-core || npm install --silent --no-save --prefix .browser axe-core
+	$(BIN)/python -m pytest tests/browser
+
 soak: $(STAMP)  ## N seeded runs with random kills and faults (make soak N=1000)
 	$(BIN)/python bench/soak.py --runs $(N)
 
@@ -84,4 +90,4 @@ prices:  ## take the newest published prices into the package (from genai-prices
 		sed -i.old "s/^genai-prices==.*/genai-prices==$$version/" constraints.txt && rm constraints.txt.old
 
 clean:
-	rm -rf $(VENV) .venv-fuzz .venv-local .venv-lowest .venv-notebook .venv-prices .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .browser .venv-fuzz .venv-local .venv-lowest .venv-notebook .venv-prices .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache

@@ -125,7 +125,8 @@ def _header(page: Page) -> str:
 def part_html(part: Part) -> str:
     match part:
         case Sentence(text, kind):
-            name = "" if kind == "plain" else f' class="{kind}"'
+            # A finding stands large on top of the page; beside its numbers it is a sentence as any other.
+            name = ' class="note"' if kind == "note" else ""
             return f"<p{name}>{escaped(text)}</p>"
         case Table():
             return table_html(part, part.title or "table")
@@ -203,8 +204,9 @@ def _rows(rows: Rows, anchor: str) -> str:
     lines = "".join(_line(row, rows.first, numeric) for row in rows.first.rows())
     return (
         f'<section class="every" aria-labelledby="{anchor}"><h2 id="{anchor}">{escaped(rows.title)}</h2>'
-        f'<p>{escaped(rows.about)}</p><noscript><p class="note">Scripts are off: these are the first rows only.</p>'
-        '</noscript><div class="browser"><div class="controls" hidden></div>'
+        f"<p>{escaped(rows.about)}</p>"
+        '<div class="browser"><p class="without">These are the first rows; to see all, let scripts run.</p>'
+        '<div class="controls" hidden></div>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(rows.title)}"><table>'
         f"<thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>"
         '<div class="foot" hidden><button type="button" class="step">Previous</button>'

@@ -134,6 +134,7 @@
     back.addEventListener("click", () => { first = Math.max(0, first - PAGE); draw(); });
     on.addEventListener("click", () => { first += PAGE; draw(); });
     controls.hidden = false;
+    box.querySelector(".without").hidden = true;
     box.querySelector(".foot").hidden = false;
     box.dataset.ready = "yes";
     draw();
