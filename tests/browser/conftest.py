@@ -16,7 +16,6 @@ from overnight.reporting.run_facts import BatchFacts, RunFacts, StageFacts
 from overnight.tables.costs import COLUMNS
 from reporting.test_page import HOSTILE, page
 
-playwright = pytest.importorskip("playwright.sync_api", reason="make browser installs it")
 CHROMIUM = shutil.which("chromium")
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -28,6 +27,7 @@ HOSTILE_ANSWER = "<script>document.title='taken over'</script> \\e[31m"
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="make browser installs it")
     if CHROMIUM is None:
         pytest.skip("there is no chromium here; make browser installs it")
     with playwright.sync_playwright() as driver:
