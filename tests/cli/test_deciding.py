@@ -92,4 +92,4 @@ def test_tables_are_made_anew(study: Path, capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out == "fruit: tables made anew, 3 rows\n"
     assert table.read_bytes() == before
     assert main(["rebuild", "fruit", "--emulate", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"run": "fruit", "rows": 3}
+    assert json.loads(capsys.readouterr().out) == {"run": "fruit", "rows": 3, "pending": 0, "kept": True}

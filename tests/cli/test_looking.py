@@ -144,10 +144,38 @@ def test_watching_until_another_process_is_done(study: Path):
         first = watching.stderr.readline()
         assert main(["resume", "fruit", "--emulate", "-q"]) == 0
         said, told = watching.communicate(timeout=60)
-    assert first.partition(" ")[2] == "fruit: 0/3 settled, 1 batch open\n"
+    # Nobody collects after `submit`: that is said, and how to.
+    alone = "nobody works on it now, and nothing is collected until: overnight resume --emulate fruit"
+    assert first.partition(" ")[2] == f"fruit: 0/3 settled, 1 batch open, {alone}\n"
     assert told.splitlines()[-1].partition(" ")[2] == "fruit: 3/3 settled, done"
     assert said.startswith("fruit: done")
     assert watching.returncode == 0
+
+
+def test_the_provider_is_asked_once(study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with EmulatorProcess({"time_scale": 1_000_000.0, "latency": {"batch": [60, 61]}}) as emulator:
+        monkeypatch.setenv("OPENAI_BASE_URL", emulator.openai_url)
+        assert main(["submit", "fruit.yaml", "-q"]) == 0
+        capsys.readouterr()
+        before = {path: path.stat().st_mtime_ns for path in (study / "runs" / "fruit" / "raw").rglob("*")}
+        (status,) = json.loads(printed(capsys, "status", "fruit", "--check", "--json"))
+        (check,) = status["checked"]
+        assert check["batch_id"] == status["batches"][0]["batch_id"]
+        for _ in range(100):
+            (status,) = json.loads(printed(capsys, "status", "fruit", "--check", "--json"))
+            if status["checked"][0]["ended"]:
+                break
+        shown = printed(capsys, "status", "fruit", "--check")
+        assert "ended (completed)" in shown
+        assert "1 batch has ended, to be collected: overnight resume fruit" in " ".join(shown.split())
+        # Nothing of that is on record, and nothing was fetched.
+        assert status["batches"][0]["state"] == "running"
+        assert {path: path.stat().st_mtime_ns for path in (study / "runs" / "fruit" / "raw").rglob("*")} == before
+        beginning = check["batch_id"][:14]
+        assert printed(capsys, "status", beginning, "-q") == "fruit: 1 batch open\n"
+    assert main(["status", "fruit", "--check", "-q"]) == 4
+    assert "overnight: " in capsys.readouterr().err
 
 
 def test_watching_can_be_stopped(study: Path):

@@ -9,7 +9,7 @@ from typing import Any
 
 from overnight.api.foreground import run_engine
 from overnight.api.on_record import stages_on_record
-from overnight.api.tabling import write_tables
+from overnight.api.tabling import keep_tables
 from overnight.api.work import connector
 from overnight.core.ask import Arm, Ask, Item, Message, Model
 from overnight.core.clock import WallClock
@@ -97,7 +97,7 @@ def search(rounds: int = 10, deadline: float | None = None, *, say: Callable[[st
         ended = run_engine(
             lambda: session.work(Work(timeout=10**9), connect, say, lambda _: None, stages), session.stop, say
         )
-        write_tables(session.ledger.view(), session.folder, tasks)
+        keep_tables(session.ledger, session.folder, tasks)
     worked = ended.value
     state = "done" if worked.snapshot.pending == 0 and not worked.timed_out else "running"
     return SimpleNamespace(state=state, message="")

@@ -9,7 +9,7 @@ from typing import Any
 
 from overnight.api.foreground import run_engine
 from overnight.api.on_record import stages_on_record
-from overnight.api.tabling import write_tables
+from overnight.api.tabling import keep_tables
 from overnight.api.work import connector
 from overnight.core.ask import Arm, Ask, Item, Message, Model
 from overnight.core.clock import WallClock
@@ -65,5 +65,5 @@ def insist(*, say: Callable[[str], None]) -> Any:
         stages = stages_on_record(session.ledger.view(), tasks)
         work = Work(timeout=10**9)
         ended = run_engine(lambda: session.work(work, connect, say, lambda _: None, stages), session.stop, say)
-        write_tables(session.ledger.view(), session.folder, tasks)
+        keep_tables(session.ledger, session.folder, tasks)
     return SimpleNamespace(state="done" if ended.value.snapshot.pending == 0 else "running", message="")

@@ -2,6 +2,7 @@
 
 from overnight.api.adopting import adopt
 from overnight.api.cancelling import cancel, forget_batch, resolve_shard
+from overnight.api.checking import BatchCheck
 from overnight.api.costs import costs
 from overnight.api.counting import ArmPlan
 from overnight.api.keys import KeyStatus, keys
@@ -16,6 +17,7 @@ from overnight.api.work import Run
 __all__ = [
     "ArmPlan",
     "ArmStatus",
+    "BatchCheck",
     "Finding",
     "KeyStatus",
     "Plan",

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from overnight.api.places import run_folder, run_with_batch, short_id
+from overnight.api.places import run_folder, run_with_batch, short_id, whole_id
 from overnight.api.status import unfinished
-from overnight.api.tabling import write_tables
+from overnight.api.tabling import keep_tables
 from overnight.api.work import Run, Say, Tell, connector, saved_work, silent, work_on
 from overnight.core.arguments import checked
 from overnight.core.attempt import Accepted, Attempt
@@ -43,10 +43,11 @@ def cancel(
     """
     place = settings(runs=runs, emulate=emulate)
     if isinstance(run, str) and not (place.root / run).exists():
-        holder = run_with_batch(run, place)
-        if holder is not None:
-            _cancel_at_provider(holder, place, say, only=short_id(run))
-            say(f"{run} belongs to run '{holder.name}': overnight resume {holder.name} collects what it finished")
+        found = run_with_batch(run, place)
+        if found is not None:
+            holder, batch_id = found
+            _cancel_at_provider(holder, place, say, only=batch_id)
+            say(f"{batch_id} belongs to run '{holder.name}': overnight resume {holder.name} collects what it finished")
             return None
     folder = run_folder(run, place)
     if not folder.called_off and not unfinished(folder):
@@ -104,11 +105,15 @@ def resolve_shard(
     with opened(folder, RunFolder(place.root), WallClock()) as session:
         known = session.ledger.view().attempts.everything()
         now = session.clock.now()
+        if batch_id is not None:
+            own = [attempt for attempt in known if attempt.shard == shard]
+            ids = {one for attempt in own for one in (attempt.batch_id, *attempt.candidates, *attempt.possible) if one}
+            batch_id = whole_id(batch_id, ids) or batch_id
         if batch_id is not None and (given_up := _given_up(known, shard, short_id(batch_id))) is not None:
             most = _ceilings(session.ledger.view(), given_up, saved_work(folder))
             short, lost = short_id(batch_id), given_up
             rows = session.ledger.write("reopened", lambda tx: tx.reopening.reopen(lost, short, most, now)).result()
-            write_tables(session.ledger.view(), folder)
+            keep_tables(session.ledger, folder)
             waiting = f"{number_of(rows, 'row')} {'waits' if rows == 1 else 'wait'} for it"
             return f"shard {shard} is batch {batch_id}, and {waiting}: overnight resume {folder.name}"
         attempt = _undecided(known, shard, folder.name)

@@ -19,5 +19,5 @@ def costs(run: str | Path, *, emulate: bool | None = None, runs: str | Path | No
 
 
 def costs_of(folder: RunFolder) -> pl.DataFrame:
-    with look_at(folder) as view:
+    with look_at(folder) as view, view.at_one_moment():
         return pl.DataFrame(list(cost_rows(view)), schema=COLUMNS, orient="row")

@@ -1,5 +1,6 @@
 """Runs on disk: where they are, which one is meant, and which one holds a batch."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,6 +10,10 @@ from overnight.ledger.ledger import look_at
 from overnight.ledger.traces import traces
 from overnight.settings import Settings
 from overnight.store.run_folder import RunFolder
+
+# A shorter beginning of a batch id may be a run's name mistyped.
+SHORTEST_BEGINNING = 12
+_MOST_SHOWN = 3
 
 
 def all_runs(settings: Settings) -> list[RunFolder]:
@@ -65,12 +70,25 @@ def short_id(batch_id: str) -> str:
     return batch_id.rsplit("/", 1)[-1]
 
 
-def run_with_batch(batch_id: str, settings: Settings) -> RunFolder | None:
-    """The run that sent or adopted this batch."""
-    short = short_id(batch_id)
+def whole_id(text: str, known: Iterable[str]) -> str | None:
+    """The batch id of those known that is meant: by itself, or by a beginning that no other has."""
+    wanted, ids = short_id(text), set(known)
+    if wanted in ids:
+        return wanted
+    begun = sorted(one for one in ids if len(wanted) >= SHORTEST_BEGINNING and one.startswith(wanted))
+    if len(begun) > 1:
+        shown = ", ".join(begun[:_MOST_SHOWN]) + (", ..." if len(begun) > _MOST_SHOWN else "")
+        raise UnknownName(f"{len(begun)} batch ids begin with '{text}' ({shown}): type more of it")
+    return begun[0] if begun else None
+
+
+def run_with_batch(batch_id: str, settings: Settings) -> tuple[RunFolder, str] | None:
+    """The run that sent or adopted this batch, and its whole id, of which a beginning is enough."""
+    holders: dict[str, RunFolder] = {}
     for folder in all_runs(settings):
         # A ledger that cannot be read keeps nobody from the others; whoever asks for that run hears what is wrong.
         with suppress(LedgerError), look_at(folder) as view:
-            if any(attempt.batch_id == short for attempt in view.attempts.everything()):
-                return folder
-    return None
+            found = {attempt.batch_id: folder for attempt in view.attempts.everything() if attempt.batch_id}
+            holders = found | holders
+    whole = whole_id(batch_id, holders)
+    return None if whole is None else (holders[whole], whole)

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from overnight.api.checking import BatchCheck, check_batches
 from overnight.api.html import (
     OUTCOMES,
     batches_html,
@@ -29,7 +30,7 @@ from overnight.core.errors import OvernightError, StudyError
 from overnight.engine.flow.flow import more_follows
 from overnight.engine.progress import BatchLine, Priced, batch_line, how_priced
 from overnight.ledger.ledger import look_at
-from overnight.settings import settings
+from overnight.settings import Settings, settings
 from overnight.store.run_folder import RunFolder
 
 
@@ -53,6 +54,8 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     begun_at: str
     cancelled: bool
+    # Whether a process works on it now.
+    worked_on: bool = False
     arms: tuple[ArmStatus, ...]
     batches: tuple[BatchLine, ...]
     waiting_shards: int
@@ -72,6 +75,8 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     # Rows that are not in the groups that later stages were given, in words.
     left_out: tuple[str, ...] = ()
     to_do: tuple[str, ...] = ()
+    # What the providers say of its open batches, where they were asked.
+    checked: tuple[BatchCheck, ...] = ()
     # Why its records cannot be read; nothing else is known of the run then.
     trouble: str | None = None
 
@@ -122,14 +127,30 @@ class Statuses(list[RunStatus]):
 
 @checked
 def status(
-    run: str | Path | None = None, *, emulate: bool | None = None, runs: str | Path | None = None
-) -> list[RunStatus]:
-    """How one run stands, the run of a batch id, or all runs."""
+    run: str | Path | None = None,
+    *,
+    check: bool = False,
+    emulate: bool | None = None,
+    runs: str | Path | None = None,
+) -> Statuses:
+    """How one run stands, the run of a batch id (or of its beginning), or all runs.
+
+    `check` asks the providers once what they say of the open batches; nothing is fetched, sent or put on record.
+    """
     place = settings(runs=runs, emulate=emulate)
+    found = _statuses(run, place)
+    if not check:
+        return found
+    return Statuses(
+        msgspec.structs.replace(one, checked=check_batches(RunFolder(Path(one.path)), place)) for one in found
+    )
+
+
+def _statuses(run: str | Path | None, place: Settings) -> Statuses:
     if isinstance(run, str) and not (place.root / run).exists():
-        holder = run_with_batch(run, place)
-        if holder is not None:
-            return Statuses([status_of(holder)])
+        found = run_with_batch(run, place)
+        if found is not None:
+            return Statuses([status_of(found[0])])
     if run is not None:
         return Statuses(status_of(folder) for folder in chosen_runs(run, place))
     return Statuses(_status_or_trouble(folder) for folder in chosen_runs(None, place))
@@ -147,7 +168,7 @@ def _status_or_trouble(folder: RunFolder) -> RunStatus:
 
 
 def status_of(folder: RunFolder) -> RunStatus:
-    with look_at(folder) as view:
+    with look_at(folder) as view, view.at_one_moment():
         counts = view.counts.outcomes()
         known = view.stages.arms()
         everything = view.attempts.everything()
@@ -163,6 +184,7 @@ def status_of(folder: RunFolder) -> RunStatus:
             path=str(folder.path),
             begun_at=time_text(float(view.facts.get("begun_at") or 0)),
             cancelled=folder.called_off,
+            worked_on=folder.worked_on,
             arms=tuple(_arm_status(number, arm, counts) for number, arm in known.items()),
             batches=tuple(batch_line(attempt, names[attempt.arm]) for attempt in everything),
             waiting_shards=len(view.shards.waiting(carried)),

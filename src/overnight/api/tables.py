@@ -1,19 +1,21 @@
 """`results` and `rebuild`: a run's rows, now or read again from its raw files."""
 
+import atexit
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import msgspec
 import polars as pl
 import polars.selectors as cs
 
 from overnight.api.on_record import kinds_on_record
 from overnight.api.places import run_folder
 from overnight.api.pricing import prices_of_today
-from overnight.api.tabling import decoders, write_tables
+from overnight.api.tabling import decoders, keep_tables, tables_now
 from overnight.core.arguments import checked
 from overnight.core.clock import WallClock
-from overnight.core.errors import StudyError, UnknownName, nearest
+from overnight.core.errors import RunBusy, StudyError, UnknownName, nearest
 from overnight.core.wording import quoted
 from overnight.engine.session import opened
 from overnight.settings import settings
@@ -37,13 +39,13 @@ def results(
     emulate: bool | None = None,
     runs: str | Path | None = None,
 ) -> pl.DataFrame:
-    """The run's rows; `failed` keeps those without an answer and adds why. `output` also writes them.
+    """The run's rows as far as they are here; `failed` keeps those without an answer and adds why.
 
-    `table` may be another one that a task of the run makes: for instance `verdicts`, what judges said of pairs.
+    Rows that have not landed yet are pending: it works beside a process that works on the run. `output` also writes
+    them. `table` may be another one that a task of the run makes: for instance `verdicts`, what judges said of pairs.
     """
-    frame = scan_results(run, failed=failed, stage=stage, table=table, emulate=emulate, runs=runs)
-    with readable_tables():
-        found = frame.collect()
+    with open_tables(run, emulate=emulate, runs=runs) as opened_tables, readable_tables():
+        found = opened_tables.scan(table, failed=failed, stage=stage).collect()
     if output is not None:
         write_rows(found.lazy(), Path(output))
     return found
@@ -60,19 +62,53 @@ def scan_results(
     runs: str | Path | None = None,
 ) -> pl.LazyFrame:
     """The same rows, not read yet: for those who need a few of a million."""
+    tables = ExitStack()
+    atexit.register(tables.close)  # nobody knows when they are read
+    opened_tables = tables.enter_context(open_tables(run, emulate=emulate, runs=runs))
+    return opened_tables.scan(table, failed=failed, stage=stage)
+
+
+@contextmanager
+def open_tables(
+    run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None
+) -> Iterator["OpenTables"]:
+    """A run's tables as it stands now, for as long as the block lasts."""
     folder = run_folder(run, settings(runs=runs, emulate=emulate))
-    if failed and table != "results":
-        message = f"--failed goes with the table of results, not with {table}"
-        raise StudyError(message)
-    _check_table(table)
-    file = _table_file(folder, table)
-    with readable_tables():
-        frame = pl.scan_parquet(file, glob=False)
-        frame.collect_schema()
-        if stage is not None:
-            frame = frame.filter(pl.col("stage") == stage)
-            _check_stage(file, stage)
-    return _with_reasons(frame.filter(pl.col("status") == "failed"), folder) if failed else frame
+    with tables_now(folder) as found:
+        yield OpenTables(folder=folder, path=found.path, note=found.note)
+
+
+class OpenTables(msgspec.Struct, frozen=True, kw_only=True):
+    """Tables that can be read."""
+
+    folder: RunFolder
+    path: Path
+    # Why these are not all that is on record.
+    note: str | None = None
+
+    def scan(self, table: str = "results", *, failed: bool = False, stage: str | None = None) -> pl.LazyFrame:
+        if failed and table != "results":
+            message = f"--failed goes with the table of results, not with {table}"
+            raise StudyError(message)
+        _check_table(table)
+        file = self._file(table)
+        with readable_tables():
+            frame = pl.scan_parquet(file, glob=False)
+            frame.collect_schema()
+            if stage is not None:
+                frame = frame.filter(pl.col("stage") == stage)
+                _check_stage(file, stage)
+        return _with_reasons(frame.filter(pl.col("status") == "failed"), self.path) if failed else frame
+
+    def _file(self, table: str) -> Path:
+        file = self.path / f"{table}.parquet"
+        if file.is_file():
+            return file
+        if file.exists():
+            raise StudyError(f"{file}: this is no file; take it away, then overnight rebuild {self.folder.name}")
+        kinds = (*kinds_on_record(self.folder), *task_kinds().values())
+        maker = next(kind for kind in kinds if table in kind.tables)
+        raise StudyError(f"run '{self.folder.name}' has no {maker.missing_table(table, self.path)}")
 
 
 @contextmanager
@@ -93,25 +129,6 @@ def _check_table(table: str) -> None:
         raise UnknownName(f"--table: no table {quoted(table)}{nearest(table, known)} (there are: {', '.join(known)})")
 
 
-def _table_file(folder: RunFolder, table: str) -> Path:
-    file = folder.tables / f"{table}.parquet"
-    if file.is_file():
-        return file
-    if file.exists():
-        raise StudyError(f"{file}: this is no file; take it away, then overnight rebuild {folder.name}")
-    on_record = kinds_on_record(folder)
-    unmade = [kind for kind in on_record if not any((folder.tables / f"{own}.parquet").exists() for own in kind.tables)]
-    if not (folder.tables / "results.parquet").exists():
-        message = f"run '{folder.name}' has no tables yet: overnight rebuild {folder.name}"
-    elif any(table in kind.tables for kind in unmade):
-        message = f"run '{folder.name}' has no {table} yet: overnight rebuild {folder.name}"
-    else:
-        kinds = (*on_record, *task_kinds().values())
-        maker = next(kind for kind in kinds if table in kind.tables)
-        message = f"run '{folder.name}' has no {maker.missing_table(table, folder.tables)}"
-    raise StudyError(message)
-
-
 def _check_stage(table: Path, stage: str) -> None:
     known = pl.scan_parquet(table, glob=False).select("stage").unique().collect()["stage"].to_list()
     if stage not in known:
@@ -119,9 +136,9 @@ def _check_stage(table: Path, stage: str) -> None:
         raise StudyError(message)
 
 
-def _with_reasons(frame: pl.LazyFrame, folder: RunFolder) -> pl.LazyFrame:
+def _with_reasons(frame: pl.LazyFrame, tables: Path) -> pl.LazyFrame:
     """The provider's own words about each failed row, from its last try."""
-    tries = pl.scan_parquet(folder.tables / "attempts.parquet", glob=False)
+    tries = pl.scan_parquet(tables / "attempts.parquet", glob=False)
     last = (
         tries.filter(pl.col("outcome") == "failed")
         .group_by("request_key", maintain_order=True)
@@ -164,9 +181,8 @@ def export(run: str | Path, path: Path, *, emulate: bool | None = None, runs: st
     wanted = next((write for ending, write in forms.items() if path.name.endswith(ending)), None)
     if wanted is None:
         return False
-    folder = run_folder(run, settings(runs=runs, emulate=emulate))
-    _table_file(folder, "results")
-    content = wanted(folder.tables)
+    with open_tables(run, emulate=emulate, runs=runs) as opened_tables:
+        content = wanted(opened_tables.path)
     try:
         path.write_bytes(content)
     except OSError as error:
@@ -174,12 +190,40 @@ def export(run: str | Path, path: Path, *, emulate: bool | None = None, runs: st
     return True
 
 
+class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of reading a run's answers again."""
+
+    run: str
+    rows: int
+    pending: int
+    # False where another process works on the run: it makes the tables itself, when its pass ends.
+    kept: bool
+
+
 @checked
 def rebuild(run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> int:
-    """Read every raw answer again with today's parsers and prices, and make the tables anew: offline, without a key."""
+    """Read every raw answer again with today's parsers and prices, and make the tables anew: offline, without a key.
+
+    Returns the number of rows. While another process works on the run, what has landed is read, and nothing is changed.
+    """
+    return rebuilt(run, emulate=emulate, runs=runs).rows
+
+
+def rebuilt(run: str | Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> Rebuilt:
+    """The same, with what came of it."""
     place = settings(runs=runs, emulate=emulate)
     folder = run_folder(run, place)
-    with opened(folder, RunFolder(place.root), WallClock()) as session:
-        view = session.ledger.view()
-        reread(session.ledger, folder.files, decoders(list(view.stages.arms().values())), prices_of_today(view, folder))
-        return write_tables(view, folder)
+    try:
+        with opened(folder, RunFolder(place.root), WallClock()) as session:
+            view = session.ledger.view()
+            reader = decoders(list(view.stages.arms().values()))
+            reread(session.ledger, folder.files, reader, prices_of_today(view, folder))
+            keep_tables(session.ledger, folder)
+            kept = True
+    except RunBusy:
+        kept = False
+    with tables_now(folder) as found, readable_tables():
+        frame = OpenTables(folder=folder, path=found.path).scan()
+        counts = frame.select(pl.len(), pending=(pl.col("status") == "pending").sum())
+        rows, pending = counts.collect().row(0)
+    return Rebuilt(run=folder.name, rows=rows, pending=pending, kept=kept)

@@ -210,7 +210,7 @@ class _Checks:
         if self._damaged or self._unreadable:
             return  # they may be all that is left of what the files held
         with tempfile.TemporaryDirectory(prefix="verify-") as scratch:
-            write_tables(self._view, _TablesElsewhere(self._folder.path, Path(scratch)))
+            write_tables(self._view, self._files, Path(scratch))
             for made in (Path(scratch) / "results.parquet", Path(scratch) / "attempts.parquet"):
                 kept = self._folder.tables / made.name
                 if not kept.exists():
@@ -249,18 +249,6 @@ class _Checks:
         waiting = sum(rows for rows, _, _ in self._view.shards.queued().values())
         if waiting:
             yield Finding(kind="unfinished", message=f"{_count(waiting, 'question')} to be sent", mend=self._resume)
-
-
-class _TablesElsewhere(RunFolder):
-    """The same run, its tables in a scratch folder."""
-
-    def __init__(self, path: Path, tables: Path) -> None:
-        super().__init__(path)
-        self._elsewhere = tables
-
-    @property
-    def tables(self) -> Path:
-        return self._elsewhere
 
 
 _CHANGED = "the bytes are not those on record"

@@ -24,7 +24,7 @@ from overnight.api.html import (
     table_html,
 )
 from overnight.api.on_record import stages_on_record
-from overnight.api.tabling import write_tables
+from overnight.api.tabling import keep_tables, tables_now
 from overnight.core.ask import Model
 from overnight.core.clock import WallClock, time_text
 from overnight.core.errors import FileDamaged, Interrupted, OvernightError, ProviderError
@@ -131,16 +131,20 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return costs_of(RunFolder(self.path))
 
     def results(self) -> pl.DataFrame:
-        """The rows so far, as a polars frame."""
-        return pl.read_parquet(self.path / "tables" / "results.parquet", glob=False)
+        """The rows so far, as a polars frame; those that have not landed yet are pending."""
+        return self._table("results")
 
     def verdicts(self) -> pl.DataFrame:
         """What judges said of pairs so far; FileNotFoundError for a run that judges none."""
-        return pl.read_parquet(self.path / "tables" / "verdicts.parquet", glob=False)
+        return self._table("verdicts")
 
     def rankings(self) -> pl.DataFrame:
         """The order that the verdicts come to."""
-        return pl.read_parquet(self.path / "tables" / "rankings.parquet", glob=False)
+        return self._table("rankings")
+
+    def _table(self, name: str) -> pl.DataFrame:
+        with tables_now(RunFolder(self.path)) as tables:
+            return pl.read_parquet(tables.path / f"{name}.parquet", glob=False)
 
 
 def connector(settings: Settings, rehearsal: Rehearsal | None) -> Connect:
@@ -246,11 +250,11 @@ def _engine(session: Session, work: Work, connect: Connect, say: Say, tell: Tell
     try:
         worked = run_engine(lambda: session.work(work, connect, say, tell, stages), session.stop, say)
     except (ProviderError, Interrupted):
-        write_tables(session.ledger.view(), session.folder, own=work.own_tables)
+        keep_tables(session.ledger, session.folder, own=work.own_tables)
         raise
     finally:
         _tell_of_echoes(session, say)
-    write_tables(session.ledger.view(), session.folder, own=work.own_tables)
+    keep_tables(session.ledger, session.folder, own=work.own_tables)
     return worked
 
 

@@ -170,11 +170,22 @@ def resolve(
 def rebuild(run: OneRun, /, *, flags: Flags = Flags()) -> int:  # noqa: B008 - frozen
     """Read every raw answer again and make the tables anew, offline.
 
-    Today's parsers are used, on the bytes that the provider sent. No key is needed.
+    Today's parsers are used, on the bytes that the provider sent. No key is needed. While another process works
+    on the run, what has landed is read and nothing is changed: that process makes the tables when it ends.
 
     Examples:
       overnight rebuild essay-quality
     """
     with flags.display() as display:
-        rows = overnight.rebuild(run, emulate=flags.emulate, runs=flags.runs)
-    return display.show({"run": run, "rows": rows}, f"{run}: tables made anew, {number_of(rows, 'row')}")
+        # Imported late, as the verbs are.
+        from overnight.api.tables import rebuilt  # noqa: PLC0415
+
+        done = rebuilt(run, emulate=flags.emulate, runs=flags.runs)
+    landed = f"{done.rows - done.pending:,} of {number_of(done.rows, 'row')}"
+    text = (
+        f"tables made anew, {number_of(done.rows, 'row')}"
+        if done.kept
+        else f"another process works on the run and makes its tables when it ends; {landed} have landed, and can be "
+        f"read: overnight results {run}"
+    )
+    return display.show(done, f"{run}: {text}")

@@ -22,7 +22,7 @@ from overnight.cli.live_picture import LivePicture
 from overnight.cli.log_lines import LogLines
 from overnight.cli.output import Output, is_terminal
 from overnight.cli.words import state_words
-from overnight.core.errors import LedgerError, RowsFailed, Unauthorized
+from overnight.core.errors import LedgerError, ProviderError, RowsFailed, Unauthorized
 from overnight.core.exit_codes import STOPPED
 from overnight.core.wording import number_of
 from overnight.engine.progress import Snapshot
@@ -140,7 +140,8 @@ class Display:
         if not self._voice.json and not self._voice.quiet and run.state != "blocked":
             next_command = self._voice.typed(f"overnight results {run.name}")
             self.output.print(closing.details(run, causes, next_command, drawn))
-            self.output.print(*self._summaries(RunFolder(run.path)))
+            folder = RunFolder(run.path)
+            self.output.print(*self._summaries(folder, folder.tables))
         return closing.document(run, message, causes, drawn)
 
     def _draw(self, run: Run) -> Path | None:
@@ -150,14 +151,14 @@ class Display:
         drawn = spared(lambda: report(run), f"no report of {run.name}", self._voice)
         return None if drawn is None else drawn.path
 
-    def _summaries(self, folder: RunFolder) -> Iterator[RenderableType]:
+    def _summaries(self, folder: RunFolder, tables: Path) -> Iterator[RenderableType]:
         """What each task of the run has to say of what came."""
         for summary in dict.fromkeys(kind.summary for kind in kinds_on_record(folder)):
-            yield from summary(folder.tables, folder.name, self._voice.typed)
+            yield from summary(tables, folder.name, self._voice.typed)
 
-    def _summaries_of(self, run: str) -> Iterator[RenderableType]:
+    def _summaries_of(self, run: str, tables: Path) -> Iterator[RenderableType]:
         if isinstance(self._voice, Flags):
-            yield from self._summaries(run_folder(run, self._voice.settings()))
+            yield from self._summaries(run_folder(run, self._voice.settings()), tables)
 
     def _causes(self, run: Run) -> dict[str, int]:
         snapshot = run.snapshot
@@ -174,9 +175,15 @@ class Display:
         """How runs stand; a run that cannot be read is told after the others."""
         self._show_status(runs)
         troubles = [run.trouble for run in runs if run.trouble is not None]
+        unasked = False
         for trouble in troubles:
             complain_line(self._voice.typed(trouble))
-        return LedgerError.exit_code if troubles else 0
+        for text in dict.fromkeys(one.trouble for run in runs for one in run.checked if one.trouble is not None):
+            complain_line(self._voice.typed(text))
+            unasked = True
+        if troubles:
+            return LedgerError.exit_code
+        return ProviderError.exit_code if unasked else 0
 
     def _show_status(self, runs: Sequence[RunStatus]) -> int:
         summary = "\n".join(f"{run.run}: {state_words(run)}" for run in runs)
@@ -208,17 +215,24 @@ class Display:
     ) -> int:
         write_rows(frame, output, for_spreadsheets=for_spreadsheets)
         count = _height(frame)
-        document = {"run": run, "table": table, "rows": count, "output": str(output)}
-        return self.show(document, f"{run}: wrote {number_of(count, 'row')} to {output}")
+        pending = _height(frame.filter(pl.col("status") == "pending")) if table == "results" else 0
+        document = {"run": run, "table": table, "rows": count, "pending": pending, "output": str(output)}
+        so_far = f", {pending:,} of them pending" if pending else ""
+        return self.show(document, f"{run}: wrote {number_of(count, 'row')} to {output}{so_far}")
 
-    def show_results(self, frame: pl.LazyFrame, run: str, *, failed: bool) -> int:
+    def warn(self, text: str | None) -> None:
+        """A word on what is shown, where there is one."""
+        if text is not None:
+            complain_line(self._voice.typed(text))
+
+    def show_results(self, frame: pl.LazyFrame, run: str, tables: Path, *, failed: bool) -> int:
         if self._voice.json:
             return self._show_json(_collected(frame))
-        last = row_pictures.rows_line(_height(frame), run, failed=failed)
+        pending = _height(frame.filter(pl.col("status") == "pending"))
+        last = row_pictures.rows_line(_height(frame), pending, run, failed=failed)
         first = _collected(frame.head(row_pictures.FIRST_ROWS))
-        return self.show(
-            None, last, row_pictures.rows(first, self.output.width, failed=failed), *self._summaries_of(run)
-        )
+        picture = row_pictures.rows(first, self.output.width, failed=failed)
+        return self.show(None, last, picture, *self._summaries_of(run, tables))
 
     def show_table(self, frame: pl.LazyFrame, run: str, table: str) -> int:
         """A table of a run's other than its results, as it stands."""
@@ -251,7 +265,8 @@ class Display:
     def follow(self, look: Look, interval: float) -> int:
         """Watch until nothing is open; the exit code says whether rows failed for good."""
         try:
-            found = follow(look, interval, quiet=self._voice.quiet)
+            voice = self._voice
+            found = follow(look, interval, quiet=voice.quiet, every_arm=voice.verbose, typed=voice.typed)
         except KeyboardInterrupt:
             complain_line("stopped watching; the run itself is not touched")
             return STOPPED

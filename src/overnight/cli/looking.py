@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Annotated
 
 import overnight
-from overnight.cli.flags import SHARED, Flags, Voice, above_zero
+from overnight.cli.flags import SHARED, Flags, TrustFlags, Voice, above_zero
 from overnight.core.errors import StudyError
 from overnight.terminal.parameters import Parameter
 
-AnyRun = Annotated[str | None, Parameter(help="Name of the run, or the id of one of its batches; default: all.")]
+AnyRun = Annotated[
+    str | None, Parameter(help="Name of the run, or the id of one of its batches (or its beginning); default: all.")
+]
 OneRun = Annotated[str, Parameter(help="Name of the run.")]
 
 
@@ -16,26 +18,32 @@ def status(
     run: AnyRun = None,
     /,
     *,
+    check: Annotated[
+        bool, Parameter(help="Ask the provider once what the open batches are doing. Nothing is fetched or sent.")
+    ] = False,
     log: Annotated[bool, Parameter(help="Print the run's audit log as CSV: every event, oldest first.")] = False,
     tracking: Annotated[
         Path | None,
         Parameter(help="Write the batches to this file, as `adopt --from` reads them.", metavar="FILE"),
     ] = None,
-    flags: Flags = Flags(),  # noqa: B008 - frozen
+    flags: TrustFlags = TrustFlags(),  # noqa: B008 - frozen
 ) -> int:
     """Show how runs stand, from their own records.
 
-    Asks no provider and disturbs nothing: it works while another process works on the run.
+    It disturbs nothing and works while another process works on the run. No provider is asked but with `--check`.
+    A run is also found by the id of one of its batches, or by how that begins. Many arms are summed by model; `-v`
+    shows each of them.
 
     Examples:
       overnight status
       overnight status essay-quality
+      overnight status essay-quality --check
       overnight status batch_68f1c0ffee
       overnight status essay-quality --log > log.csv
       overnight status --tracking batch_tracking.json
     """
     display = flags.display()
-    found = overnight.status(run, emulate=flags.emulate, runs=flags.runs)
+    found = overnight.status(run, check=check, emulate=flags.emulate, runs=flags.runs)
     if tracking is not None:
         from overnight.api.status import write_tracking  # noqa: PLC0415 - help needs no tables
 
@@ -59,7 +67,8 @@ def watch(
 ) -> int:
     """Follow runs until they are finished.
 
-    It works beside the process that works on them: it reads their own records only and asks no provider.
+    It works beside the process that works on them: it reads their own records only and asks no provider. Where
+    nobody works on a run, it says so: then `overnight resume` collects, or `overnight status --check` looks once.
     Ctrl-C ends the watching, not the run.
 
     Examples:
@@ -93,8 +102,9 @@ def results(
 ) -> int:
     """Show a run's first rows, or write all of them to a file.
 
-    Where pairs were judged, what the judges said and the ranking it comes to are shown as well. Conversations under
-    pressure can also be written as SycoBench does, to a file whose name ends in _analysis.json.
+    It works while another process works on the run: rows that have not landed yet are pending. Where pairs were
+    judged, what the judges said and the ranking it comes to are shown as well. Conversations under pressure can also
+    be written as SycoBench does, to a file whose name ends in _analysis.json.
 
     Examples:
       overnight results essay-quality
@@ -104,17 +114,19 @@ def results(
       overnight results giving-in -o giving-in_analysis.json
     """
     display = flags.display()
-    if output is not None and output.suffix == ".json":
-        from overnight.api.tables import export  # noqa: PLC0415 - help needs no tables
+    # Imported late: reading tables costs time that `--help` need not pay.
+    from overnight.api.tables import export, open_tables  # noqa: PLC0415
 
-        if export(run, output, emulate=flags.emulate, runs=flags.runs):
-            return display.show({"run": run, "output": str(output)}, f"{run}: wrote {output}")
-    frame = overnight.scan_results(run, failed=failed, stage=stage, table=table, emulate=flags.emulate, runs=flags.runs)
-    if output is not None:
-        return display.write_table(frame, run, table, output, for_spreadsheets=safe_for_spreadsheets)
-    if table != "results":
-        return display.show_table(frame, run, table)
-    return display.show_results(frame, run, failed=failed)
+    if output is not None and output.suffix == ".json" and export(run, output, emulate=flags.emulate, runs=flags.runs):
+        return display.show({"run": run, "output": str(output)}, f"{run}: wrote {output}")
+    with open_tables(run, emulate=flags.emulate, runs=flags.runs) as tables:
+        frame = tables.scan(table, failed=failed, stage=stage)
+        display.warn(tables.note)
+        if output is not None:
+            return display.write_table(frame, run, table, output, for_spreadsheets=safe_for_spreadsheets)
+        if table != "results":
+            return display.show_table(frame, run, table)
+        return display.show_results(frame, run, tables.path, failed=failed)
 
 
 def costs(run: OneRun, /, *, flags: Flags = Flags()) -> int:  # noqa: B008 - frozen

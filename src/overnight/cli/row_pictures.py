@@ -73,9 +73,11 @@ def _cell(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else shortened(one_line(str(value)), _WIDEST_MODEL)
 
 
-def rows_line(count: int, name: str, *, failed: bool) -> str:
-    """How many there are, and how to get the rest."""
+def rows_line(count: int, pending: int, name: str, *, failed: bool) -> str:
+    """How many there are, how many of them are still to come, and how to get the rest."""
     rows_there = number_of(count, "failed row" if failed else "row")
+    if pending:
+        rows_there += f" ({pending:,} of them pending)"
     if count <= FIRST_ROWS:
         return f"{name}: {rows_there}"
     flag = " --failed" if failed else ""

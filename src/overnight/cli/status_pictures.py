@@ -1,18 +1,20 @@
 """How runs stand, as tables: one run with its arms and open batches, or an overview of many."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from overnight.api import ArmStatus, RunStatus
+from overnight.api import ArmStatus, BatchCheck, RunStatus
 from overnight.cli.words import (
     OUTCOMES,
     arms_note,
     batch_words,
+    batches,
     causes_text,
+    check_words,
     is_open,
     model_names,
     money_text,
@@ -70,10 +72,11 @@ def one_run(
     if summed_by_model(len(run.arms), every_arm=every_arm):
         parts.append(Padding(arms_note(len(run.arms), "-v"), (0, 0, 0, 2)))
     found = open_batches(run.batches)
+    asked = {one.batch_id: one for one in run.checked}
     taken = arms.row_count + facts.row_count + _OTHER_LINES
     room = _MOST_BATCHES if height is None else max(_FEWEST_BATCHES, min(_MOST_BATCHES, height - taken))
     if found:
-        parts.append(Padding(_batches(run, found[:room], width), (1, 0, 0, 2)))
+        parts.append(Padding(_batches(run, found[:room], asked, width), (1, 0, 0, 2)))
     if len(found) > room:
         parts.append(Text(f"  and {number_of(len(found) - room, 'more batch', 'more batches')}", style="dim"))
     parts.append(Padding(facts, (1, 0, 0, 2)))
@@ -107,19 +110,24 @@ def _counts(arms: Sequence[ArmStatus], *, summed: bool) -> Iterator[RenderableTy
         yield _count(sum(getattr(arm, outcome) for arm in arms), outcome)
 
 
-def _batches(run: RunStatus, found: Sequence[BatchLine], width: int) -> Table:
-    """The batch ids are there to be copied: they are never cut, and where it is narrow, they come before the times."""
+def _batches(run: RunStatus, found: Sequence[BatchLine], asked: Mapping[str, BatchCheck], width: int) -> Table:
+    """The batch ids are there to be copied: they are never cut, and where it is narrow, they come before the times.
+
+    What the provider was asked goes before what is on record.
+    """
     names = short_names([arm.arm for arm in run.arms])
     timed = width >= _WIDE
     ids = [batch.batch_id or "" for batch in found]
-    table = columns("shard", "arm", "done", "state", *(("sent",) if timed else ()), numbers=("shard", "done"))
+    state = "at the provider now" if asked else "state"
+    table = columns("shard", "arm", "done", state, *(("sent",) if timed else ()), numbers=("shard", "done"))
     table.add_column("batch", no_wrap=True, min_width=max(map(len, ids)))
     for batch, batch_id in zip(found, ids, strict=True):
+        now = asked.get(batch_id, batch)
         table.add_row(
             str(batch.shard),
             names.get(batch.arm, batch.arm),
-            f"{batch.completed + batch.failed:,}/{batch.rows:,}",
-            batch_words(batch),
+            f"{now.completed + now.failed:,}/{batch.rows:,}",
+            check_words(now) if isinstance(now, BatchCheck) else batch_words(batch),
             *((time_text(batch.submitted_at),) if timed else ()),
             batch_id,
         )
@@ -153,11 +161,22 @@ def advice_for(run: RunStatus) -> list[str]:
     """What to type next."""
     if run.to_do:
         return list(run.to_do)
+    if is_open(run) and run.worked_on:
+        return [f"another process works on it: overnight watch {run.run}"]
     if is_open(run):
-        return [f"overnight resume {run.run}"]
+        return [nobody_text(run)]
     if run.total("failed"):
         return [f"overnight results {run.run} --failed"]
     return [f"overnight results {run.run}"]
+
+
+def nobody_text(run: RunStatus) -> str:
+    """A run that waits for somebody to type something."""
+    ended = sum(one.ended for one in run.checked)
+    if ended:
+        have = f"{batches(ended)} {'has' if ended == 1 else 'have'} ended"
+        return f"{have}, to be collected: overnight resume {run.run}"
+    return f"nobody works on it now, and nothing is collected until: overnight resume {run.run}"
 
 
 def _count(count: int, outcome: str) -> Text:

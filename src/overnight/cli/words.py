@@ -5,7 +5,7 @@ from typing import Protocol
 
 from rich.text import Text
 
-from overnight.api import RunStatus
+from overnight.api import BatchCheck, RunStatus
 from overnight.core.clock import duration_text
 from overnight.core.wording import number_of
 from overnight.engine.progress import BatchLine, Priced, Snapshot
@@ -70,6 +70,13 @@ def batch_words(batch: BatchLine) -> str:
     if batch.state == "closed":
         return "done" if batch.message is None else one_line(batch.message)
     return _STATES.get(batch.state, batch.state)
+
+
+def check_words(check: BatchCheck) -> str:
+    """What a provider says of a batch now."""
+    if check.trouble is not None:
+        return f"could not be asked: {one_line(check.trouble)}"
+    return f"ended ({one_line(check.status)})" if check.ended else _STATUSES.get(check.status, one_line(check.status))
 
 
 def outcomes_text(counts: Counted, *, always: Iterable[str] = ("answered",)) -> str:

@@ -285,4 +285,5 @@ def opened(folder: RunFolder, accounts_folder: RunFolder, clock: Clock) -> Itera
 def _begun(tx: Transaction, folder: RunFolder, at: float) -> tuple[str, str | None]:
     """The run's id, and a word about a ledger that is older than its folder."""
     refuse_blank(folder, tx.facts)
+    tx.facts.outdate_tables()
     return tx.facts.begin_run(at), check_age(folder, tx.attempts)

@@ -9,6 +9,9 @@ import msgspec
 from overnight.core.ask import Arm
 from overnight.ledger.connection import Records
 
+# There while the tables are those of the records.
+_TABLES_MADE = "tables_made"
+
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """Where batches were sent, and a fingerprint of the key that only this run can compute."""
@@ -53,6 +56,10 @@ class FactsView(Records):
         row = self._db.execute("SELECT value FROM fact WHERE name=?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
+    def tables_made(self) -> bool:
+        """Whether `tables/` holds all that is on record: nobody has begun to work on the run since they were made."""
+        return self.get(_TABLES_MADE) is not None
+
     def disowned(self) -> frozenset[str]:
         rows = self._db.execute("SELECT substr(name, 10) FROM fact WHERE name LIKE 'disowned:%'")
         return frozenset(str(row[0]) for row in rows)
@@ -70,6 +77,14 @@ class Facts(FactsView):
         self._db.execute(
             "INSERT INTO fact VALUES(?,?) ON CONFLICT(name) DO UPDATE SET value=excluded.value", (name, value)
         )
+
+    def make_tables(self) -> None:
+        """The tables were made of all that is on record."""
+        self.keep(_TABLES_MADE, "1")
+
+    def outdate_tables(self) -> None:
+        """Somebody begins to work on the run: from here on the records may be ahead of the tables."""
+        self._db.execute("DELETE FROM fact WHERE name=?", (_TABLES_MADE,))
 
     def disown(self, batch_id: str) -> None:
         """The user says that a batch of this run is not to count: its rows may be asked again."""

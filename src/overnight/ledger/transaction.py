@@ -1,7 +1,8 @@
 """What a ledger is asked and told, concept by concept. A view only reads; a transaction writes too."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from overnight.core.ask import Arm
 from overnight.ledger.answers import Answers, AnswersView
@@ -42,6 +43,15 @@ class View:
         self.spending = SpendingView(db)
         self.stages = StagesView(db)
         self.threads = ThreadsView(db)
+
+    @contextmanager
+    def at_one_moment(self) -> Iterator[None]:
+        """What is read in this block is as it was at its beginning, whoever writes meanwhile."""
+        self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.execute("ROLLBACK")
 
 
 class Transaction(View):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from overnight.core.opening import PRIVATE_FOLDER, open_to_read, open_to_write, 
 from overnight.core.surroundings import words_of
 from overnight.store.contract import Store
 from overnight.store.local import LocalStore
-from overnight.store.lock import take_lock
+from overnight.store.lock import is_locked, take_lock
 from overnight.store.names import CANCELLED, FILES, PRICES, REPORT, SENT, TABLES
 
 # On these, a lock taken here may not be seen by another machine, and an fsync may not be one.
@@ -23,6 +24,8 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )
 # A folder that vanishes between two steps is made anew; one that can never be made is not tried for ever.
 _TRIES = 100
+# Whoever only looks whether the run is held holds it for an instant: who wants it tries once more.
+_LOOKS, _BETWEEN_LOOKS = 4, 0.05
 
 
 class RunFolder:
@@ -108,6 +111,11 @@ class RunFolder:
             except LedgerError as error:
                 yield str(error)
 
+    @property
+    def worked_on(self) -> bool:
+        """Whether a process works on the run now."""
+        return is_locked(self.path / "lock")
+
     @contextmanager
     def locked(self) -> Iterator[bool]:
         """Hold the run for this process's life; the kernel lets go of it when the process dies.
@@ -138,6 +146,9 @@ class RunFolder:
                 made = _made(self.path) or made
                 return made, take_lock(self.path / "lock")
             except BlockingIOError as error:
+                if left > _TRIES - _LOOKS:
+                    time.sleep(_BETWEEN_LOOKS)
+                    continue
                 text = f"run '{self.name}' is being worked on by another process{_holder(self.path / 'holder')}"
                 raise RunBusy(f"{text}; wait for it, or stop it first") from error
             except OSError as error:
