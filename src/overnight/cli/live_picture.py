@@ -129,9 +129,10 @@ class LivePicture:
 
 
 def _counts(snapshot: Snapshot) -> str:
-    spent = tokens_text(snapshot.input_tokens, snapshot.output_tokens)
-    cost = f"; {dollars(snapshot.spent)} spent" if snapshot.spent else ""
-    return f"{outcomes_text(snapshot, always=('answered', 'failed'))}; tokens {spent}{cost}"
+    """What is cut on a narrow terminal stands last; the money first."""
+    tokens = tokens_text(snapshot.input_tokens, snapshot.output_tokens)
+    cost = f"{dollars(snapshot.spent)} spent; " if snapshot.spent else ""
+    return f"{cost}{outcomes_text(snapshot, always=('answered', 'failed'))}; tokens {tokens}"
 
 
 def bar(snapshot: Snapshot, width: int) -> Text:

@@ -1,7 +1,7 @@
 """How far a run is: counts for people, kept up to date as facts land."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal
 
@@ -9,6 +9,9 @@ import msgspec
 
 from overnight.core.attempt import Attempt
 from overnight.engine.batch.evidence import pause
+
+# Where the rows are that a provider has worked through.
+_DONE_THERE = ("running", "ended")
 
 Priced = Literal["all", "some", "none"]
 
@@ -72,8 +75,11 @@ class Tally:
         self._now = now
         self._outcomes: Counter[str] = Counter()
         self._tokens: Counter[str] = Counter()
-        self._began = now()
-        self._settled_at_start = 0
+        # Batches that were at a provider before, and have not been looked at since: what they did in the meantime
+        # says nothing about how fast it goes now.
+        self._unseen: set[int] | None = None
+        # From when on, and from how many rows on, the speed is measured.
+        self._from = (now(), 0)
         self._spent = 0
         self._presumed = 0
         self._listener: Callable[[], None] | None = None
@@ -94,7 +100,8 @@ class Tally:
         self._tokens = Counter(input=tokens[0], output=tokens[1])
         self._spent = spent
         self._presumed = presumed
-        self._settled_at_start = self.total - self._outcomes["pending"]
+        self._from = (self._now(), self.total - self._outcomes["pending"])
+        self._unseen = None
         self.changed()
 
     def grew(self, addresses: int, settled: Mapping[str, int] = MappingProxyType({})) -> None:
@@ -120,6 +127,11 @@ class Tally:
         self._presumed += presumed
         self.changed()
 
+    def looked(self, attempt: int) -> None:
+        """A batch was looked at, and is not done: from here on its counts tell how fast it goes."""
+        if self._unseen is not None:
+            self._unseen.discard(attempt)
+
     @property
     def pending(self) -> int:
         return self._outcomes["pending"]
@@ -134,9 +146,11 @@ class Tally:
     def snapshot(
         self, carried: Iterable[Attempt], arm_names: Mapping[int, str], trouble: str | None = None
     ) -> Snapshot:
-        lines = tuple(batch_line(attempt, arm_names[attempt.arm]) for attempt in carried)
-        ahead = sum(line.completed + line.failed for line in lines if line.state == "running")
+        found = list(carried)
+        lines = tuple(batch_line(attempt, arm_names[attempt.arm]) for attempt in found)
+        ahead = sum(line.completed + line.failed for line in lines if line.state in _DONE_THERE)
         pending = self._outcomes["pending"]
+        self._catch_up(found, self.total - pending + min(ahead, pending))
         return Snapshot(
             run=self.run,
             total=self.total,
@@ -152,17 +166,26 @@ class Tally:
             spent=self._spent,
             presumed=self._presumed,
             priced=self.priced,
-            seconds_left=self._seconds_left(pending, ahead),
+            seconds_left=self._seconds_left(pending, min(ahead, pending)),
             trouble=trouble,
         )
 
+    def _catch_up(self, carried: Sequence[Attempt], done: int) -> None:
+        """Until all that was under way before was looked at or has landed, the measuring begins anew."""
+        if self._unseen is None:
+            self._unseen = {one.id for one in carried if one.state in _DONE_THERE and one.intended_at < self._from[0]}
+        self._unseen &= {one.id for one in carried if one.state in _DONE_THERE}
+        if self._unseen:
+            self._from = (self._now(), done)
+
     def _seconds_left(self, pending: int, ahead: int) -> float | None:
-        """From the rows done since this process began; no guess before there are any."""
-        done = self.total - pending - self._settled_at_start + ahead
-        elapsed = self._now() - self._began
+        """From the rows done since this process has caught up; no guess before there are any."""
+        since, before = self._from
+        done = self.total - pending + ahead - before
+        elapsed = self._now() - since
         if done <= 0 or elapsed <= 0 or pending <= 0:
             return None
-        return elapsed * max(0, pending - ahead) / done
+        return elapsed * (pending - ahead) / done
 
 
 def how_priced(arms: int, with_price: int) -> Priced:

@@ -338,6 +338,7 @@ class BatchAttempt:
                 await self._record(Ended("gone", "gone", message=message))
         elif batch.phase == "running":
             await self._still_running(batch)
+            self._context.tally.looked(self._attempt.id)
         else:
             await self._ended(batch)
 
