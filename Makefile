@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# Overnight alone, without what its developers need.
+ALONE  := $(VENV)/.installed-alone
 N      ?= 200
 
 .PHONY: demo test coverage matrix lint format bench local lowest notebook browser soak hardening fuzz prices clean
@@ -14,9 +16,14 @@ help:  ## what can be made
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@ $(ALONE)
+
+$(ALONE): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	touch $@
 
-demo: $(STAMP)  ## run a small study on the emulator, faults included, and print its table
+demo: $(ALONE)  ## run a small study on the emulator, faults included, and print its table
 	$(BIN)/python demo/demo.py
 
 # One more than the cores: many tests wait for somebody.

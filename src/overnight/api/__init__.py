@@ -6,6 +6,7 @@ from overnight.api.checking import BatchCheck
 from overnight.api.costs import costs
 from overnight.api.counting import ArmPlan
 from overnight.api.keys import KeyStatus, keys
+from overnight.api.models import ModelCard, Rates, models
 from overnight.api.planning import Plan, plan
 from overnight.api.report import Report, report
 from overnight.api.running import resume, run, submit
@@ -20,7 +21,9 @@ __all__ = [
     "BatchCheck",
     "Finding",
     "KeyStatus",
+    "ModelCard",
     "Plan",
+    "Rates",
     "Report",
     "Run",
     "RunStatus",
@@ -30,6 +33,7 @@ __all__ = [
     "costs",
     "forget_batch",
     "keys",
+    "models",
     "plan",
     "rebuild",
     "report",

@@ -13,7 +13,7 @@ from typing import Any
 from cyclopts import App, Group
 
 from overnight import __version__
-from overnight.cli import deciding, emulating, looking, planning, reporting, sending, verifying
+from overnight.cli import completion, deciding, emulating, looking, planning, reporting, sending, verifying
 from overnight.cli.help_page import HelpPage
 from overnight.core.task import ENTRY_POINT
 from overnight.terminal.parameters import Parameter
@@ -43,6 +43,7 @@ _USAGES = {
     "status": "overnight status [OPTIONS] [RUN|BATCH_ID]",
     "watch": "overnight watch [OPTIONS] [RUN|BATCH_ID]",
     "submit": "overnight submit [OPTIONS] STUDY...",
+    "models": "overnight models [OPTIONS] [TEXT]",
     "adopt": "overnight adopt [OPTIONS] [PROVIDER] [BATCH_ID]",
 }
 
@@ -52,7 +53,7 @@ _VERBS: tuple[tuple[Group, tuple[Verb, ...]], ...] = (
     (RUN, (sending.run, planning.plan, sending.submit, sending.resume)),
     (LOOK, (looking.status, looking.watch, looking.results, reporting.report, looking.costs)),
     (MEND, (deciding.cancel, deciding.adopt, deciding.resolve, deciding.rebuild, verifying.verify)),
-    (TOOLS, (looking.keys,)),
+    (TOOLS, (looking.models, looking.keys, completion.completion)),
 )
 # Known by name only: they load what `--help` need not.
 _LAZY_VERBS = ((TOOLS, "overnight.cli.rank_pairs", "rank_pairs"),)

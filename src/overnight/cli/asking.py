@@ -39,12 +39,20 @@ class Asking:
             metavar="allow|skip",
         ),
     ] = None
+    new_model: Annotated[
+        bool, Parameter(help="The model's name is right, though it is not known and looks like one that is.")
+    ] = False
     replicates: Annotated[int, Parameter(help="Ask each question so many times; default: 1.", metavar="N")] = 1
 
     def entry(self, model: str) -> dict[str, Any]:
         """The model as a study writes it; what is not given is left to the provider."""
         thinking = int(self.thinking) if self.thinking and self.thinking.isdecimal() else self.thinking
-        options = {"max_tokens": self.max_tokens, "temperature": self.temperature, "thinking": thinking}
+        options = {
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "thinking": thinking,
+            "new": True if self.new_model else None,
+        }
         return {"model": model} | {key: value for key, value in options.items() if value is not None}
 
 

@@ -10,11 +10,11 @@ import polars as pl
 from rich.console import RenderableType
 from rich.text import Text
 
-from overnight.api import KeyStatus, Plan, Report, Run, RunStatus, report, status
+from overnight.api import KeyStatus, ModelCard, Plan, Report, Run, RunStatus, report, status
 from overnight.api.on_record import kinds_on_record
 from overnight.api.places import run_folder
 from overnight.api.tables import readable_tables, write_rows
-from overnight.cli import bill_pictures, closing, plan_pictures, row_pictures, status_pictures
+from overnight.cli import bill_pictures, closing, model_pictures, plan_pictures, row_pictures, status_pictures
 from overnight.cli.ending import complain_line, spared
 from overnight.cli.flags import Flags, Voice
 from overnight.cli.following import Look, follow
@@ -26,6 +26,7 @@ from overnight.core.errors import LedgerError, ProviderError, RowsFailed, Unauth
 from overnight.core.exit_codes import STOPPED
 from overnight.core.wording import number_of
 from overnight.engine.progress import Snapshot
+from overnight.prices.catalogue import newest
 from overnight.store.run_folder import RunFolder
 from overnight.terminal.plain_text import one_line, visible
 
@@ -251,6 +252,9 @@ class Display:
         if self._voice.json:
             return self._show_json(frame)
         return self.show(None, bill_pictures.last_line(frame, run), *bill_pictures.pictures(frame))
+
+    def show_models(self, cards: Sequence[ModelCard]) -> int:
+        return self.show(cards, model_pictures.last_line(cards, newest().origin), *model_pictures.pictures(cards))
 
     def show_keys(self, found: Sequence[KeyStatus], *, rehearsal: bool) -> int:
         """The exit code says whether a key that is here is refused."""

@@ -1,4 +1,4 @@
-"""`status`, `watch`, `results`, `costs`, `keys`: the verbs that change nothing."""
+"""`status`, `watch`, `results`, `costs`, `models`, `keys`: the verbs that change nothing."""
 
 from pathlib import Path
 from typing import Annotated
@@ -141,6 +141,30 @@ def costs(run: OneRun, /, *, flags: Flags = Flags()) -> int:  # noqa: B008 - fro
     """
     display = flags.display()
     return display.show_costs(overnight.costs(run, emulate=flags.emulate, runs=flags.runs), run)
+
+
+def models(
+    text: Annotated[
+        str | None, Parameter(help="Only models with this in their name, such as haiku or openai/gpt-5.")
+    ] = None,
+    /,
+    *,
+    provider: Annotated[str | None, Parameter(help="Only models of this provider.", metavar="NAME")] = None,
+    voice: Voice = Voice(),  # noqa: B008 - frozen
+) -> int:
+    """List known models, with their prices and rules.
+
+    For each: what a million tokens cost in dollars, live and in batches, how it thinks, what it refuses, its longest
+    answer and its last day, where these are known. Prices are from the list that comes with Overnight, or a newer
+    one that is installed. Models that are not listed can be asked all the same.
+
+    Examples:
+      overnight models
+      overnight models haiku
+      overnight models --provider openai --json
+    """
+    display = voice.display()
+    return display.show_models(overnight.models(text, provider=provider))
 
 
 def keys(

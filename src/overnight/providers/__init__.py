@@ -26,6 +26,7 @@ from overnight.providers.contract import (
     Limits,
     LiveConnection,
     LiveFormat,
+    ModelRules,
     Ours,
     Phase,
     Rates,
@@ -65,6 +66,7 @@ __all__ = [
     "Limits",
     "LiveConnection",
     "LiveFormat",
+    "ModelRules",
     "Ours",
     "Phase",
     "Provider",
@@ -95,6 +97,7 @@ __all__ = [
     "owners",
     "ready_line",
     "resolve_model",
+    "rules_of",
     "taken_echoes",
     "takes_batches",
     "takes_calls",
@@ -142,6 +145,13 @@ class _NamesModels(Protocol):
     """A format whose output lines name the model that answered."""
 
     def answered_by(self, line: bytes) -> str | None: ...
+
+
+@runtime_checkable
+class _Ruled(Protocol):
+    """A vendor that knows the rules of its models by their names."""
+
+    def rules(self, name: str) -> ModelRules | None: ...
 
 
 @runtime_checkable
@@ -255,6 +265,11 @@ def notices(model: Model, today: date | None = None) -> list[str]:
     """What the model's vendor announced about it: nothing is refused, but the user should know."""
     found = vendor(model.provider)
     return found.notices(model, today) if isinstance(found, _Forewarned) else []
+
+
+def rules_of(one: Vendor, name: str) -> ModelRules | None:
+    """What a vendor knows of a model; None where nobody knows anything."""
+    return one.rules(name) if isinstance(one, _Ruled) else None
 
 
 def bucket_scheme(name: str) -> str | None:

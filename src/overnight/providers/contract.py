@@ -5,6 +5,7 @@ other end is real. Verbs that fail raise a ProviderError; a failed row is a Resu
 """
 
 from collections.abc import Callable, Mapping
+from datetime import date
 from typing import Literal, Protocol
 
 import msgspec
@@ -164,6 +165,18 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
     retry_after: float | None = None
     rates: Rates = Rates()
+
+
+class ModelRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a model by its name: the words that `thinking` takes, options that it refuses, its longest
+    answer in tokens, and its announced last day. None where nobody has said.
+    """
+
+    family: str
+    thinking: tuple[str, ...]
+    refuses: tuple[str, ...] = ()
+    longest: int | None = None
+    ends: date | None = None
 
 
 class ReadyLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ import msgspec
 from overnight.core.ask import Model, Options, Thinking
 from overnight.core.errors import UnknownName, nearest
 from overnight.core.wording import quoted
+from overnight.prices.known_models import doubt_about
 from overnight.providers import notices, resolve_model, vendor
 from overnight.study.buckets import StudyBuckets
 from overnight.study.origin import Origin, Route
@@ -40,6 +41,8 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=T
     extra: dict[str, Any] = {}
     key: str | None = None
     base_url: str | None = None
+    # Its name is meant as it is, though it looks like that of a known model mistyped.
+    new: bool = False
 
 
 class Candidate(NamedTuple):
@@ -134,6 +137,7 @@ def resolve_models(
     notes: list[str] = []
     for index, entry in enumerate(entries(written)):
         provider, name = _resolved_name(entry, origin, ("models", index), buckets)
+        notes += _check_name(entry, provider, name, origin, ("models", index))
         stored = buckets.of(provider) if buckets is not None else None
         if "/" not in entry.model:
             notes.append(f"models[{index}]: {entry.model} is taken as {provider}/{name}")
@@ -151,6 +155,21 @@ def _resolved_name(entry: ModelEntry, origin: Origin, route: Route, buckets: Stu
         return resolve_model(entry.model, bucketed=buckets.providers if buckets is not None else ())
     except UnknownName as error:
         raise origin.error(route, str(error), UnknownName) from None
+
+
+def _check_name(entry: ModelEntry, provider: str, name: str, origin: Origin, route: Route) -> list[str]:
+    """A slip is refused before it fails a batch; a name that may be new is only pointed out.
+
+    Another address may have names of its own.
+    """
+    doubt = None if entry.new or entry.base_url is not None else doubt_about(provider, name)
+    if doubt is None:
+        return []
+    known = f"{provider}/{doubt.nearest}"
+    if not doubt.slip:
+        return [f"{entry.model} is not known here (the nearest is {known}); it is asked as it is written"]
+    meant = f"if it is a new model, say so: {{model: {entry.model}, new: true}}"
+    raise origin.error(route, f"no model '{entry.model}' is known; did you mean '{known}'? {meant}", UnknownName)
 
 
 def _options(entry: ModelEntry, origin: Origin, route: Route) -> list[Options]:

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError
 from overnight.providers.anthropic.connection import AnthropicConnection
+from overnight.providers.anthropic.families import rules
 from overnight.providers.anthropic.format import AnthropicFormat
 from overnight.providers.anthropic.guide import guide
-from overnight.providers.contract import Endpoint, Vendor
+from overnight.providers.contract import Endpoint, ModelRules, Vendor
 from overnight.providers.endpoints import address_parts, found_key
 
 __all__ = ["AnthropicVendor", "provider"]
@@ -37,6 +38,9 @@ class AnthropicVendor:
 
     def connect(self, endpoint: Endpoint) -> AnthropicConnection:
         return AnthropicConnection(endpoint)
+
+    def rules(self, name: str) -> ModelRules | None:
+        return rules(name)
 
     def guide(self) -> str:
         return guide(self)

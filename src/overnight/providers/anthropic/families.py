@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from overnight.core.ask import Model
+from overnight.providers.contract import ModelRules
 
 Version = Literal["2023-06-01", "2026-10-21"]
 NEWEST: Version = "2026-10-21"
@@ -115,6 +116,20 @@ def thinking_choices(family: Family) -> list[str]:
         case "budget":
             return [*off, "on", "minimal", *_LEVELS, "a budget"]
     return [*off, "on", *_LEVELS, "a budget"]
+
+
+def rules(name: str) -> ModelRules | None:
+    """What is known of a model by its name."""
+    family = family_of(name)
+    if family is UNKNOWN:
+        return None
+    refused = {"temperature": not family.samples, "top_p": not family.samples, "json_schema": not family.schema}
+    return ModelRules(
+        family=family.name,
+        thinking=tuple(thinking_choices(family)),
+        refuses=("seed", *(option for option, no in refused.items() if no)),
+        longest=family.longest,
+    )
 
 
 def budget_of(model: Model) -> int | None:

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError
-from overnight.providers.contract import Endpoint, Vendor
+from overnight.providers.contract import Endpoint, ModelRules, Vendor
 from overnight.providers.endpoints import address_parts, found_key
 from overnight.providers.gemini.batches import LIMITS
 from overnight.providers.gemini.connection import GeminiConnection
 from overnight.providers.gemini.format import FORMAT
+from overnight.providers.google_api.families import rules
 from overnight.providers.google_api.guide import guide
 
 __all__ = ["GeminiVendor", "provider"]
@@ -40,6 +41,9 @@ class GeminiVendor:
 
     def connect(self, endpoint: Endpoint) -> GeminiConnection:
         return GeminiConnection(endpoint)
+
+    def rules(self, name: str) -> ModelRules | None:
+        return rules(name)
 
     def guide(self) -> str:
         return guide(self, LIMITS)

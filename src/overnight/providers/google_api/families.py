@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from overnight.core.ask import Model
+from overnight.providers.contract import ModelRules
 
 _LOW_TO_HIGH = ("low", "medium", "high")
 _ALL_LEVELS = ("minimal", *_LOW_TO_HIGH)
@@ -103,6 +104,19 @@ def thinking_choices(family: Family) -> list[str]:
         return ["off"]
     levels = list(family.levels or (level for level, tokens in LEVEL_BUDGETS.items() if _within(tokens, family)))
     return [*(["off"] if family.stops_thinking else []), "on", *levels]
+
+
+def rules(name: str) -> ModelRules | None:
+    """What is known of a model by its name."""
+    family = family_of(name)
+    if not family.known:
+        return None
+    budget = () if family.budgets is None else ("{:,} to {:,} tokens".format(*family.budgets),)
+    return ModelRules(
+        family=family.name,
+        thinking=(*thinking_choices(family), *budget),
+        refuses=() if family.json_schema else ("json_schema",),
+    )
 
 
 def _within(tokens: int, family: Family) -> bool:

@@ -5,10 +5,10 @@ from datetime import date
 
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError
-from overnight.providers.contract import Endpoint, Vendor
+from overnight.providers.contract import Endpoint, ModelRules, Vendor
 from overnight.providers.endpoints import address_parts, found_key
 from overnight.providers.openai.connection import connect
-from overnight.providers.openai.families import notices
+from overnight.providers.openai.families import notices, rules
 from overnight.providers.openai.format import OpenAIFormat
 from overnight.providers.openai.guide import guide
 from overnight.providers.openai_api.connection import FileBatchConnection
@@ -47,6 +47,9 @@ class OpenAIVendor:
 
     def connect(self, endpoint: Endpoint) -> FileBatchConnection:
         return connect(endpoint)
+
+    def rules(self, name: str) -> ModelRules | None:
+        return rules(name)
 
     def notices(self, model: Model, today: date | None = None) -> list[str]:
         return notices(model, today)

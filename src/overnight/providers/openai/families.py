@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from overnight.core.ask import Model
+from overnight.providers.contract import ModelRules
 from overnight.providers.openai_api.body import Api
 
 _BOTH: tuple[Api, ...] = ("chat", "responses")
@@ -136,10 +137,36 @@ def thinking_choices(family: Family) -> list[str]:
     return [*(["off"] if "none" in family.efforts else []), "on", *levels]
 
 
+def rules(name: str) -> ModelRules | None:
+    """What is known of a model by its name."""
+    family = family_of(name)
+    if family is UNKNOWN:
+        return None
+    on_chat = "chat" in family.apis
+    refused = {
+        "temperature": not family.sampling,
+        "top_p": not family.sampling,
+        "stop": not (family.stop and on_chat),
+        "seed": not on_chat,
+        "json_schema": not family.schema,
+    }
+    return ModelRules(
+        family=family.name,
+        thinking=tuple(thinking_choices(family)),
+        refuses=tuple(option for option, no in refused.items() if no),
+        ends=last_day(name),
+    )
+
+
+def last_day(name: str) -> date | None:
+    """The announced one, also of a model's snapshots."""
+    plain = _SNAPSHOT.sub("", name)
+    return next((last for last, names in SHUTDOWNS if plain in names), None)
+
+
 def notices(model: Model, today: date | None = None) -> list[str]:
     """What the user should know though nothing is refused: announced shutdowns, past and near."""
-    plain = _SNAPSHOT.sub("", model.name)
-    day = next((last for last, names in SHUTDOWNS if plain in names), None)
+    day = last_day(model.name)
     if day is None:
         return []
     left = (day - (today or date.today())).days  # noqa: DTZ011 - the user's own calendar

@@ -9,8 +9,9 @@ import msgspec
 
 from overnight.core.ask import Buckets, Model
 from overnight.core.errors import StudyError
-from overnight.providers.contract import Endpoint, Vendor
+from overnight.providers.contract import Endpoint, ModelRules, Vendor
 from overnight.providers.endpoints import address_parts
+from overnight.providers.google_api.families import rules
 from overnight.providers.google_api.guide import guide
 from overnight.providers.vertex.buckets import INPUT_VARIABLE, OUTPUT_VARIABLE, check_buckets, checked_bucket
 from overnight.providers.vertex.connection import STORAGE, VertexConnection
@@ -71,6 +72,9 @@ class VertexVendor:
 
     def connect(self, endpoint: Endpoint) -> VertexConnection:
         return VertexConnection(endpoint)
+
+    def rules(self, name: str) -> ModelRules | None:
+        return rules(name)
 
     def guide(self) -> str:
         return guide(self, LIMITS)
