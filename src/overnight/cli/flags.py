@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 SHARED = Group("Shared options", sort_key=90)
 
 # Commands that our own messages tell people to type.
-_ADVISED = re.compile(r"\bovernight (run|submit|resume|status|watch|results|report|rebuild|verify|adopt|resolve|cancel)\b")
+_ADVISED = re.compile(
+    r"\bovernight (run|submit|resume|status|watch|results|report|rebuild|verify|adopt|resolve|cancel)\b"
+)
 
 
 def above_zero(_: object, value: float | None) -> None:
