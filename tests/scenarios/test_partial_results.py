@@ -23,7 +23,7 @@ from scenarios.conftest import Scenario
 
 ROWS = 40
 # A minute is 30 milliseconds: batches and calls come one after another, for some seconds.
-SLOW = {"time_scale": 2_000.0, "latency": {"batch": [1_000, 15_000], "live": [500, 1_500]}}
+SLOW = {"time_scale": 2_000.0, "latency": {"batch": [1_000, 80_000], "live": [500, 1_500]}}
 
 
 @contextmanager
@@ -71,14 +71,17 @@ def test_what_has_landed_is_read_while_another_process_works(
         assert main(["rebuild", "night", "--runs", str(runs)]) == 0
         said = capsys.readouterr().out
         assert sorted((runs / "night" / "tables").iterdir()) == tables == []
-        process.send_signal(signal.SIGCONT)
-        assert process.wait(120) == 0
+        # Batches would take half a minute more: there, somebody kills the process instead.
+        process.send_signal(signal.SIGCONT if mode == "live" else signal.SIGKILL)
+        assert process.wait(120) == (0 if mode == "live" else -signal.SIGKILL)
     assert "of them pending" in said
     assert "another process works on the run and makes its tables when it ends" in said
     assert pl.read_csv(one.folder / "part.csv").height == ROWS
-    assert landed(on.results("night", runs=runs)) == ROWS
-    assert on.results("night", runs=runs).equals(one.table())
     assert seen == sorted(seen)
+    last = on.results("night", runs=runs)
+    assert landed(last) == ROWS if mode == "live" else seen[-1] <= landed(last) < ROWS
+    if mode == "live":
+        assert last.equals(one.table())
 
 
 def test_between_two_passes(scenario: Callable[..., Scenario]) -> None:
