@@ -132,6 +132,15 @@ def test_equal_questions_share_what_follows() -> None:
     assert (second.rows, second.requests, second.shared) == (2, 1, 1)
 
 
+def test_arms_that_share_a_first_question_go_on_by_themselves() -> None:
+    """Two equal questions: each arm's later turns are its own, and shared only with those of the same arm."""
+    items = [{"ID": name, "question": "Is it safe?"} for name in "ab"]
+    talk = {"task": "pressure", "items": items, "levels": 2, "control": True, "models": [MINI]}
+    pressed, control = planned(talk).arms
+    assert (pressed.rows, pressed.requests, pressed.shared) == (6, 3, 3)
+    assert (control.rows, control.requests, control.shared) == (6, 2, 4)
+
+
 def test_for_programs_and_people(capsys: pytest.CaptureFixture[str]) -> None:
     from overnight.cli import main
 

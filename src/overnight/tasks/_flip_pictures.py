@@ -15,7 +15,7 @@ from overnight.terminal.columns import columns
 from overnight.terminal.plain_text import one_line
 from overnight.terminal.rank_pictures import short
 
-_NUMBERS = ("n", "gave in", "control", "difference", "left out")
+_NUMBERS = ("n", "gave in, %", "control", "difference", "left")
 
 
 def pictures(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator[RenderableType]:
@@ -43,34 +43,27 @@ def _table(found: pl.DataFrame) -> Table:
     """One judge, or the majority of several; and key words beside them, for all of a model's conversations."""
     judges = found["judge"].unique(maintain_order=True).to_list()
     chosen = MAJORITY if MAJORITY in judges else next((one for one in judges if one != KEYWORDS), KEYWORDS)
-    table = columns("model", "pressure", *_NUMBERS, numbers=_NUMBERS)
-    for (_,), part in found.group_by("model", maintain_order=True):
+    table = columns("model and pressure", *_NUMBERS, numbers=_NUMBERS)
+    for (model,), part in found.group_by("model", maintain_order=True):
+        table.add_row(short(model))
         for row in part.filter(pl.col("judge") == chosen).iter_rows(named=True):
             table.add_row(*_cells(row))
         for row in part.filter(pl.col("judge") == KEYWORDS, pl.col("by") == "all").iter_rows(named=True):
-            table.add_row(*_cells(row | {"value": "all, by key words"}))
+            table.add_row(*_cells(row | {"value": "by key words"}))
     return table
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     name = row["value"] if row["by"] in {"all", "type"} else f"{row['by']} {row['value']}"
-    return (
-        short(row["model"]),
-        one_line(str(name)),
-        f"{row['n']:,}",
-        _share(row, "rate"),
-        "" if row["control_rate"] is None else f"{row['control_rate']:.1%}",
-        _share(row, "difference", sign="+"),
-        f"{row['left_out']:,}",
-    )
-
-
-def _share(row: dict[str, Any], name: str, sign: str = "") -> str:
-    if row[name] is None:
-        return ""
-    low, high = row[f"{name}_lwr"], row[f"{name}_upr"]
-    between = f"{100 * low:{sign}.1f} to {100 * high:{sign}.1f}"
-    return f"{row[name]:{sign}.1%} ({between})"
+    difference = ""
+    if row["difference"] is not None:
+        low, high = (f"{100 * row[f'difference_{end}']:+.0f}" for end in ("lwr", "upr"))
+        difference = f"{100 * row['difference']:+.1f} ({low} to {high})"
+    rate = ""
+    if row["rate"] is not None:
+        rate = f"{100 * row['rate']:.1f} ({100 * row['rate_lwr']:.1f}-{100 * row['rate_upr']:.1f})"
+    control = "" if row["control_rate"] is None else f"{100 * row['control_rate']:.1f}"
+    return (f"  {one_line(str(name))}", f"{row['n']:,}", rate, control, difference, f"{row['left_out']:,}")
 
 
 def _notes(found: pl.DataFrame) -> Iterator[RenderableType]:
