@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 ALONE  := $(VENV)/.installed-alone
 N      ?= 200
 
-.PHONY: demo test coverage matrix lint format bench local lowest notebook browser soak hardening fuzz prices clean
+.PHONY: demo test coverage matrix speceval lint format bench local lowest notebook browser soak hardening fuzz prices clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -35,6 +35,9 @@ coverage: $(STAMP)  ## the tests once more, with the lines that none of them run
 
 matrix: $(STAMP)  ## kill at every single checkpoint there is, not at a sample of them
 	OVERNIGHT_EVERY_KILL=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m slow tests/scenarios
+
+speceval: $(STAMP)  ## every command of SpecEval's page on the emulator, not one of each kind
+	OVERNIGHT_EVERY_COMMAND=1 $(BIN)/python -m pytest tests/docs/test_from_speceval.py
 
 lint: $(STAMP)  ## formatting, style, types, layers
 	$(BIN)/ruff format --check src tests bench demo examples fuzz

@@ -15,6 +15,14 @@ Models = Annotated[
         consume_multiple=True,
     ),
 ]
+SomeModels = Annotated[
+    list[str] | None,
+    Parameter(
+        help="Who is asked, such as openai/gpt-4.1-mini; several are fine.",
+        metavar="PROVIDER/MODEL...",
+        consume_multiple=True,
+    ),
+]
 IdColumn = Annotated[
     str | None, Parameter(name="--id", help="The items' id column; default: ID, id or the first.", metavar="COLUMN")
 ]

@@ -1,5 +1,6 @@
 """`run`, `submit`, `resume`: the verbs that send and collect."""
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,6 +14,7 @@ from overnight.terminal.parameters import Parameter
 
 if TYPE_CHECKING:
     from overnight.api import Run
+    from overnight.core.stage import Stage
     from overnight.study import Study
 
 StudyFile = Annotated[Path, Parameter(help="The study: a YAML file.")]
@@ -106,8 +108,11 @@ def run(
     return send(study, sending, flags)
 
 
-def send(study: "Study | Path", sending: SendFlags, flags: Flags) -> int:
-    """Send a study, wait, and say what came of it."""
+Export = Callable[[Path, "Sequence[Stage]"], Iterator[str]]
+
+
+def send(study: "Study | Path", sending: SendFlags, flags: Flags, export: Export | None = None) -> int:
+    """Send a study, wait, and say what came of it. `export` writes files beside the run's own."""
     with flags.display() as display:
         (done,), code = gathered(
             lambda: [
@@ -127,6 +132,12 @@ def send(study: "Study | Path", sending: SendFlags, flags: Flags) -> int:
                 )
             ]
         )
+        if export is not None and (done.path / "tables" / "results.parquet").exists():
+            from overnight.study.resolved import resolve  # noqa: PLC0415 - only those who export wait for it
+
+            assert not isinstance(study, Path)
+            for line in export(done.path / "tables", resolve(study).stages):
+                display.say(line)
     return max(code, display.close_one(done))
 
 

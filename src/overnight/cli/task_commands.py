@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import overnight
-from overnight.cli.asking import Asking, IdColumn, Models, run_name
+from overnight.cli.asking import Asking, IdColumn, Models, SomeModels, run_name
 from overnight.cli.flags import TrustFlags
 from overnight.cli.sending import SendFlags, send
-from overnight.study.task_kind import TaskKind
+from overnight.core.errors import StudyError
+from overnight.study.task_kind import Exports, NamesModels, TaskKind
 from overnight.study.task_registry import task_kind, task_names
 from overnight.terminal.parameters import Parameter
 
@@ -36,13 +37,18 @@ def command_of(kind: TaskKind) -> Verb:
     items = Annotated[Path, Parameter(help=command.items_help, metavar="FILE")]
     name = Annotated[str | None, Parameter(help=f"Name of the run; default: {command.named}.", metavar="NAME")]
 
+    table = Argument(command.items_name, place, annotation=items)
+    if command.optional:
+        table = _flag(
+            command.items_name, Annotated[Path | None, Parameter(help=command.items_help, metavar="FILE")], None
+        )
     parameters = Signature(
         [
-            Argument(command.items_name, place, annotation=items),
-            _flag("model", Models, Argument.empty),
+            *([] if command.items_help is None else [table]),
+            _flag("model", SomeModels if command.optional else Models, None if command.optional else Argument.empty),
             _flag("own", command.flags, command.flags()),
             _flag("name", name, None),
-            _flag("id_column", IdColumn, None),
+            *([] if command.items_help is None else [_flag("id_column", IdColumn, None)]),
             _flag("asking", Asking, Asking()),
             _flag("sending", SendFlags, SendFlags()),
             _flag("flags", TrustFlags, TrustFlags()),
@@ -54,8 +60,9 @@ def command_of(kind: TaskKind) -> Verb:
         # The parser hands over what was typed, and leaves the rest to the function.
         typed = parameters.bind(*given, **flags)
         typed.apply_defaults()
-        table, *_ = typed.arguments.values()
-        return _send(kind.name, table, **{key: typed.arguments[key] for key in list(typed.arguments)[1:]})
+        found = dict(typed.arguments)
+        table = None if command.items_help is None else found.pop(command.items_name)
+        return _send(kind.name, table, **found)
 
     verb.__name__ = kind.name
     verb.__doc__ = command.flags.__doc__
@@ -69,27 +76,34 @@ def _flag(name: str, kind: Any, default: Any) -> Argument:
 
 def _send(
     task: str,
-    items: Path,
+    items: Path | None,
     *,
-    model: list[str],
+    model: list[str] | None,
     own: Any,
     name: str | None,
-    id_column: str | None,
     asking: Asking,
     sending: SendFlags,
     flags: TrustFlags,
+    id_column: str | None = None,
 ) -> int:
+    keys = own.keys()
+    models = [asking.entry(one) for one in model or ()]
+    if isinstance(own, NamesModels):
+        models += [one | asking.entry(one["model"]) for one in own.models()]
+    if not models:
+        raise StudyError(f"{task}: --model is missing: who is asked")
     written = {
-        "name": name or run_name(task, items),
         "task": task,
-        "items": str(items),
+        "items": None if items is None else str(items),
         "id": id_column,
-        "models": [asking.entry(one) for one in model],
+        "models": models,
         "empty": asking.empty,
         "system": asking.system,
         "replicates": asking.replicates,
-        **own.keys(),
+        **keys,
+        "name": name or keys.get("name") or run_name(task, items or Path("items")),
     }
     # What is not given is not written: a study tells an absent key from an empty one.
     given = {key: value for key, value in written.items() if value is not None}
-    return send(overnight.Study.from_mapping(given, task), sending, flags)
+    study = overnight.Study.from_mapping(given, task)
+    return send(study, sending, flags, own.export if isinstance(own, Exports) else None)

@@ -7,7 +7,7 @@ name that a study writes after `task:`.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from overnight.core.ask import Arm
 from overnight.core.stage import Stage
@@ -84,6 +84,24 @@ class OwnFlags(Protocol):
         ...
 
 
+@runtime_checkable
+class NamesModels(Protocol):
+    """Flags that may name models in a way of their own, beside `--model`."""
+
+    def models(self) -> list[dict[str, Any]]:
+        """As a study writes them; none where they name none."""
+        ...
+
+
+@runtime_checkable
+class Exports(Protocol):
+    """Flags that may ask for files beside the run's own."""
+
+    def export(self, tables: Path, stages: Sequence[Stage]) -> Iterator[str]:
+        """Writes them, once a pass has ended; a line for each place."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Command:
     """`overnight NAME`: the task from flags, without a study file. Who is asked and how it is sent, every task has.
@@ -92,8 +110,10 @@ class Command:
     """
 
     flags: type[OwnFlags]
-    # The help of the parameter that names the items; its name; and whether it stands without a flag.
-    items_help: str
+    # The help of the parameter that names the items; its name; and whether it stands without a flag. None: there is
+    # no such parameter. `optional`: own flags may name items and models as well.
+    items_help: str | None
+    optional: bool = False
     items_name: str = "items"
     positional: bool = False
     # How a run is called by default, after "Name of the run; default: ".

@@ -1,7 +1,7 @@
 """Inputs of a specification: what models are asked, statement by statement.
 
 They lie in a folder, one file for each statement (`<statement id>.json` with a list `inputs`), or in a table with the
-columns `statement_id` and `input`. Every input is an item that carries its statement.
+columns `statement_id` and `input`. Every input is an item that carries its statement, where the specification is given.
 """
 
 from collections import Counter
@@ -27,6 +27,7 @@ _NAMED = 5
 _SHIFT = 32
 _TEXT_COLUMNS = ("input", "input_text", "text")
 
+_BARE_COLUMNS = ("id", "statement_id", "input", "input_index")
 SPEC_COLUMNS = ("id", *STATEMENT_FIELDS, "input", "input_index")
 
 
@@ -38,10 +39,9 @@ def input_id(statement: str, index: int) -> str:
 class SpecInputs:
     """The inputs of a specification as rows of a table, the same again at every reading."""
 
-    columns: tuple[str, ...] = SPEC_COLUMNS
-
-    def __init__(self, spec: Mapping[str, Statement], source: "_Folder | _Table") -> None:
+    def __init__(self, spec: Mapping[str, Statement] | None, source: "_Folder | _Table") -> None:
         self.name = source.name
+        self.columns: tuple[str, ...] = SPEC_COLUMNS if spec is not None else _BARE_COLUMNS
         self._spec = spec
         self._source = source
 
@@ -54,17 +54,18 @@ class SpecInputs:
             index = counted[statement]
             counted[statement] += 1
             own = {"id": input_id(statement, index), "input": text, "input_index": index}
-            yield number, {**self._spec[statement].fields(), **own}
+            told = {"statement_id": statement} if self._spec is None else self._spec[statement].fields()
+            yield number, {**told, **own}
 
     def without_inputs(self) -> list[str]:
         """Statements that nobody is asked about."""
         asked = {statement for _, statement, _ in self._source}
-        return [statement for statement in self._spec if statement not in asked]
+        return [statement for statement in self._spec or () if statement not in asked]
 
     def notes(self) -> Iterator[str]:
         """What the user should know before paying."""
         yield from self._source.notes
-        if missing := self.without_inputs():
+        if self._spec is not None and (missing := self.without_inputs()):
             yield f"{len(missing)} of {len(self._spec)} statements have no inputs: {named(missing)}"
 
 
@@ -74,7 +75,8 @@ def named(words: list[str]) -> str:
     return ", ".join(words[:_NAMED]) + more
 
 
-def open_inputs(written: Any, spec: Mapping[str, Statement], origin: Origin) -> SpecInputs:
+def open_inputs(written: Any, spec: Mapping[str, Statement] | None, origin: Origin) -> SpecInputs:
+    """Without a specification, every file of inputs is about a statement of its own name."""
     if isinstance(written, str | Path):
         path = origin.path(written, _ROUTE)
         if path.is_dir():
@@ -85,25 +87,31 @@ def open_inputs(written: Any, spec: Mapping[str, Statement], origin: Origin) -> 
 class _Folder:
     """`<statement id>.json` files. They are found by listing the folder: an id names no path."""
 
-    def __init__(self, path: Path, spec: Mapping[str, Statement], origin: Origin) -> None:
+    def __init__(self, path: Path, spec: Mapping[str, Statement] | None, origin: Origin) -> None:
         self.name = str(path)
         self.notes: list[str] = []
         files = {normalize("NFC", file.stem): file for file in json_files(path)}
         for file in files.values():
             if file.is_symlink():
                 origin.path(file.absolute(), _ROUTE)
-        ids = {normalize("NFC", statement): statement for statement in spec}
-        self._files = {statement: files[plain] for plain, statement in ids.items() if plain in files}
-        self._refuse_strangers([file for stem, file in files.items() if stem not in ids], spec)
+        if spec is None:
+            self._files = {stem: file for stem, file in files.items() if _has_inputs(file)}
+            self.notes += [
+                f"{file} holds no inputs, and is left out" for file in files.values() if not _has_inputs(file)
+            ]
+        else:
+            ids = {normalize("NFC", statement): statement for statement in spec}
+            self._files = {statement: files[plain] for plain, statement in ids.items() if plain in files}
+            self._refuse_strangers([file for stem, file in files.items() if stem not in ids], spec)
         if not self._files:
-            raise origin.error(_ROUTE, f"{path}: there is no file <statement id>.json, such as {next(iter(spec))}.json")
+            such = f", such as {next(iter(spec))}.json" if spec else ""
+            raise origin.error(_ROUTE, f"{path}: there is no file <statement id>.json{such}")
         self._order = list(self._files)
 
     def _refuse_strangers(self, files: list[Path], spec: Mapping[str, Statement]) -> None:
         """Inputs of no statement are told. Other files may lie there as well."""
         for file in files:
-            found = _json(file)
-            if isinstance(found, dict) and "inputs" in found:
+            if _has_inputs(file):
                 raise StudyError(f"{file}: inputs of a statement that is not in the spec{nearest(file.stem, spec)}")
             self.notes.append(f"{file} holds no inputs, and is left out")
 
@@ -115,6 +123,11 @@ class _Folder:
         for order, (statement, file) in enumerate(self._files.items()):
             for index, text in enumerate(_inputs_of(file)):
                 yield (order << _SHIFT) | index, statement, text
+
+
+def _has_inputs(file: Path) -> bool:
+    found = _json(file)
+    return isinstance(found, dict) and "inputs" in found
 
 
 def json_files(folder: Path) -> list[Path]:
@@ -150,7 +163,7 @@ class _Table:
 
     notes: tuple[str, ...] = ()
 
-    def __init__(self, rows: Rows, spec: Mapping[str, Statement], origin: Origin) -> None:
+    def __init__(self, rows: Rows, spec: Mapping[str, Statement] | None, origin: Origin) -> None:
         self.name = rows.name
         self._rows = rows
         self._spec = spec
@@ -164,7 +177,7 @@ class _Table:
     def __iter__(self) -> Iterator[tuple[int, str, str]]:
         for number, row in self._rows:
             statement = self._value(row, ("statement_id",), number)
-            if statement not in self._spec:
+            if self._spec is not None and statement not in self._spec:
                 near = nearest(statement, self._spec)
                 raise StudyError(f"{self.place(number)}: '{statement}' is no statement of the spec{near}")
             yield number, statement, self._value(row, _TEXT_COLUMNS, number)

@@ -36,6 +36,7 @@ from overnight.study.task_kind import Command, Draft, Made, TaskKind
 from overnight.tasks._json_answers import AnswerSchema, columns_of
 from overnight.tasks._spec import check_spec, read_spec
 from overnight.tasks._spec_inputs import open_inputs
+from overnight.tasks._speceval_generate import SpecEvalFlags
 from overnight.tasks._written_messages import MessagesColumn, messages_of
 from overnight.terminal.parameters import Parameter
 
@@ -239,11 +240,11 @@ class GenerateStage(WrittenStage, frozen=True, kw_only=True):
 
 
 def check(stage: GenerateStage, origin: Origin) -> None:
+    _check_spec(stage, origin)
     given = [way for way in ("prompt", "templates", "messages") if getattr(stage, way) is not None]
-    if len(given) > 1 or (not given and stage.spec is None):
+    if len(given) > 1 or (not given and stage.inputs is None):
         found = " and ".join(given) or "none of them"
         raise origin.error((), f"wanted one of `prompt`, `templates` and `messages`, found {found}")
-    _check_spec(stage, origin)
     if stage.prompt is not None:
         check_text(stage.prompt, origin, ("prompt",))
     check_templates(stage.templates, origin)
@@ -256,11 +257,11 @@ def check(stage: GenerateStage, origin: Origin) -> None:
 
 
 def _check_spec(stage: GenerateStage, origin: Origin) -> None:
-    for key, other in (("spec", "inputs"), ("inputs", "spec")):
-        if getattr(stage, key) is not None and getattr(stage, other) is None:
-            raise origin.error((key,), f"`{key}` goes with `{other}`, which is missing")
-    if stage.spec is not None:
-        check_spec(stage.spec, origin)
+    if stage.spec is None:
+        return
+    if stage.inputs is None:
+        raise origin.error(("spec",), "`spec` goes with `inputs`, which is missing")
+    check_spec(stage.spec, origin)
 
 
 def draft(stage: GenerateStage, origin: Origin, buckets: StudyBuckets | None) -> Draft:
@@ -271,7 +272,8 @@ def draft(stage: GenerateStage, origin: Origin, buckets: StudyBuckets | None) ->
     candidates, notes = resolve_models(stage.models, origin, buckets)
     branches = tuple(build_arms(stage.name, tuple(asked.texts) or ("messages",), candidates, stage.grid, origin))
     systems = read_systems(branches, stage.system)
-    rows = None if stage.spec is None else open_inputs(stage.inputs, read_spec(stage.spec, origin), origin)
+    spec = None if stage.spec is None else read_spec(stage.spec, origin)
+    rows = None if stage.inputs is None else open_inputs(stage.inputs, spec, origin)
 
     def make(source: ItemSource) -> Made:
         task = Generate(
@@ -298,7 +300,7 @@ def draft(stage: GenerateStage, origin: Origin, buckets: StudyBuckets | None) ->
 
 
 def _questions(stage: GenerateStage, origin: Origin) -> Templates:
-    if stage.spec is not None and not (stage.prompt or stage.templates or stage.messages):
+    if stage.inputs is not None and not (stage.prompt or stage.templates or stage.messages):
         return Templates({AS_IT_IS: Template(f"{{{AS_IT_IS}}}", AS_IT_IS)}, {AS_IT_IS: ("inputs",)})
     if stage.prompt is None:
         return read_templates(stage.templates or (), origin)
@@ -332,8 +334,8 @@ def _hidden_answers(stage: GenerateStage, turns: Sequence[Template], columns: Co
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Flags:
-    """Ask models about every item of a table: a study from flags.
+class Flags(SpecEvalFlags):
+    """Ask models about every item of a table, or every input of a spec.
 
     The same command again goes on where the last one ended. A changed question needs a new --name, or --as to
     reuse the answers that still fit.
@@ -343,6 +345,7 @@ class Flags:
         --model openai/gpt-4.1-mini
       overnight generate --items texts/ --template ask.txt --max-tokens 500 \\
         --model openai/gpt-4.1 openai/gpt-4.1-mini
+      overnight generate --spec rules.jsonl --inputs inputs/ --model openai/gpt-4.1
     """
 
     prompt: Annotated[
@@ -353,10 +356,13 @@ class Flags:
     ] = None
 
     def keys(self) -> dict[str, Any]:
-        if (self.prompt is None) == (self.template is None):
+        by_spec = self.spec_keys()
+        both = self.prompt is not None and self.template is not None
+        if both or (self.prompt is None and self.template is None and not by_spec):
             message = "generate: wanted one of --prompt and --template"
             raise StudyError(message)
-        return {"prompt": self.prompt, "templates": None if self.template is None else [str(self.template)]}
+        templates = None if self.template is None else [str(self.template)]
+        return {"prompt": self.prompt, "templates": templates, **by_spec}
 
 
 def report(source: "Source") -> Iterator["Section"]:
@@ -378,7 +384,8 @@ kind = TaskKind(
     report=report,
     command=Command(
         flags=Flags,
-        items_help="Required: a csv, tsv, jsonl or parquet file, or a folder of .txt files.",
+        items_help="A csv, tsv, jsonl or parquet file, or a folder of .txt files; or see --inputs.",
+        optional=True,
         named="generate- and the items' file name",
     ),
 )

@@ -1,16 +1,21 @@
 """The task `rank`: judges compare the answers of two candidates at a time, on every statement and input they share."""
 
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
 import msgspec
 
 from overnight.study.buckets import StudyBuckets
 from overnight.study.items import ItemSource
 from overnight.study.origin import Origin
-from overnight.study.task_kind import Draft, Made, TaskKind
+from overnight.study.task_kind import Command, Draft, Made, TaskKind
 from overnight.tasks._answer_pairs import FORM, Rank
+from overnight.tasks._judging_flags import JudgingFlags
 from overnight.tasks._judging_settings import JudgingStage, check_judging, read_judges
 from overnight.tasks._pair_questions import SAMPLES
 from overnight.tasks._pair_tables import pair_sections, pair_summary
 from overnight.tasks._spec_tables import RANK_TABLES, make_rank_tables, missing_rank_table
+from overnight.terminal.parameters import Parameter
 
 _ORDERS = ("forward", "reverse")
 
@@ -50,6 +55,34 @@ def draft(stage: JudgingStage, origin: Origin, buckets: StudyBuckets | None) -> 
     )
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Flags(JudgingFlags):
+    """Rank candidates by a specification, two answers at a time.
+
+    Judges see a statement, an input and two answers at a time: every two candidates, in both orders, on every input
+    they share. The same command again goes on where the last one ended. A config of SpecEval's runs as it is.
+
+    Examples:
+      overnight rank --spec rules.jsonl --candidates answers/a answers/b answers/c \\
+        --model openai/gpt-4.1-mini anthropic/claude-haiku-4-5
+      overnight rank --config-file openai_ranking_config.yaml
+    """
+
+    task: ClassVar[str] = "rank"
+    judge: ClassVar[str] = "ranking"
+
+    ranking_judge_model_name: Annotated[str | None, Parameter(help="SpecEval's word for --model.", metavar="MODEL")] = (
+        None
+    )
+    ranking_judge_org: Annotated[
+        str | None, Parameter(help="Whose model it is: openai, anthropic, google, together.", metavar="NAME")
+    ] = None
+
+    def _judge(self) -> tuple[str | None, str | None]:
+        return self.ranking_judge_model_name, self.ranking_judge_org
+
+
 kind = TaskKind(
     name=Rank.name,
     settings=JudgingStage,
@@ -62,4 +95,7 @@ kind = TaskKind(
     missing_table=missing_rank_table,
     summary=pair_summary,
     report=pair_sections,
+    command=Command(
+        flags=Flags, items_help=None, optional=True, named="the task's, the specification's and the judge's"
+    ),
 )
