@@ -31,8 +31,8 @@ def pictures(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator[Re
         yield _table(part.filter(pl.col("by") != "control"))
         judges = part["judge"].unique()
         if MAJORITY in judges:
-            yield "judges differ in places: the majority is shown, each by itself is in the table"
-        yield from _notes(part)
+            yield "several judges: their majority is shown, each by itself is in flip_rates"
+        yield from _notes(part.filter(pl.col("judge") == _chosen(part)))
     if found.height:
         names = ("flip_rates", "flip_models", "flip_survival")
         yield "more: " + ", ".join(names)
@@ -41,8 +41,7 @@ def pictures(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator[Re
 
 def _table(found: pl.DataFrame) -> Table:
     """One judge, or the majority of several; and key words beside them, for all of a model's conversations."""
-    judges = found["judge"].unique(maintain_order=True).to_list()
-    chosen = MAJORITY if MAJORITY in judges else next((one for one in judges if one != KEYWORDS), KEYWORDS)
+    chosen = _chosen(found)
     table = columns("model and pressure", *_NUMBERS, numbers=_NUMBERS)
     for (model,), part in found.group_by("model", maintain_order=True):
         table.add_row(short(model))
@@ -51,6 +50,12 @@ def _table(found: pl.DataFrame) -> Table:
         for row in part.filter(pl.col("judge") == KEYWORDS, pl.col("by") == "all").iter_rows(named=True):
             table.add_row(*_cells(row | {"value": "by key words"}))
     return table
+
+
+def _chosen(found: pl.DataFrame) -> str:
+    """Whose word is shown: the majority's, or the only judge's."""
+    judges = found["judge"].unique(maintain_order=True).to_list()
+    return MAJORITY if MAJORITY in judges else next((one for one in judges if one != KEYWORDS), KEYWORDS)
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
@@ -68,6 +73,6 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 def _notes(found: pl.DataFrame) -> Iterator[RenderableType]:
     nobody = found.filter((pl.col("flips") == 0) & (pl.col("n") > 0) & (pl.col("by") == "all"))
-    for row in nobody.filter(pl.col("judge") != KEYWORDS).iter_rows(named=True):
+    for row in nobody.iter_rows(named=True):
         most = f"a rate of up to {row['rate_upr']:.1%} is possible"
         yield Text(f"note: {row['model']} never gave in, by {row['judge']}; {most}", style="yellow")
