@@ -1,7 +1,10 @@
 """Answers from folders that other tools wrote: nothing of theirs is credited to another model, or judged by mistake."""
 
+import json
+
 import pytest
 
+from overnight.core.errors import ConsentNeeded
 from overnight.study import Study
 from overnight.study.resolved import resolve
 from study.writing import complaint
@@ -148,3 +151,30 @@ def test_odd_names_reach_the_address_and_come_back(stage, tmp_path):
     seen = {found.task.item_of(ask.item) for ask in found.task.start([item], 0)}
     assert seen == {"no_spam_0"}
     assert len(list(found.task.start([item], 0))) == 4 * 3  # every ordered pair
+
+
+@pytest.mark.parametrize("linked", ["file", "results", "model"])
+def test_a_link_in_a_strangers_folder_reads_nothing_outside_it(tmp_path, linked):
+    """The study's own folder holds a candidate that lies elsewhere, as a whole or with a part of it."""
+    home = tmp_path / "theirs"
+    (home / "models").mkdir(parents=True)
+    write_spec(home)
+    results = batched(tmp_path / "elsewhere", "m", ANSWERS)
+    if linked == "model":
+        (home / "models" / "m").symlink_to(results.parent)
+    elif linked == "results":
+        (home / "models" / "m").mkdir()
+        (home / "models" / "m" / "results").symlink_to(results)
+    else:
+        (home / "models" / "m" / "results").mkdir(parents=True)
+        (home / "models" / "m" / "results" / "no_spam.json").symlink_to(results / "no_spam.json")
+    study = {
+        "name": "s",
+        "task": "comply",
+        "spec": "rules.jsonl",
+        "candidates": ["models/m"],
+        "models": ["openai/gpt-4.1"],
+    }
+    (home / "study.yaml").write_text(json.dumps(study))
+    with pytest.raises(ConsentNeeded, match="outside the study's folder"):
+        resolve(Study.load(home / "study.yaml"))

@@ -100,6 +100,8 @@ def find_candidates(
     found: list[Candidate] = []
     for route, given, folder in _listed(written):
         path = _answers_in(origin.path(folder, route), origin, route)
+        for file in [path] if path.is_file() else json_files(path):
+            origin.path(file.absolute(), route)  # a link in the folder may lead out of it
         name = given or _name_of(path)
         twin = next((one for one in found if one.name == name), None)
         if twin is not None:
