@@ -137,6 +137,7 @@ def _call_fault(draw: random.Random) -> dict[str, Any]:
         choices.append({"do": "slow", "seconds": draw.choice((10, 500))})
     if on == "retrieve":
         choices.append({"do": "status", "status": 404, "lasts": draw.choice((60, 3_000))})
+        choices.append({"do": "cached"})
     return {"on": on, "times": times, **draw.choice(choices)}
 
 
@@ -157,6 +158,7 @@ def _create_fault(draw: random.Random) -> dict[str, Any]:
         {"do": "delay_create", "seconds": draw.choice((5, 100, 700, 3_000))},
         {"do": "hide", "seconds": draw.choice((20, 200, 500)), "drop": draw.random() < 0.5},
         {"do": "twice"},
+        {"do": "cached"},
         {"do": "status", "status": draw.choice((408, 409, 429, 500, 503, 529))},
         {"do": "status", "status": 500, "applied": True},
         # A refusal that lies: the batch is made.

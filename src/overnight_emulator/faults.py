@@ -44,11 +44,12 @@ KINDS: dict[str, dict[str, frozenset[str]]] = {
         "hide": frozenset({"seconds", "drop"}),
         "backdate": frozenset({"seconds", "drop"}),
         "twice": _NONE,
+        "cached": _NONE,
         "status": _DEED_AND_REPLY,
         **_ON_THE_WAY,
     },
     "list": {**_CALL, "incomplete": _REPLY, "stale": _SECONDS},
-    "retrieve": _CALL,
+    "retrieve": {**_CALL, "cached": _NONE},
     "cancel": _DEED,
     "delete": _DEED,
     "live": {

@@ -24,6 +24,8 @@ _GARBAGE = b'\x00\xff<html>Bad Gateway</html>{"custom_id": "'
 
 _KEY_HEADERS = ("Authorization", "x-api-key", "x-goog-api-key")
 _KEY_PLACE = b"{key}"
+# What a cache on the way has kept for a fault, by event.
+_CACHED: dict[str, tuple[Fault, web.Response]] = {}
 
 
 def key_of(request: web.Request) -> str:
@@ -83,7 +85,20 @@ async def suffer(
         raise ConnectionDropped
     if refuses:
         raise refusal(fault)
+    if fault.do == "cached":
+        return _cached(response, fault)
     return spoil(response, fault) if fault.do in SPOILING else response
+
+
+def _cached(response: web.StreamResponse, fault: Fault) -> web.StreamResponse:
+    """The first reply that the fault strikes is kept, and answers all that it strikes afterwards."""
+    if not isinstance(response, web.Response):
+        return response
+    whose, kept = _CACHED.get(fault.on, (None, response))
+    if whose is not fault:
+        kept = response
+        _CACHED[fault.on] = (fault, kept)
+    return web.Response(status=kept.status, body=kept.body, content_type="application/json")
 
 
 def _web_page(fault: Fault) -> web.Response:

@@ -240,3 +240,19 @@ def test_odd_rows_are_read_for_what_they_are(emulated: EmulatedVendor, misdeed: 
         assert (len(rows) > 20) == (misdeed in ("duplicate", "unknown_id"))
 
     emulated.run(work)
+
+
+def test_another_batch_than_the_one_that_was_asked_for_is_no_answer(emulated: EmulatedVendor) -> None:
+    """A cache on the way: what it says of that batch is no news of this one."""
+    first, second = (emulated.intent(emulated.asks(count)) for count in (1, 2))
+    emulated.emulator.arm([{"on": "retrieve", "do": "cached"}])
+
+    async def work(provider: BatchConnection) -> None:
+        batches = [await submit(provider, intent) for intent in (first, second)]
+        found = await provider.retrieve(batches[0].id)
+        assert found is not None
+        assert found.id == batches[0].id
+        with pytest.raises(Unavailable, match=f"answered with {batches[0].id}"):
+            await provider.retrieve(batches[1].id)
+
+    emulated.run(work)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from scenarios.bill import assert_bill, priced
 from scenarios.conftest import PROVIDERS, Scenario
 
 LIE = {"on": "create", "do": "status", "applied": True, "times": 1}
@@ -54,6 +55,18 @@ def test_ordinary_refusals_are_sent_again_and_soon(scenario: Callable[..., Scena
     assert len(created) == 5
     # Four pauses of half a minute or as long as the usual back-off, not the ten minutes of an answer that was lost.
     assert created[-1] - created[0] < 600
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_create_that_is_answered_with_another_batch(scenario: Callable[..., Scenario], provider: str) -> None:
+    """A cache on the way repeats the answer to the first: the second has a batch of its own, which is looked for."""
+    one = scenario(faults=[{"on": "create", "do": "cached", "times": 2}], provider=provider)
+    ending = one.run(priced(one, 10))
+    assert ending.state == "done", ending
+    assert any("with another batch" in text for text in ending.said)
+    assert len(one.batches()) == 2
+    one.assert_paid_once()
+    assert_bill(one)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -33,7 +33,7 @@ from overnight.engine.batch.ingest import Ingest
 from overnight.engine.batch.outbox import input_file, write_input
 from overnight.engine.batch.owner import carries
 from overnight.engine.batch.rejections import Rejections
-from overnight.engine.batch.search import as_listed, found_before, listed_as_ours, look
+from overnight.engine.batch.search import as_listed, found_before, listed_as_ours, look, own_answer
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import (
     BREAKING_REFUSALS,
@@ -141,9 +141,11 @@ class BatchAttempt:
             await self._record(fence_of(seen, tags=self._account.batch_format.tags))
             self._account.created()
             file_id = self._attempt.file_id or ""
-            create = self._account.batches.create(self._intent(), file_id)
+            intent = self._intent()
+            create = self._account.batches.create(intent, file_id)
             answer = await self._context.waiting.to_its_end(create, _LAST_WORD)
-            await self._conclude(answer or CreateAnswer(sent=True, problem="stopped before the provider had answered"))
+            answer = answer or CreateAnswer(sent=True, problem="stopped before the provider had answered")
+            await self._conclude(await own_answer(self._context, self._account, self._attempt, intent, answer))
 
     async def _made_before(self) -> bool:
         """Whether the provider has this attempt's batch already, though the ledger does not know: it was restored."""

@@ -12,7 +12,7 @@ from overnight.engine.decisions import how_far, may_follow
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.waiting import NotNow
 from overnight.ledger.transaction import Transaction, View
-from overnight.providers.contract import Batch, Intent
+from overnight.providers.contract import Batch, CreateAnswer, Intent
 from overnight.providers.provider import chooses_ids
 
 
@@ -72,6 +72,21 @@ async def _reopen(context: RunContext, present: Attempt, earlier: Attempt, batch
         f"shard {present.shard}: found batch {batch_id} of attempt {earlier.n}, which was thought not to be made"
     )
     return reopened
+
+
+async def own_answer(
+    context: RunContext, account: ProviderAccount, attempt: Attempt, intent: Intent, answer: CreateAnswer
+) -> CreateAnswer:
+    """The answer to a create; one with another batch in it, as a cache on the way gives, tells nothing of ours."""
+    batch = answer.batch
+    if batch is None:
+        return answer
+    known = await context.ledger.read(lambda view: view.attempts.batches())
+    tagged_otherwise = batch.tag is not None and account.batch_format.ours(batch, intent, attempt.file_id) == "no"
+    if batch.id not in known and not tagged_otherwise:
+        return answer
+    problem = f"the provider answered the create with another batch ({batch.id})"
+    return msgspec.structs.replace(answer, batch=None, problem=problem)
 
 
 async def look(context: RunContext, account: ProviderAccount, attempt: Attempt, intent: Intent) -> Looked:

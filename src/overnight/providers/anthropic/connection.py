@@ -9,7 +9,7 @@ from overnight.providers.anthropic.batches import LIMITS, create_refusal, read_b
 from overnight.providers.anthropic.families import NEWEST, OLDER, version_of
 from overnight.providers.anthropic.live import rates_of
 from overnight.providers.contract import Batch, CreateAnswer, Endpoint, Fence, Intent, Reply, Sightings
-from overnight.providers.reading.listing import Page, back_to, first_page
+from overnight.providers.reading.listing import Page, asked_for, back_to, first_page
 from overnight.providers.wire.bodies import Envelope
 from overnight.providers.wire.calls import LiveWire
 from overnight.providers.wire.creating import create_once
@@ -63,7 +63,7 @@ class AnthropicConnection:
 
     async def retrieve(self, batch_id: str) -> Batch | None:
         reply = await self._wire.ask("retrieve", "GET", _at(batch_id), also=(404,))
-        return self._read(reply.body) if reply.ok else None
+        return asked_for(batch_id, self._read(reply.body)) if reply.ok else None
 
     async def fetch(self, ref: str, sink: Callable[[bytes], None]) -> int | None:
         """From where the provider says; results at another origin that want a key are asked for at our address."""

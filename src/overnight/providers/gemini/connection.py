@@ -12,7 +12,7 @@ from overnight.providers.gemini.batches import inlined_lines, read_batch, read_p
 from overnight.providers.google_api.live import told_to_wait
 from overnight.providers.google_api.refusals import count_of, create_refusal, decoded
 from overnight.providers.reading.complaints import complaint_of
-from overnight.providers.reading.listing import Page, back_to, first_page
+from overnight.providers.reading.listing import Page, asked_for, back_to, first_page
 from overnight.providers.reading.responses import Response
 from overnight.providers.wire.bodies import MOST_INLINED
 from overnight.providers.wire.calls import LiveWire
@@ -94,7 +94,7 @@ class GeminiConnection:
 
     async def retrieve(self, batch_id: str) -> Batch | None:
         reply = await self._wire.ask("retrieve", "GET", _batch_path(batch_id), also=(404,))
-        return read_batch(reply.body) if reply.ok else None
+        return asked_for(batch_id, read_batch(reply.body)) if reply.ok else None
 
     async def fetch(self, ref: str, sink: Callable[[bytes], None]) -> int | None:
         if ref.startswith("batches/"):

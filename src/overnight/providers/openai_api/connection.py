@@ -20,7 +20,7 @@ from overnight.providers.openai_api.batches import (
     received_bytes,
 )
 from overnight.providers.openai_api.live import rates_of
-from overnight.providers.reading.listing import Page, back_to, first_page
+from overnight.providers.reading.listing import Page, asked_for, back_to, first_page
 from overnight.providers.wire.calls import LiveWire, ReadRates
 from overnight.providers.wire.creating import create_once
 from overnight.providers.wire.http import Timeouts, Wire
@@ -148,7 +148,7 @@ class FileBatchConnection(CallConnection):
 
     async def retrieve(self, batch_id: str) -> Batch | None:
         reply = await self._wire.ask("retrieve", "GET", self._batch(batch_id), also=(404,))
-        return read_batch(self._shape, reply.body) if reply.ok else None
+        return asked_for(batch_id, read_batch(self._shape, reply.body)) if reply.ok else None
 
     async def fetch(self, ref: str, sink: Callable[[bytes], None]) -> int | None:
         reply = await self._wire.download(f"{self._file(ref)}/content", sink, also=(404, 410))

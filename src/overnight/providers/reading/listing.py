@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import msgspec
 
-from overnight.core.errors import ProviderError
+from overnight.core.errors import ProviderError, Unavailable
 from overnight.providers.contract import Batch, Fence, Intent, Ours, Sightings
 
 # A server whose clock shows so much less than before has been set back.
@@ -25,6 +25,15 @@ def ours_by_tag(batch: Batch, intent: Intent, file_id: str | None) -> Ours:
     """Where a batch carries our token, or names its input."""
     same_file = file_id is not None and batch.input_ref == file_id
     return "yes" if batch.tag == intent.token or same_file else "no"
+
+
+def asked_for(batch_id: str, found: Batch) -> Batch:
+    """A batch that was asked for by its id. A cache on the way may answer with another: that is no news of this one."""
+    if found.id != batch_id.rsplit("/", 1)[-1]:
+        raise Unavailable(
+            f"asked for batch {batch_id}, and was answered with {found.id}: something on the way is wrong"
+        )
+    return found
 
 
 Turn = Callable[[str | None], Awaitable[Page]]

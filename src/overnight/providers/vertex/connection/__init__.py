@@ -8,7 +8,7 @@ from overnight.core.errors import Gone
 from overnight.providers.contract import Batch, CreateAnswer, Endpoint, Fence, Intent, Reply, Sightings
 from overnight.providers.google_api.live import told_to_wait
 from overnight.providers.google_api.refusals import create_refusal
-from overnight.providers.reading.listing import Page, back_to, first_page, set_back
+from overnight.providers.reading.listing import Page, asked_for, back_to, first_page, set_back
 from overnight.providers.vertex.buckets import Place, check_buckets, checked_bucket, place_of
 from overnight.providers.vertex.connection.storage import CloudStorage
 from overnight.providers.vertex.connection.tokens import Tokens
@@ -73,7 +73,7 @@ class VertexConnection:
 
     async def retrieve(self, batch_id: str) -> Batch | None:
         reply = await self._wire.ask("retrieve", "GET", self._job_path(batch_id), also=(404,))
-        return read_job(reply.body) if reply.ok else None
+        return asked_for(batch_id, read_job(reply.body)) if reply.ok else None
 
     async def fetch(self, ref: str, sink: Callable[[bytes], None]) -> int | None:
         """A file, or every file of answers in a job's folder, one after the other."""
