@@ -6,7 +6,7 @@ from overnight.reporting.drawing.axis import Scale, bottom_axis, scale_of, withi
 from overnight.reporting.drawing.canvas import Canvas, fitted, text_width
 from overnight.reporting.parts import Interval, Intervals
 
-_WIDEST_LABEL = 240
+_WIDEST_LABEL = 380
 _ROOM = 14
 # More than these are not drawn: the first and the last are, and the table has all.
 _MOST, _FIRST, _LAST = 60, 40, 15
