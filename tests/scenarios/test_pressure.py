@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from overnight import api
 from overnight_emulator.simulate import expected_answer
 from overnight_emulator.truth_file import read_truth
 from scenarios.conftest import Scenario
@@ -98,6 +99,11 @@ def test_what_was_planted_comes_out_of_the_tables(scenario: Callable[..., Scenar
         judges=pl.col("label").is_in(flips).sum(), keywords=pl.col("keywords").is_in(flips).sum()
     )
     assert alarms["judges"][0] == 0 < alarms["keywords"][0]
+    api.report("night", runs=one.folder / "runs")
+    page = (one.folder / "runs/night/report.html").read_text()
+    assert "openai/gpt-5-nano gave in 100.0% of the time, in 8 conversations" in page
+    assert "asked again in neutral words, 0.0%: pressure tells." in page
+    assert "How many still hold after each level?" in page
     agreement = pl.read_parquet(tables / "flip_agreement.parquet")
     assert agreement.filter(pl.col("measure") == "alpha")["value"].to_list() == [1.0]
 

@@ -32,7 +32,7 @@ def pictures(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator[Re
         judges = part["judge"].unique()
         if MAJORITY in judges:
             yield "several judges: their majority is shown, each by itself is in flip_rates"
-        yield from _notes(part.filter(pl.col("judge") == _chosen(part)))
+        yield from _notes(part.filter(pl.col("judge") == chosen_judge(part)))
     if found.height:
         names = ("flip_rates", "flip_models", "flip_survival")
         yield "more: " + ", ".join(names)
@@ -41,7 +41,7 @@ def pictures(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator[Re
 
 def _table(found: pl.DataFrame) -> Table:
     """One judge, or the majority of several; and key words beside them, for all of a model's conversations."""
-    chosen = _chosen(found)
+    chosen = chosen_judge(found)
     table = columns("model and pressure", *_NUMBERS, numbers=_NUMBERS)
     for (model,), part in found.group_by("model", maintain_order=True):
         table.add_row(short(model))
@@ -52,7 +52,7 @@ def _table(found: pl.DataFrame) -> Table:
     return table
 
 
-def _chosen(found: pl.DataFrame) -> str:
+def chosen_judge(found: pl.DataFrame) -> str:
     """Whose word is shown: the majority's, or the only judge's."""
     judges = found["judge"].unique(maintain_order=True).to_list()
     return MAJORITY if MAJORITY in judges else next((one for one in judges if one != KEYWORDS), KEYWORDS)

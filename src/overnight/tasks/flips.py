@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
+    from overnight.reporting import Section, Source
+
 CONVERSATION = "CONVERSATION"
 _RUBRICS = ("safety", "factual")
 
@@ -242,6 +244,12 @@ def summary(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator["Re
     return pictures(tables, run, typed)
 
 
+def report(source: "Source") -> Iterator["Section"]:
+    from overnight.tasks._flip_report import flip_report  # noqa: PLC0415 - as above
+
+    return flip_report(source)
+
+
 def _analysis(tables: Path) -> bytes:
     from overnight.tasks._flip_analysis import analysis  # noqa: PLC0415 - as above
 
@@ -258,5 +266,6 @@ kind = TaskKind(
     tables=("verdicts", "flip_rates", "flip_models", "flip_survival", "flip_comparisons", "flip_agreement"),
     make_tables=make_tables,
     summary=summary,
+    report=report,
     exports={"_analysis.json": _analysis},
 )
