@@ -27,6 +27,18 @@ def test_a_study_from_flags(study: Path, capsys: pytest.CaptureFixture[str]):
     assert "was started with other questions" in capsys.readouterr().err
 
 
+def test_items_with_nothing_to_ask_about_are_refused_or_left_out(study: Path, capsys: pytest.CaptureFixture[str]):
+    (study / "semicolons.csv").write_text("id;text\n1;apples\n2;\n3; \n")
+    command = ["generate", "--items", "semicolons.csv", "--prompt", "What is {text}?", "--model", "openai/gpt-4.1-mini"]
+    assert main([*command, "--emulate"]) == 2
+    told = capsys.readouterr().err
+    assert "2 of 3 items have nothing in a column that the questions name: '2' (semicolons.csv:3: text)" in told
+    assert "--empty skip" in told
+    assert not (study / "runs").exists()
+    assert main([*command, "--emulate", "--empty", "skip", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"]["answered"] == 1
+
+
 def test_options_reach_the_model(study: Path, capsys: pytest.CaptureFixture[str]):
     question = ["generate", "--items", "items.csv", "--prompt", "What is {text}?", "--emulate", "-q"]
     assert main([*question, "--name", "mine", "--model", "openai/gpt-5-nano", "--thinking", "low"]) == 0

@@ -384,7 +384,7 @@ kind = TaskKind(
     report=report,
     command=Command(
         flags=Flags,
-        items_help="A csv, tsv, jsonl or parquet file, or a folder of .txt files; or see --inputs.",
+        items_help="A csv, tsv, xlsx, jsonl or parquet file, or a folder of .txt files; or see --inputs.",
         optional=True,
         named="generate- and the items' file name",
     ),
