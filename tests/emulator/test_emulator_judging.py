@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import pytest
 from driving import chat_body
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overnight_emulator.forms import is_placing, is_tie, seat, sign, wanted_forms
+from overnight_emulator.forms import is_placing, is_tie, seat, sign, wanted_forms, wanted_object
 from overnight_emulator.prose import TRACE
 from overnight_emulator.simulate import expected_answer
 from overnight_emulator.truth import Judge, Truth
@@ -265,3 +266,31 @@ def test_signs_and_ties_are_read_off_their_wording():
 def test_any_text_can_be_looked_at(text: str):
     for form in wanted_forms(text):
         assert len(form.alternatives) > 1
+
+
+SHAPE = """Does this answer keep to the rule? Case {case}.
+It says {{nothing}} of the kind. [trace gpt-4.1 {case:010x}]
+Reply in this form: {{"why": "a sentence", "compliant": true | false, "sure": 0.0-1.0}}"""
+
+
+def test_an_object_that_a_prompt_shows_is_filled_in_as_the_truth_has_it():
+    """Without a schema: the form is found in the prompt, and the answer stands in a fence."""
+    total, yes = 600, 0
+    for case in range(total):
+        said = expected_answer(1, chat_body(SHAPE.format(case=case)), Truth(compliance={"gpt-4.1": 0.7}))
+        (fenced,) = re.findall(r"```json\n(.*?)\n```", said)
+        found = json.loads(fenced)
+        assert list(found) == ["why", "compliant", "sure"]
+        assert 0 <= found["sure"] <= 1
+        yes += found["compliant"]
+    assert near(yes, total, 0.7)
+
+
+def test_the_alternatives_of_an_object_are_values_of_json():
+    assert wanted_object('{"rating": 1 | 2 | 3, "label": "good" | "bad", "why": "text"}') == {
+        "rating": (1, 2, 3),
+        "label": ("good", "bad"),
+        "why": ("text",),
+    }
+    assert wanted_object('{"rating": 1, "why": "a text"} | {"other": 2}') is None
+    assert wanted_object("no object | at all") is None
