@@ -36,8 +36,8 @@ coverage: $(STAMP)  ## the tests once more, with the lines that none of them run
 matrix: $(STAMP)  ## kill at every single checkpoint there is, not at a sample of them
 	OVERNIGHT_EVERY_KILL=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m slow tests/scenarios
 
-speceval: $(STAMP)  ## every command of SpecEval's page on the emulator, not one of each kind
-	OVERNIGHT_EVERY_COMMAND=1 $(BIN)/python -m pytest tests/docs/test_from_speceval.py
+speceval: $(STAMP)  ## every command of SpecEval's page on the emulator, and a whole specification
+	OVERNIGHT_EVERY_COMMAND=1 $(BIN)/python -m pytest tests/docs/test_from_speceval.py tests/scenarios/test_spec.py
 
 lint: $(STAMP)  ## formatting, style, types, layers
 	$(BIN)/ruff format --check src tests bench demo examples fuzz

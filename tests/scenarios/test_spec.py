@@ -1,9 +1,13 @@
-"""A specification from its inputs to its rankings: one study, three providers, killed and resumed."""
+"""A specification from its inputs to its rankings: one study, several providers, killed and resumed.
+
+With OVERNIGHT_EVERY_COMMAND=1 (`make speceval`) 46 statements of 20 inputs, four candidates, judges of three providers.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +16,11 @@ import polars as pl
 
 from scenarios.conftest import Scenario
 
+LARGE = bool(os.environ.get("OVERNIGHT_EVERY_COMMAND"))
+STATEMENTS, INPUTS = (46, 20) if LARGE else (6, 6)
 NOISE = 1.0
-QUALITY = {"gpt-4.1": 0.8, "gpt-4.1-nano": -0.8, "claude-haiku-4-5": 0.0}
-COMPLIANCE = {"gpt-4.1": 0.9, "gpt-4.1-nano": 0.4, "claude-haiku-4-5": 0.7}
+QUALITY = {"gpt-4.1": 0.8, "gpt-4.1-nano": -0.8, "claude-haiku-4-5": 0.0, "gemini-2.5-flash": 0.4}
+COMPLIANCE = {"gpt-4.1": 0.9, "gpt-4.1-nano": 0.4, "claude-haiku-4-5": 0.7, "gemini-2.5-flash": 0.8}
 POSITION = 0.4
 TRUTH = {
     "qualities": QUALITY,
@@ -22,7 +28,9 @@ TRUTH = {
     "compliance": COMPLIANCE,
 }
 CANDIDATES = ["openai/gpt-4.1", "openai/gpt-4.1-nano", "anthropic/claude-haiku-4-5"]
-JUDGES = ["openai/gpt-4.1-mini", {"model": "anthropic/claude-3-5-haiku-20241022", "max_tokens": 900}]
+CANDIDATES += ["gemini/gemini-2.5-flash"] * LARGE
+JUDGES: list[Any] = ["openai/gpt-4.1-mini", {"model": "anthropic/claude-3-5-haiku-20241022", "max_tokens": 900}]
+JUDGES += ["gemini/gemini-2.5-flash-lite"] * LARGE
 TABLES = ("results", "verdicts", "rankings", "scores", "matches", "judge_bias")
 
 
@@ -74,8 +82,8 @@ def check_truth(one: Scenario, candidates: dict[str, str]) -> None:
 
 def test_killed_and_resumed_the_planted_truth_is_recovered(scenario: Callable[..., Scenario]) -> None:
     calm, one = scenario(TRUTH), scenario(TRUTH)
-    assert calm.run(a_study(calm, 6, 6, CANDIDATES, JUDGES)).state == "done"
-    study = a_study(one, 6, 6, CANDIDATES, JUDGES)
+    assert calm.run(a_study(calm, STATEMENTS, INPUTS, CANDIDATES, JUDGES)).state == "done"
+    study = a_study(one, STATEMENTS, INPUTS, CANDIDATES, JUDGES)
     for number in (40, 25):
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
         assert killed.signal in (signal.SIGKILL, None)
@@ -84,8 +92,12 @@ def test_killed_and_resumed_the_planted_truth_is_recovered(scenario: Callable[..
     one.assert_paid_once()
     rows = one.table()
     counts = dict(rows.group_by("stage").len().iter_rows())
-    pairs = 36 * 3 * 2
-    assert counts == {"answers": 36 * 3, "rank": pairs * 2, "comply": 36 * 3 * 2}
+    asked, models, judges = STATEMENTS * INPUTS, len(CANDIDATES), len(JUDGES)
+    assert counts == {
+        "answers": asked * models,
+        "rank": asked * models * (models - 1) * judges,
+        "comply": asked * models * judges,
+    }
     check_truth(one, {name: name.partition("/")[2] for name in CANDIDATES})
 
 
@@ -94,9 +106,9 @@ def test_what_fails_is_never_judged_and_what_cannot_be_read_is_asked_again(scena
     silent = {"answer_with": {"rule_1, for the 2th(?s:.*)ANSWER BEGINS": "I would rather not say."}}
     one = scenario(
         {**TRUTH, **refusing, **silent},
-        faults=[{"on": "row", "do": "error", "status": 400, "code": "invalid", "where": "rule_0", "model": "gpt-4.1"}],
+        faults=[{"on": "row", "do": "error", "status": 400, "code": "invalid", "where": "rule_0", "model": "claude*"}],
     )
-    study = a_study(one, 3, 4, CANDIDATES[:2], JUDGES[:1])
+    study = a_study(one, 3, 4, CANDIDATES[1:3], JUDGES[:1])
     done = one.run(study)
     assert done.state == "rows failed"
     rows = one.table()
