@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 ALONE  := $(VENV)/.installed-alone
 N      ?= 200
 
-.PHONY: demo test coverage matrix speceval lint format bench local lowest notebook browser soak hardening fuzz prices clean
+.PHONY: demo test coverage matrix speceval lint format bench simulate local lowest notebook browser soak hardening fuzz prices clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -51,6 +51,10 @@ format: $(STAMP)  ## put the code into its form
 
 bench: $(STAMP)  ## speed and memory, beside rivals in the same run
 	$(BIN)/python bench/run.py
+
+# 200 studies of each kind take about half an hour of one core (make simulate N=40 for a first look).
+simulate: $(STAMP)  ## do the rankings that runs publish hold the truth as often as they say? N studies of each kind
+	$(BIN)/python bench/rank_coverage.py --studies $(N)
 
 local: $(STAMP)  ## a live study on a real llama.cpp server, built here (minutes, the first time)
 	test -x .venv-local/bin/python || $(PYTHON) -m venv .venv-local

@@ -1,6 +1,6 @@
 """Do the rankings that a run publishes keep what they promise? Known abilities, simulated judges, the run's own tables.
 
-    python bench/rank_coverage.py               every design, 200 studies each
+    make simulate                               every design, 200 studies each
     python bench/rank_coverage.py --studies 50 --only adaptive
 
 Each study goes through the task itself: it makes the pairs (in rounds, where it chooses them by the verdicts), a
@@ -20,6 +20,9 @@ from itertools import pairwise
 from math import exp
 from pathlib import Path
 from typing import Any, NamedTuple
+
+# Studies are simulated side by side: threads inside each would only get into one another's way.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import polars as pl
 
@@ -53,9 +56,13 @@ class Design(NamedTuple):
     place: float = 0.0
     spread: float = 1.0
     adaptive: bool = False
+    # On so many subjects are all pairs compared, each time anew; 0: on one.
+    subjects: int = 0
 
     @property
     def plan(self) -> PairPlan:
+        if self.subjects:
+            return PairPlan(reverse=self.reverse)
         n = self.items * self.per_item // 2
         return PairPlan(select="adaptive" if self.adaptive else "sample", n=n, reverse=self.reverse)
 
@@ -74,6 +81,8 @@ DESIGNS = (
     Design("adaptive", items=40, per_item=12, adaptive=True),
     Design("adaptive, 20 per item", items=100, per_item=20, adaptive=True),
     Design("adaptive, both orders, 2 replicates", per_item=12, adaptive=True, reverse=1.0, replicates=2, sameness=0.7),
+    Design("6 candidates on 15 subjects, 2 judges", items=6, subjects=15, judges=2, reverse=1.0, sameness=0.7),
+    Design("6 candidates on 60 subjects, 2 judges", items=6, subjects=60, judges=2, reverse=1.0, sameness=0.7),
     Design("a coin", spread=0.0),
     Design("a coin, both orders, 3 replicates", spread=0.0, reverse=1.0, replicates=3, sameness=0.7),
     Design("a coin, adaptive", items=40, per_item=12, spread=0.0, adaptive=True),
@@ -98,7 +107,14 @@ def study(design: Design, seed: int, folder: Path) -> Seen:
     truth = {name: ability - centre for name, ability in zip(ids, drawn, strict=True)}
     arms = _arms(design)
     task = _task(design, arms, seed)
-    rows = list(_asked(task, ids, _judge(design, truth, draw), design))
+    if design.subjects:
+        rows = [
+            row | {"subject": f"{number}"}
+            for number in range(design.subjects)
+            for row in _asked(task, ids, _judge(design, truth, draw), design)
+        ]
+    else:
+        rows = list(_asked(task, ids, _judge(design, truth, draw), design))
     pl.DataFrame(rows, infer_schema_length=None).write_parquet(folder / "results.parquet")
     stage = Stage(name=_STAGE, task=task, arms=tuple(arms))
     made = make_pair_tables(folder / "results.parquet", [stage])

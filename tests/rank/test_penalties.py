@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
 
-from overnight.rank import empirical_bayes, fit_bt_model
-from overnight.rank.empirical_bayes import choose_ridge
+from overnight.rank import ability_intervals, empirical_bayes, fit_bt_model
+from overnight.rank.empirical_bayes import Mixture, choose_ridge
 from overnight.rank.laplacian import Groups
 from overnight.rank.newton import Model, maximise
 from overnight.rank.outcomes import Davidson, RaoKupper, WinOrLose
@@ -161,3 +161,24 @@ def test_a_search_for_the_mode_of_a_ridged_fit_agrees():
 
     found = minimize(loss, basis.T @ model.start(), method="BFGS", options={"gtol": 1e-7})
     np.testing.assert_allclose(maximise(model).point, basis @ found.x, atol=1e-5)
+
+
+def test_what_is_known_of_an_ability_is_a_mixture_with_its_tail_away_from_the_middle():
+    rows = [("A", "B"), ("A", "C"), ("A", "D"), ("B", "C"), ("C", "B"), ("B", "D"), ("D", "C"), ("C", "D"), ("A", "B")]
+    fit = fit_bt_model([{"object1": a, "object2": b, "result": 1} for a, b in rows], penalty="eb")
+    low, high = ability_intervals(fit)
+    assert (low < fit.theta).all()
+    assert (fit.theta < high).all()
+    assert high[0] - fit.theta[0] > fit.theta[0] - low[0]  # A, unbeaten, may be far better than it looks
+    assert ability_intervals(fit, 0.5)[0][0] > low[0]
+    alone = Mixture(np.array([[1.0, -1.0]]), np.array([[0.5, 2.0]]), np.array([1.0]))
+    assert alone.quantile(0.975) == pytest.approx([1 + 1.959964 * 0.5, -1 + 1.959964 * 2.0], abs=1e-5)
+
+
+def test_a_few_pairs_asked_often_are_no_reliable_ranking():
+    """A judge that repeats itself: what one vote on a pair says, all of them say."""
+    votes = [("A", "B", 1), ("B", "A", 0), ("C", "D", 1), ("D", "C", 0), ("A", "C", 1), ("C", "A", 0)]
+    rows = [{"object1": a, "object2": b, "result": won} for a, b, won in votes for _ in range(5)]
+    fit = fit_bt_model(rows, penalty="eb", by_pair=True)
+    assert fit.worth == pytest.approx(3 / 30)
+    assert fit.reliability < 0.3

@@ -176,3 +176,29 @@ def test_no_ranking_where_there_is_nothing_to_rank(tables: Path) -> None:
 def test_a_ranking_that_takes_minutes_is_left_to_its_own_command(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rankings, "MOST_RANKED", 2)
     assert "rankings" not in made(results({"fair": False}), tables)
+
+
+def test_the_same_two_on_several_subjects_vary_by_subject(tables: Path) -> None:
+    """Three candidates, all of whose pairs are judged on each subject: errors go by subjects, and more judges add none."""
+    rng = np.random.default_rng(8)
+    rows = [
+        (f"s{subject}", first, second, bool(rng.random() < 1 / (1 + np.exp(0.8 * (int(first) - int(second))))))
+        for subject in range(40)
+        for first, second in ("12", "13", "23")
+    ]
+    frame = pl.DataFrame(rows, schema=["subject", "first_id", "second_id", "won"], orient="row").with_columns(
+        verdict=pl.when("won").then(pl.lit("first")).otherwise(pl.lit("second")),
+        winner_id=pl.when("won").then("first_id").otherwise("second_id"),
+    )
+    one = results({"fair": False})[:1].drop("subject", "first_id", "second_id", "verdict", "winner_id", strict=False)
+    whole = frame.drop("won").join(one, how="cross")
+    once = made(whole, tables)["rankings"].sort("ID")
+    judges = [whole.with_columns(model=pl.lit(f"judge {number}")) for number in range(4)]
+    again = made(pl.concat(judges), tables)["rankings"].filter(pl.col("scope") == "all").sort("ID")
+    assert "clustered" in once["engine"][0]
+    np.testing.assert_allclose(again["theta"], once["theta"], atol=1e-6)
+    np.testing.assert_allclose(again["se"], once["se"], rtol=0.02)
+    assert again["reliability"][0] == pytest.approx(once["reliability"][0], abs=0.02)
+    assert (
+        once["theta_upr"] - once["theta_lwr"] > 2 * 2.02 * once["se"]
+    ).all()  # Student's, with 39 degrees of freedom

@@ -21,7 +21,13 @@ from overnight.rank.fit_report import Design, Estimate, report
 from overnight.rank.laplacian import EXACT_ERRORS_UP_TO, Covariance, Groups, SingularInformationError
 from overnight.rank.newton import Model, Optimum, maximise
 from overnight.rank.outcomes import Curvature, Davidson, Evaluation, Outcomes, RaoKupper, WinOrLose
-from overnight.rank.pair_votes import covariance_by_pair, degrees_of_freedom, has_one_vote_each, read_pair_votes
+from overnight.rank.pair_votes import (
+    FEW_PAIRS,
+    covariance_by_pair,
+    degrees_of_freedom,
+    has_one_vote_each,
+    read_pair_votes,
+)
 from overnight.rank.sandwich import clustered_covariance
 from overnight.rank.tally import (
     Cells,
@@ -38,7 +44,6 @@ from overnight.rank.verdicts import wrong_choice
 TIES: Final = ("davidson", "rao-kupper", "half", "drop")
 PENALTIES: Final = ("firth", "eb")
 _UNIDENTIFIED: Final = 1e-9
-_FEW_PAIRS: Final = 30
 _MOST_TURNS: Final = 6
 _SETTLED_WORTH: Final = 0.01
 
@@ -166,7 +171,7 @@ def _estimate(design: Design) -> Estimate:
 def _empirical_bayes(model: Model) -> Estimate:
     """The fit with the ridges that the data choose; an optimum that is not converged where they cannot."""
     try:
-        shrinkage = choose_ridge(model)
+        shrinkage = choose_ridge(model, all_possible=True)
         model, optimum = model.with_ridge(shrinkage.ridge), shrinkage.optimum
         bread = _covariance(model, optimum, firth=False)
         if bread is None or len(shrinkage.possible) == 1:
@@ -178,7 +183,7 @@ def _empirical_bayes(model: Model) -> Estimate:
         bread = _covariance(model, optimum, firth=False)
         return Estimate(model, optimum, bread, bread)
     optimum = replace(optimum, point=mean.point, evaluation=model.evaluate(mean.point))
-    return Estimate(model, optimum, bread, mean.spread, scale=mean.scale)
+    return Estimate(model, optimum, bread, mean.spread, scale=mean.scale, mixture=mean.mixture)
 
 
 def _nothing_fitted(model: Model) -> Optimum[Evaluation]:
@@ -213,14 +218,14 @@ def _clustered(design: Design, estimate: Estimate, *, small_sample: bool) -> Est
     spread, n_clusters = clustered_covariance(
         estimate.model, estimate.optimum.point, estimate.bread, portions, fitted_cells
     )
+    # the mixture over ridges knows nothing of clusters
+    estimate = replace(estimate, n_clusters=n_clusters, mixture=None)
     if n_clusters < 2:
-        return replace(estimate, spread=None, n_clusters=n_clusters)
+        return replace(estimate, spread=None)
     if not small_sample:
-        return replace(estimate, spread=spread, n_clusters=n_clusters)
-    spread = spread.scaled(n_clusters / (n_clusters - 1))
-    return replace(
-        estimate, spread=spread, n_clusters=n_clusters, df=np.full(len(estimate.model.groups.label), n_clusters - 1.0)
-    )
+        return replace(estimate, spread=spread)
+    df = np.full(estimate.model.n_items, n_clusters - 1.0)
+    return replace(estimate, spread=spread.scaled(n_clusters / (n_clusters - 1)), df=df)
 
 
 def _by_pair(design: Design, estimate: Estimate) -> tuple[Design, Estimate]:
@@ -233,8 +238,8 @@ def _by_pair(design: Design, estimate: Estimate) -> tuple[Design, Estimate]:
     if n_pairs < 2:
         return design, replace(estimate, spread=None, n_clusters=n_pairs)
     # What is asked of the fit later, such as its reliability, must not count the same evidence twice either.
-    design = replace(design, worth=1 / votes.dispersion)
-    if n_pairs < _FEW_PAIRS:
+    design = replace(design, worth=votes.worth)
+    if n_pairs < FEW_PAIRS:
         # a sandwich of so few is mostly luck: all errors grow alike, by what votes on a pair have in common
         spread = estimate.bread.scaled(votes.dispersion)
         df = np.full(estimate.model.n_items, max(1.0, n_pairs - estimate.model.n_items + 1.0))
@@ -253,7 +258,7 @@ def _discounted(design: Design, estimate: Estimate) -> tuple[Design, Estimate]:
         # in the units of whole votes: what they tell, and the errors that one of each would leave
         model = replace(estimate.model, cells=whole)
         votes = read_pair_votes(model, estimate.optimum.point, estimate.bread.scaled(worth))
-        before, worth, n_pairs = worth, 1 / votes.dispersion, len(votes.low)
+        before, worth, n_pairs = worth, votes.worth, len(votes.low)
         design = replace(design, model=replace(design.model, cells=whole.counted_as(worth)), worth=worth)
         estimate = _estimate(design)
         if abs(worth - before) <= _SETTLED_WORTH * before:

@@ -6,7 +6,8 @@ each ability by as much as its own evidence is thin.
 
 Few or cleverly chosen comparisons leave open how far apart the items are, and a single ridge would hide that: so the
 abilities are averaged over all ridges that the comparisons leave possible, each weighted by its evidence and a wide
-prior (half-Cauchy, of scale 1, on the standard deviation).
+prior (all standard deviations are as probable). What is known of an ability is then a mixture, with its longer
+tail away from the middle; its intervals are quantiles of that mixture.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Final
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.stats import norm
 
 from overnight.rank.arrays import Floats
 from overnight.rank.firth import cell_variances, trace
@@ -33,6 +35,10 @@ _NOT_REFUTED: Final = 2.706
 # Ridges are averaged over as far as the evidence for them falls by so much.
 _NEGLIGIBLE: Final = 7.0
 # Each ridge of the average costs an inverse of the information; many items settle the ridge well by themselves.
+# A quantile is looked for within so many errors of the means, until it is known to a hair.
+_FARTHEST: Final = 9.0
+_HALVINGS: Final = 50
+_LEAST_VARIANCE: Final = 1e-12
 _RIDGES: Final = ((150, 15), (600, 9), (1_500, 5))
 
 
@@ -48,8 +54,8 @@ class Shrinkage:
     possible: tuple[tuple[float, float], ...] = ()
 
 
-def choose_ridge(model: Model) -> Shrinkage:
-    """The ridge at which the evidence for it no longer rises.
+def choose_ridge(model: Model, *, all_possible: bool = False) -> Shrinkage:
+    """The ridge at which the evidence for it no longer rises; with all others that are possible, if they are wanted.
 
     Raises SingularInformationError when terms beside the abilities have no finite estimate at any ridge.
     """
@@ -64,7 +70,7 @@ def choose_ridge(model: Model) -> Shrinkage:
         best = float(brentq(search.slope, low, high, xtol=1e-5))
     else:
         best = high if search.slope(high) > 0 else low
-    return search.at(best)
+    return search.at(best, all_possible=all_possible)
 
 
 class _Search:
@@ -81,9 +87,10 @@ class _Search:
             self._slopes[log_ridge] = self._fresh_slope(log_ridge)
         return self._slopes[log_ridge]
 
-    def at(self, log_ridge: float) -> Shrinkage:
+    def at(self, log_ridge: float, *, all_possible: bool) -> Shrinkage:
         model, optimum = self._fit(log_ridge)
-        return Shrinkage(model.ridge, optimum, self._reliability(log_ridge), tuple(self._possible(log_ridge)))
+        possible = tuple(self._possible(log_ridge)) if all_possible else ()
+        return Shrinkage(model.ridge, optimum, self._reliability(log_ridge), possible)
 
     def _reliability(self, log_ridge: float) -> float:
         """With few items, coins look as if some of them were better: then the least spread not refuted is told."""
@@ -156,9 +163,27 @@ def _log_evidence(model: Model, optimum: Optimum[Evaluation]) -> float:
 
 
 def _log_prior(log_ridge: float) -> float:
-    """Of the logarithm of the ridge, when the standard deviation is half-Cauchy of scale 1."""
-    deviation = np.exp(-log_ridge / 2)
-    return float(np.log(deviation) - np.log1p(deviation**2))
+    """Of the logarithm of the ridge, when every standard deviation is as probable as any other."""
+    return -log_ridge / 2
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Abilities as each possible ridge leaves them: by ridge, their means and errors, and how much the ridge weighs."""
+
+    means: Floats
+    errors: Floats
+    weights: Floats
+
+    def quantile(self, chance: float) -> Floats:
+        """Below which each ability lies with this chance."""
+        low = (self.means - _FARTHEST * self.errors).min(axis=0)
+        high = (self.means + _FARTHEST * self.errors).max(axis=0)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            below = self.weights @ norm.cdf((middle - self.means) / self.errors) < chance
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.asarray((low + high) / 2)
 
 
 @dataclass(frozen=True)
@@ -172,20 +197,24 @@ class Averaged:
     point: Floats
     spread: Covariance
     scale: Floats
+    mixture: Mixture
 
 
 def averaged(model: Model, shrinkage: Shrinkage) -> Averaged:
-    points, spreads, weights = [], [], []
+    points, spreads, errors, weights = [], [], [], []
+    n = model.n_items
     for ridge, weight in shrinkage.possible:
         ridged = model.with_ridge(ridge)
         optimum = maximise(ridged, shrinkage.optimum.point)
         points.append(optimum.point)
-        spreads.append(ridged.information(optimum.evaluation).covariance().full() * weight)
+        covariance = ridged.information(optimum.evaluation).covariance()
+        spreads.append(covariance.full() * weight)
+        errors.append(np.sqrt(np.maximum(covariance.abilities.diagonal(), _LEAST_VARIANCE)))
         weights.append(weight)
-    n = model.n_items
     mean, spread = np.average(points, axis=0, weights=weights), np.sum(spreads, axis=0)
     scale = np.average((np.array(points) - mean)[:, :n] ** 2, axis=0, weights=weights)
-    return Averaged(mean, Covariance(spread[:n, :n], spread[:n, n:], spread[n:, n:]), scale)
+    mixture = Mixture(np.array(points)[:, :n], np.array(errors), np.array(weights))
+    return Averaged(mean, Covariance(spread[:n, :n], spread[:n, n:], spread[n:, n:]), scale, mixture)
 
 
 def _bend(model: Model, optimum: Optimum[Evaluation], direction: Floats) -> Curvature:
@@ -227,4 +256,4 @@ def _probed_traces(model: Model, information: Information, bend: Curvature) -> t
     return bent / _PROBES, spread / _PROBES
 
 
-__all__ = ["STRONGEST_RIDGE", "WEAKEST_RIDGE", "Averaged", "Shrinkage", "averaged", "choose_ridge"]
+__all__ = ["STRONGEST_RIDGE", "WEAKEST_RIDGE", "Averaged", "Mixture", "Shrinkage", "averaged", "choose_ridge"]

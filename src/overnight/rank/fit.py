@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from overnight.rank.arrays import Floats, Ints
 from overnight.rank.comparison_graph import ComparisonGraph
-from overnight.rank.empirical_bayes import choose_ridge
+from overnight.rank.empirical_bayes import Mixture, choose_ridge
 from overnight.rank.laplacian import SingularInformationError
 from overnight.rank.newton import Model
 
@@ -24,6 +24,7 @@ class BradleyTerryFit:
     `position` is the log-odds advantage of being shown first; `tie` is Davidson's log of the tie odds, or the
     half-width of Rao and Kupper's tie zone; each is None when it is not part of the model. `df` are the degrees of
     freedom of the errors, where they rest on few votes; `worth` is how much of an independent vote each one counted.
+    `mixture` is what is known of each ability where the prior was learnt.
     """
 
     items: list[Any]
@@ -50,6 +51,7 @@ class BradleyTerryFit:
     abilities_covariance: Floats | None
     df: Floats | None = None
     worth: float = 1.0
+    mixture: Mixture | None = None
 
     def covariance(self) -> Floats:
         """The covariance matrix of `theta`; rows of abilities that are not finite are NaN."""

@@ -10,7 +10,7 @@ from scipy.special import xlogy
 from overnight.rank import problems
 from overnight.rank.arrays import Flags, Floats, Ints
 from overnight.rank.comparison_graph import ComparisonGraph
-from overnight.rank.empirical_bayes import STRONGEST_RIDGE, WEAKEST_RIDGE
+from overnight.rank.empirical_bayes import STRONGEST_RIDGE, WEAKEST_RIDGE, Mixture
 from overnight.rank.fit import BradleyTerryFit
 from overnight.rank.laplacian import EXACT_ERRORS_UP_TO, Covariance, Groups
 from overnight.rank.newton import Model, Optimum
@@ -61,6 +61,8 @@ class Estimate:
     df: Floats | None = None
     # What stretches all abilities together, by ability: part of their errors, but not of those of differences.
     scale: Floats | None = None
+    # What is known of each ability, where that is a mixture over possible ridges.
+    mixture: Mixture | None = None
 
 
 def report(design: Design, estimate: Estimate) -> BradleyTerryFit:
@@ -96,6 +98,7 @@ def report(design: Design, estimate: Estimate) -> BradleyTerryFit:
         abilities_covariance=covariance,
         df=estimate.df,
         worth=design.worth,
+        mixture=estimate.mixture,
     )
 
 
@@ -215,7 +218,8 @@ def _problems(design: Design, estimate: Estimate) -> list[str]:
         said += problems.half_tie_problems(float(design.cells.ties.sum()))
     if design.penalty == "eb":
         said += problems.learnt_ridge_problems(model.ridge, weakest=WEAKEST_RIDGE, strongest=STRONGEST_RIDGE)
-    if estimate.n_clusters is not None:
+    # a mixture over ridges counts each vote as what it is worth: no errors were taken from clusters
+    if estimate.n_clusters is not None and estimate.mixture is None:
         said += problems.cluster_problems(estimate.n_clusters)
     return said
 

@@ -21,6 +21,8 @@ from overnight.rank.tally import Cells
 
 # A pair that decides an item's ability alone has no residual; its share is held below all.
 _MOST_LEVERAGE: Final = 0.95
+# So many pairs tell how much the votes on one have in common.
+FEW_PAIRS: Final = 30
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class PairVotes:
     scores: csr_array
     told: Floats
     leverage: Floats
+    # All votes together.
+    total: float
 
     @property
     def dispersion(self) -> float:
@@ -39,6 +43,13 @@ class PairVotes:
         expected = float((self.told * (1 - self.leverage)).sum())
         against = np.asarray(self.scores[np.arange(len(self.low)), self.low]).ravel()
         return max(1.0, float(against @ against) / expected) if expected > 0 else 1.0
+
+    @property
+    def worth(self) -> float:
+        """How much of an independent vote each one is. A few pairs cannot tell: then each pair counts as one vote."""
+        if len(self.low) >= FEW_PAIRS:
+            return 1 / self.dispersion
+        return min(1 / self.dispersion, len(self.low) / self.total)
 
 
 def has_one_vote_each(cells: Cells) -> bool:
@@ -58,7 +69,7 @@ def read_pair_votes(model: Model, point: Floats, bread: Covariance) -> PairVotes
     low, high = pair[starts] // n, pair[starts] % n
     spread = bread.abilities
     variance = spread[low, low] + spread[high, high] - 2 * spread[low, high]
-    return PairVotes(low, high, scores, told, np.clip(told * variance, 0.0, _MOST_LEVERAGE))
+    return PairVotes(low, high, scores, told, np.clip(told * variance, 0.0, _MOST_LEVERAGE), float(cells.total.sum()))
 
 
 def covariance_by_pair(votes: PairVotes, bread: Covariance) -> Covariance:
@@ -86,4 +97,4 @@ def _pairs(cells: Cells, n_items: int) -> Ints:
     return low.astype(np.int64) * n_items + high
 
 
-__all__ = ["PairVotes", "covariance_by_pair", "degrees_of_freedom", "has_one_vote_each", "read_pair_votes"]
+__all__ = ["FEW_PAIRS", "PairVotes", "covariance_by_pair", "degrees_of_freedom", "has_one_vote_each", "read_pair_votes"]

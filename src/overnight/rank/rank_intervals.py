@@ -69,6 +69,8 @@ def rank_intervals(fit: BradleyTerryFit, level: float = 0.95) -> tuple[list[int 
 @readable
 def ability_intervals(fit: BradleyTerryFit, level: float = 0.95) -> tuple[Floats, Floats]:
     """Where each ability may lie, one by one: not finite where there is no telling."""
+    if fit.mixture is not None and np.isfinite(fit.theta).all():
+        return fit.mixture.quantile((1 - level) / 2), fit.mixture.quantile((1 + level) / 2)
     reach = _student(norm.ppf((1 + level) / 2), fit.df) * fit.se
     with np.errstate(invalid="ignore"):
         return fit.theta - reach, fit.theta + reach

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from math import isfinite, isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -84,18 +84,20 @@ def _fit(rows: pl.DataFrame, *, adaptive: bool) -> "BradleyTerryFit":
     from overnight.rank import build_bt_data, fit_bt_model  # noqa: PLC0415 - as above
 
     verdicts = build_bt_data(rows)
-    dependent: dict[str, Any] = {"by_pair": True}
-    learnt = verdicts
-    if rows["subject"].count():
-        # The same two on several subjects: verdicts depend on each other where the subject is the same.
-        verdicts, dependent = verdicts.with_columns(rows["subject"]), {"cluster": "subject", "small_sample": True}
-        learnt = learnt.with_columns(weight=1 / pl.len().over(rows["subject"], *_pair_of("object1", "object2")))
+    on_subjects = bool(rows["subject"].count())
+    if on_subjects:
+        # The same two on several subjects: verdicts depend on each other where the subject is the same. Votes on one
+        # pair there count as one: neither a prior nor the reliability may learn from the same evidence again.
+        verdicts = verdicts.with_columns(rows["subject"])
+        votes = pl.len().over("subject", *_pair_of("object1", "object2"))
+        verdicts = verdicts.with_columns(weight=1 / votes)
 
     def fitted(*, learn: bool, position: bool) -> "BradleyTerryFit":
         if learn:
-            # Votes on one pair and subject count as one: the prior must not learn from the same evidence again.
-            return fit_bt_model(learnt, position=position, by_pair=learnt is verdicts, penalty="eb")
-        return fit_bt_model(verdicts, position=position, **dependent)
+            return fit_bt_model(verdicts, position=position, by_pair=not on_subjects, penalty="eb")
+        if on_subjects:
+            return fit_bt_model(verdicts, position=position, cluster="subject", small_sample=True)
+        return fit_bt_model(verdicts, position=position, by_pair=True)
 
     learn = adaptive
     fit = fitted(learn=learn, position=True)

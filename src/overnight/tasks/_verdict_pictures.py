@@ -1,6 +1,7 @@
 """What judges said, and the ranking it comes to, in short."""
 
 from collections.abc import Callable, Iterator
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from overnight.analysis.verdict_agreement import EVERYBODY
+from overnight.core.wording import number_of
 from overnight.tasks._judge_tables import WORDS
 from overnight.tasks._rankings import EVERYTHING
 from overnight.terminal.columns import columns
@@ -100,15 +102,20 @@ def _left_out(judges: pl.DataFrame) -> str:
     return ", ".join(f"{counts[word]:,} {word} ({why})" for word, why in _WHY_LEFT_OUT.items() if counts[word])
 
 
+def _position(advantage: float | None, error: float | None) -> str:
+    if advantage is None:
+        return "the order of pairs does not tell what being shown first does"
+    if not isfinite(advantage) or error is None:
+        return "being shown first, or second, decided too often for a number"
+    return f"advantage of being shown first {advantage:+.2f} (se {error:.2f})"
+
+
 def _under(row: dict[str, Any]) -> str:
     """What the ranking rests on."""
-    parts = [f"{row['comparisons']:,} comparisons of {row['pairs']:,} pairs"]
-    if row["reliability"] is not None and row["reliability"] == row["reliability"]:
+    parts = [f"{number_of(row['comparisons'], 'comparison')} of {number_of(row['pairs'], 'pair')}"]
+    if row["reliability"] is not None and isfinite(row["reliability"]):
         parts.append(f"reliability {row['reliability']:.2f}")
-    if row["position"] is not None:
-        parts.append(f"advantage of being shown first {row['position']:+.2f} (se {row['position_se']:.2f})")
-    else:
-        parts.append("the order of pairs does not tell what being shown first does")
+    parts.append(_position(row["position"], row["position_se"]))
     if row["comparisons"] > row["pairs"]:
         parts.append("errors count votes on one pair as dependent")
     if "+eb" in row["engine"]:

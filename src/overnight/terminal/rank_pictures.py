@@ -72,7 +72,8 @@ def short(text: str) -> str:
 def number(value: float | None) -> str:
     if value is None or value != value:  # noqa: PLR0124 - only NaN differs from itself
         return "?"
-    return f"{value:.3f}" if _is_finite(value) else f"{value:+}"
+    # plus zero: no negative zero
+    return f"{round(value, 3) + 0.0:.3f}" if _is_finite(value) else f"{value:+}"
 
 
 def _is_finite(value: float | None) -> bool:
