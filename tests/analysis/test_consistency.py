@@ -123,3 +123,37 @@ def test_swapping_the_two_runs_swaps_the_columns(main, reverse):
     assert found.summary.equals(swapped.summary)
     names = {name: name.replace("main", "rev") if "main" in name else name.replace("rev", "main") for name in DETAILS}
     assert found.details.rename(names).select(DETAILS).equals(swapped.details)
+
+
+class Judged:
+    """A run, as far as it is needed here."""
+
+    def __init__(self, frame):
+        self._frame = frame
+
+    def verdicts(self):
+        return self._frame
+
+
+def own_verdicts(text, *, directions=True):
+    """`AB:1` says that A was shown before B and won; `2` that B did, `=` that they tied, `?` that nobody could tell."""
+    words = {"1": "first", "2": "second", "=": "tie", "?": "unparsed"}
+    rows = [(word[0], word[1], words[word[3]], "forward" if word[0] < word[1] else "reverse") for word in text.split()]
+    frame = pl.DataFrame(rows, schema=["first_id", "second_id", "verdict", "direction"], orient="row")
+    return frame if directions else frame.with_columns(direction=pl.lit("forward"))
+
+
+@pytest.mark.parametrize("directions", [True, False])
+def test_a_runs_own_verdicts_hold_both_orders(directions):
+    frame = own_verdicts("AB:1 BA:2 AC:1 CA:1 BC:= CB:1 BD:? DB:1", directions=directions)
+    found = compute_reverse_consistency(frame)
+    assert found.summary.rows() == [(2, 1, 0.5)]  # of a tie, and of what cannot be read, nothing is known
+    assert compute_reverse_consistency(Judged(frame)).details.equals(found.details)
+    assert check_positional_bias(found, seed=0).summary["n_inconsistent_pos1_bias"].item() == 1
+
+
+def test_ids_that_look_like_two_are_not_mixed_up():
+    main = {"ID1": ["A||B", "A"], "ID2": ["C", "B||C"], "better_id": ["C", "A"]}
+    reverse = {"ID1": ["C", "B||C"], "ID2": ["A||B", "A"], "better_id": ["C", "A"]}
+    found = compute_reverse_consistency(main, reverse)
+    assert found.summary.rows() == [(2, 2, 1.0)]
