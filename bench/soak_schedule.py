@@ -200,7 +200,6 @@ def _row_fault(draw: random.Random) -> dict[str, Any]:
         {"do": "error", "status": draw.choice((429, 500, 503)), "code": draw.choice((None, "server_error"))},
         {"do": "omit"},
         {"do": "duplicate"},
-        {"do": "contradict"},
         {"do": "malformed"},
         {"do": "unknown_id"},
         {"do": "empty_body"},
