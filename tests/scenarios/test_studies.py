@@ -87,6 +87,19 @@ def test_a_copy_reuses_every_answer_that_still_fits(scenario: Callable[..., Scen
     one.assert_paid_once()
 
 
+def test_the_same_copy_again_keeps_what_it_has_taken_over(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
+    study = one.study(4)
+    one.run(study)
+    assert one.run(study, as_name="copy", limit=2).state == "done"
+    for _ in range(2):
+        again = one.run(study, as_name="copy")
+        assert again.state == "done", again
+    assert one.statuses("copy") == {"answered": 4}
+    assert rows_run(one) == 4
+    assert one.findings("copy") == []
+
+
 def test_identical_questions_are_asked_once(scenario: Callable[..., Scenario]) -> None:
     one = scenario()
     study = one.study(3)

@@ -1,10 +1,11 @@
 """A copy of a run (`--as`) takes over every answer whose question is still the same."""
 
 from collections.abc import Iterator
+from itertools import count
 
 from overnight.core.errors import FileDamaged
 from overnight.engine.session import Session
-from overnight.ledger.copying import Reusable, reusable
+from overnight.ledger.copying import REUSED, Reusable, reusable
 from overnight.ledger.ledger import look_at
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.transaction import Transaction
@@ -21,7 +22,7 @@ def reuse_answers(session: Session, source: RunFolder, *, leave_damaged: bool = 
     with look_at(source) as origin:
         names = origin.files.paths()
         found = reusable(session.ledger.view().copies, origin.copies)
-        file = files.put(f"raw/reused-{source.name}.jsonl")
+        file = files.put(_new_name(files, source.name))
         with file:
             copied = list(_copied(found, source.files, names, file, leave_damaged=leave_damaged))
     if not copied:
@@ -34,6 +35,13 @@ def reuse_answers(session: Session, source: RunFolder, *, leave_damaged: bool = 
 
     session.ledger.write("reused", fact).result()
     return len(copied)
+
+
+def _new_name(files: Store, source: str) -> str:
+    """Never that of a file that is there: the same command again takes over what is new, and keeps what it has."""
+    taken = {*files.names("raw")}
+    names = (f"raw/{REUSED}{source}{f'-{number}' if number > 1 else ''}.jsonl" for number in count(1))
+    return next(name for name in names if name not in taken)
 
 
 def _copied(

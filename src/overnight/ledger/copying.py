@@ -1,6 +1,7 @@
 """Answers taken over from another run's ledger, with the bytes they came in."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
 
 import msgspec
 
@@ -78,7 +79,7 @@ class Copies(CopiesView):
         for one, offset in copied:
             by_arm.setdefault(one.arm, []).append((one, offset))
         for arm, answers in by_arm.items():
-            token = f"{REUSED}{source}-{arm}"
+            token = f"{PurePosixPath(file.name).stem}-{arm}"  # `reused-night-1`; as new as its file
             attempt = attempts.adopt(arm, [one.ask for one, _ in answers], token, at)
             self._db.executemany(
                 "INSERT INTO result VALUES(?,?,?,?,?,NULL,?,?,?,?,?,?,?,?,0,?,?)",
