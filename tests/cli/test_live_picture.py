@@ -78,3 +78,19 @@ def test_the_bar_is_cut_in_proportion(told: Snapshot, width: int):
     assert len(text) == width
     share = (told.settled + told.ahead) / told.total if told.total else 1.0
     assert abs(text.count("━") + text.count("╍") - share * width) <= 1
+
+
+def test_the_money_is_never_cut_at_80_columns():
+    told = snapshot(
+        answered=1_234_567,
+        failed=1_234,
+        pending=7_654_321,
+        spent=1_234_567_890_000,
+        input_tokens=10**11,
+        output_tokens=10**10,
+    )
+    picture = LivePicture(console=Console(width=80, height=24, file=io.StringIO()))
+    picture.tell(told)
+    console = Console(width=80, height=24, file=io.StringIO())
+    console.print(picture.picture())
+    assert "$1,234.57 spent" in console.file.getvalue()

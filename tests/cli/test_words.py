@@ -137,3 +137,10 @@ def test_batches_that_need_a_person_come_first():
 def test_how_a_run_stands(status: RunStatus, words: str, still_open: bool):
     assert state_words(status) == words
     assert is_open(status) is still_open
+
+
+def test_a_provider_goes_without_saying_where_its_models_do():
+    arms = [f"t{n}__{model}__default__forward" for n in (1, 2) for model in ("openai__gpt-4.1", "anthropic__claude-x")]
+    assert list(short_names(arms).values()) == ["t1 gpt-4.1", "t1 claude-x", "t2 gpt-4.1", "t2 claude-x"]
+    both = ["t__openai__one__default__forward", "t__azure__one__default__forward"]
+    assert list(short_names(both).values()) == ["openai", "azure"]

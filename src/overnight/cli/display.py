@@ -115,7 +115,7 @@ class Display:
         if not self._voice.quiet:
             self.output.print(*pictures)
         if last:
-            self.output.print(self._voice.typed(last))
+            self.output.print(Text(self._voice.typed(last)))
         return 0
 
     def close(self, runs: Sequence[Run]) -> int:
@@ -169,7 +169,9 @@ class Display:
 
     def show_plan(self, plan: Plan) -> int:
         return self.show(
-            plan, plan_pictures.last_line(plan), *plan_pictures.pictures(plan, every_arm=self._voice.verbose)
+            plan,
+            plan_pictures.last_line(plan),
+            *plan_pictures.pictures(plan, self.output.width, every_arm=self._voice.verbose),
         )
 
     def show_status(self, runs: Sequence[RunStatus]) -> int:

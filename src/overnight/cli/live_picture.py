@@ -32,6 +32,9 @@ _FRAMES_PER_SECOND = 4
 _NARROWEST_BAR = 8
 _WIDEST_BAR = 60
 _WIDEST_NAME = 24
+_WIDEST_ARM = 48
+# What stands in a batch's line besides its arm: the shard, the counts, and a few words.
+_BESIDE_ARM = 42
 # `12h 05m, about 10h 55m left`
 _WIDEST_TIMES = 27
 # Lines that are not batches: the bar, the counts, trouble, what is left out, and some room above.
@@ -121,7 +124,9 @@ class LivePicture:
         counts = f"{batch.completed + batch.failed:,}/{batch.rows:,}" if counted else f"{batch.rows:,} rows"
         words = batch_words(batch)
         style = "yellow" if batch.state in ("stuck", "unsure") or batch.message else "dim"
-        line = Text(f"  shard {batch.shard:<4} {shortened(arm, _WIDEST_NAME):<{_WIDEST_NAME}} {counts:>11}  ")
+        beside = _BESIDE_ARM + (len(batch.batch_id or "") if self._verbose else 0)
+        room = max(_WIDEST_NAME, min(_WIDEST_ARM, self._console.width - beside))
+        line = Text(f"  shard {batch.shard:<4} {shortened(arm, room):<{room}} {counts:>11}  ")
         line.append(words, style=style)
         if self._verbose and batch.batch_id:
             line.append(f"  {batch.batch_id}", style="dim")

@@ -63,10 +63,10 @@ class Output:
         return self._console.width if self.drawn else shutil.get_terminal_size((_USUAL, 0)).columns
 
     def print(self, *pictures: RenderableType) -> None:
-        """Each picture on lines of its own. Text is not broken into lines: commands in it are there to be copied."""
+        """Each picture on lines of its own. Text with a command in it is not broken into lines: it is to be copied."""
         with self._console.capture() as captured:
             for picture in pictures:
-                self._console.print(picture, soft_wrap=isinstance(picture, str | Text))
+                self._console.print(picture, soft_wrap=_as_it_is(picture))
         text = captured.get()
         self.write(text if self.drawn else "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 
@@ -93,3 +93,8 @@ class Output:
                 raise
             self.heard = False
             leave_pipe(sys.stdout)
+
+
+def _as_it_is(picture: RenderableType) -> bool:
+    """Whether lines stay as they are, however long: data, and sentences that name a command."""
+    return isinstance(picture, str) or (isinstance(picture, Text) and "overnight " in picture.plain)

@@ -12,17 +12,20 @@ from overnight.cli.words import arms_note, batches, model_names, price_lines, su
 from overnight.core.names import short_names
 from overnight.core.wording import number_of
 from overnight.prices import dollars
-from overnight.terminal.columns import columns
+from overnight.terminal.columns import columns, fitting
 from overnight.terminal.plain_text import one_line
 
 _COUNTS = ("arms", "turns", "rows", "shared", "on record", "requests", "batches", "MB", "est. tokens")
 _NUMBERS = (*_COUNTS, "about", "at most")
 
+# What a narrow terminal goes without, the first of them first.
+_SPARE = ("MB", "est. tokens", "shared", "rows")
 
-def pictures(plan: Plan, *, every_arm: bool = False) -> Iterator[RenderableType]:
+
+def pictures(plan: Plan, width: int, *, every_arm: bool = False) -> Iterator[RenderableType]:
     """Summed by model where there are many arms, unless `every_arm` is wanted."""
     summed = summed_by_model(len(plan.arms), every_arm=every_arm)
-    yield _models(plan) if summed else _arms(plan)
+    yield _models(plan, width) if summed else _arms(plan, width)
     if summed:
         yield arms_note(len(plan.arms), "-v")
     for note in (*plan.notes, *plan.cost_notes):
@@ -35,14 +38,14 @@ def pictures(plan: Plan, *, every_arm: bool = False) -> Iterator[RenderableType]
         yield f"wrote {file}"
 
 
-def _arms(plan: Plan) -> Table:
+def _arms(plan: Plan, width: int) -> Table:
     names = short_names([arm.arm for arm in plan.arms])
     several = len({arm.stage for arm in plan.arms}) > 1
     lines = [(f"{arm.stage}: {names[arm.arm]}" if several else names[arm.arm], (arm,)) for arm in plan.arms]
-    return _table(plan, "arm", lines)
+    return _table(plan, "arm", lines, width)
 
 
-def _models(plan: Plan) -> Table:
+def _models(plan: Plan, width: int) -> Table:
     """One line for each model of a stage, whatever it is asked with."""
     models: dict[tuple[str, str, str, str], list[ArmPlan]] = {}
     for arm in plan.arms:
@@ -53,25 +56,25 @@ def _models(plan: Plan) -> Table:
         (f"{stage}: {names[provider, model]}" if several else names[provider, model], tuple(own))
         for (stage, provider, model, _), own in models.items()
     ]
-    return _table(plan, "model", lines)
+    return _table(plan, "model", lines, width)
 
 
-def _table(plan: Plan, what: str, lines: Sequence[tuple[str, Sequence[ArmPlan]]]) -> Table:
-    """A line for each group of arms, and one for all of them."""
+def _table(plan: Plan, what: str, lines: Sequence[tuple[str, Sequence[ArmPlan]]], width: int) -> Table:
+    """A line for each group of arms, and one for all of them; names and money are never cut."""
     shown = {
         "arms": what == "model",
         "turns": any(arm.turns > 1 for arm in plan.arms),
         "on record": plan.total("on_record") > 0,
         "shared": plan.total("shared") > 0,
     }
-    headings = [name for name in _NUMBERS if shown.get(name, True)]
-    table = columns(what, *headings, numbers=_NUMBERS)
-    for name, own in lines:
-        cells = _cells(own)
-        table.add_row(name, *(cells[heading] for heading in headings))
+    rows = [{what: name} | _cells(own) for name, own in lines]
     if len(lines) > 1:
-        cells = _cells(plan.arms) | {"turns": ""}
-        table.add_row(Text("all", style="dim"), *(cells[heading] for heading in headings))
+        rows.append({what: "all"} | _cells(plan.arms) | {"turns": ""})
+    headings = fitting([what, *(name for name in _NUMBERS if shown.get(name, True))], rows, width, _SPARE)
+    table = columns(*headings, numbers=_NUMBERS)
+    for row in rows:
+        name = Text(row[what], style="dim" if len(lines) > 1 and row is rows[-1] else "")
+        table.add_row(name, *(row[heading] for heading in headings[1:]))
     return table
 
 

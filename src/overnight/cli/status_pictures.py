@@ -29,15 +29,17 @@ from overnight.core.wording import number_of
 from overnight.engine.progress import BatchLine
 from overnight.prices import dollars
 from overnight.terminal.columns import columns
-from overnight.terminal.plain_text import one_line
+from overnight.terminal.plain_text import one_line, shortened
 
 _STYLES = {"answered": "green", "refused": "yellow", "truncated": "yellow", "failed": "red", "pending": "cyan"}
 # Batches of one run that are listed before the rest is only counted.
 _MOST_BATCHES = 20
-# So many are listed even where there is hardly room.
-_FEWEST_BATCHES = 3
 # Lines that are neither an arm, a batch nor a fact: the first one, headings, and empty ones between.
-_OTHER_LINES = 8
+_OTHER_LINES = 9
+# What is said of a batch; the ids are last, where nothing can push them out.
+_BATCH = ("shard", "arm", "done", "state", "sent", "batch")
+_NARROWEST_ARM = 8
+_GAP = 2
 # A line with a whole batch id and a time.
 _WIDE = 110
 
@@ -74,11 +76,12 @@ def one_run(
     found = open_batches(run.batches)
     asked = {one.batch_id: one for one in run.checked}
     taken = arms.row_count + facts.row_count + _OTHER_LINES
-    room = _MOST_BATCHES if height is None else max(_FEWEST_BATCHES, min(_MOST_BATCHES, height - taken))
-    if found:
+    room = _MOST_BATCHES if height is None else max(0, min(_MOST_BATCHES, height - taken))
+    if found and room:
         parts.append(Padding(_batches(run, found[:room], asked, width), (1, 0, 0, 2)))
     if len(found) > room:
-        parts.append(Text(f"  and {number_of(len(found) - room, 'more batch', 'more batches')}", style="dim"))
+        more = number_of(len(found) - room, "more batch", "more batches") if room else f"{batches(len(found))} open"
+        parts.append(Text(f"  {'and ' if room else ''}{more}", style="dim"))
     parts.append(Padding(facts, (1, 0, 0, 2)))
     return Group(*parts)
 
@@ -116,22 +119,31 @@ def _batches(run: RunStatus, found: Sequence[BatchLine], asked: Mapping[str, Bat
     What the provider was asked goes before what is on record.
     """
     names = short_names([arm.arm for arm in run.arms])
+    rows = [_batch_cells(batch, asked, names) for batch in found]
     timed = width >= _WIDE
-    ids = [batch.batch_id or "" for batch in found]
-    state = "at the provider now" if asked else "state"
-    table = columns("shard", "arm", "done", state, *(("sent",) if timed else ()), numbers=("shard", "done"))
-    table.add_column("batch", no_wrap=True, min_width=max(map(len, ids)))
-    for batch, batch_id in zip(found, ids, strict=True):
-        now = asked.get(batch_id, batch)
-        table.add_row(
-            str(batch.shard),
-            names.get(batch.arm, batch.arm),
-            f"{now.completed + now.failed:,}/{batch.rows:,}",
-            check_words(now) if isinstance(now, BatchCheck) else batch_words(batch),
-            *((time_text(batch.submitted_at),) if timed else ()),
-            batch_id,
-        )
+    kept = [index for index in range(len(_BATCH)) if timed or _BATCH[index] != "sent"]
+    longest = [max(len(row[index]) for row in rows) for index in range(len(_BATCH))]
+    others = sum(max(longest[index], len(_BATCH[index])) + _GAP for index in kept if _BATCH[index] != "arm")
+    room = max(_NARROWEST_ARM, width - others - _GAP)
+    table = columns(*(_BATCH[index] for index in kept[:-1]), numbers=("shard", "done"))
+    table.add_column(_BATCH[-1], no_wrap=True, min_width=longest[-1])
+    for row in rows:
+        row[_BATCH.index("arm")] = shortened(row[_BATCH.index("arm")], room)
+        table.add_row(*(row[index] for index in kept))
     return table
+
+
+def _batch_cells(batch: BatchLine, asked: Mapping[str, BatchCheck], names: Mapping[str, str]) -> list[str]:
+    now = asked.get(batch.batch_id or "")
+    done = batch if now is None else now
+    return [
+        str(batch.shard),
+        names.get(batch.arm, batch.arm),
+        f"{done.completed + done.failed:,}/{batch.rows:,}",
+        batch_words(batch) if now is None else check_words(now),
+        time_text(batch.submitted_at) or "",
+        batch.batch_id or "",
+    ]
 
 
 def _facts(run: RunStatus, advice: Sequence[str]) -> Table:

@@ -49,6 +49,8 @@ def short_names(arms: Sequence[str]) -> dict[str, str]:
     if len({len(one) for one in parts}) != 1:
         return {name: name for name in names}
     telling = [index for index, column in enumerate(zip(*parts, strict=True)) if len(set(column)) > 1]
+    if {1, 2} <= set(telling) and len({(one[1], one[2]) for one in parts}) == len({one[2] for one in parts}):
+        telling.remove(1)  # a model's name says whose it is
     kept = telling or ([2] if len(parts[0]) > 2 else range(len(parts[0])))
     chosen = [[one[index] for index in kept] for one in parts]
     brief = [" ".join(word for word in words if word not in _USUAL) for words in chosen]
