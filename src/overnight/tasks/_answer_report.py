@@ -136,7 +136,7 @@ def differences(frame: pl.DataFrame, word: str, arms: Sequence[str]) -> list[Dif
     return found
 
 
-def difference_text(found: Sequence[Difference], does: str, *, percent: bool) -> str:
+def difference_text(found: Sequence[Difference], does: str, *, percent: bool, decimals: int = 0) -> str:
     """Which arms differ, by the interval of the difference; the honest words where none does."""
     if not found:
         return "Arms cannot be compared: no two of them have items in common."
@@ -144,23 +144,23 @@ def difference_text(found: Sequence[Difference], does: str, *, percent: bool) ->
     together = "" if len(found) == 1 else f", intervals that hold for all {len(found)} differences at once"
     if not told:
         if len(found) == 1:
-            span = _span(found[0], percent=percent)
+            span = _span(found[0], percent=percent, decimals=decimals)
             return f"No difference between {found[0].one} and {found[0].other} can be told ({span})."
         return f"No difference between any two arms can be told (95% confidence{together})."
     words = []
     for one in told:
         ahead, behind = (one.one, one.other) if one.value > 0 else (one.other, one.one)
-        words.append(f"{ahead} {does} than {behind} ({_span(one, percent=percent)})")
+        words.append(f"{ahead} {does} than {behind} ({_span(one, percent=percent, decimals=decimals)})")
     return f"{listed(words, 3)} (95% confidence{together})."
 
 
-def _span(one: Difference, *, percent: bool) -> str:
+def _span(one: Difference, *, percent: bool, decimals: int) -> str:
     """The difference as it is more than nought, with its interval."""
     sign = 1 if one.value >= 0 else -1
     low, high = sorted((sign * one.low, sign * one.high))
     if percent:
         return f"by {number_text(100 * sign * one.value, 1)} points, {span_text(100 * low, 100 * high, decimals=1)}"
-    return f"by {number_text(sign * one.value, 0)}, {span_text(low, high, decimals=0)}"
+    return f"by {number_text(sign * one.value, decimals)}, {span_text(low, high, decimals=decimals)}"
 
 
 def _differences(frame: pl.DataFrame, word: str, arms: Sequence[str], stage: str) -> Iterator[Part]:

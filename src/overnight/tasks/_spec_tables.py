@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
+    from overnight.reporting import Section, Source
+
 JUDGED_TABLES = ("verdicts", "scores", "judge_agreement", "judge_bias", "unjudged")
 RANK_TABLES = (*PAIR_TABLES, "matches", "length_effect", "judge_bias", "unjudged")
 _WHY_NOT = {
@@ -104,3 +106,9 @@ def judged_summary(tables: Path, run: str, typed: Callable[[str], str]) -> Itera
     from overnight.tasks._judged_pictures import pictures  # noqa: PLC0415 - as above
 
     return pictures(tables, run, typed)
+
+
+def judged_sections(source: "Source") -> Iterator["Section"]:
+    from overnight.tasks._judged_report import judged_report  # noqa: PLC0415 - as above
+
+    return judged_report(source)

@@ -9,7 +9,13 @@ from overnight.study.task_kind import Command, Draft, TaskKind
 from overnight.tasks._judging import Grade
 from overnight.tasks._judging_flags import JudgingFlags
 from overnight.tasks._judging_settings import JudgingStage, check_judging, draft_judging
-from overnight.tasks._spec_tables import JUDGED_TABLES, judged_summary, make_judged_tables, missing_judged_table
+from overnight.tasks._spec_tables import (
+    JUDGED_TABLES,
+    judged_sections,
+    judged_summary,
+    make_judged_tables,
+    missing_judged_table,
+)
 from overnight.terminal.parameters import Parameter
 
 
@@ -44,6 +50,7 @@ kind = TaskKind(
     make_tables=make_judged_tables,
     missing_table=missing_judged_table,
     summary=judged_summary,
+    report=judged_sections,
     command=Command(
         flags=Flags, items_help=None, optional=True, named="the task's, the specification's and the judge's"
     ),
