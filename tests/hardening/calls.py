@@ -25,6 +25,12 @@ VERDICTS = {
 }
 PAIRS = {"ID1": ["a", "b", "c"], "ID2": ["b", "c", "a"], "better_id": ["a", "b", "c"]}
 REVERSED = {"ID1": ["b", "c", "a"], "ID2": ["a", "b", "c"], "better_id": ["a", "b", "a"]}
+SAID = {
+    "first_id": ["a", "b", "a", "b"],
+    "second_id": ["b", "c", "b", "c"],
+    "verdict": ["first", "tie", "second", "first"],
+    "judge": ["x", "x", "y", "y"],
+}
 SCORES = {
     "item_id": ["1", "2", "3", "1", "2", "3"],
     "model": ["m", "m", "m", "n", "n", "n"],
@@ -98,7 +104,7 @@ def _fitting() -> dict[str, Any]:
         "only_a": 1, "only_b": 2, "neither": 4, "half_width": 0.1, "win_rate": 0.6, "judge_unlabelled": FIVE,
         "outcome": "score", "successes": 3, "n": 5, "fit": rank.fit_bt_model(bt_data), "frame": bt_data,
         "names": ["object1"], "price": PRICE, "input_tokens": 3, "max_output_tokens": 4,
-        "usage": Usage(input=3, output=4), "nano": 5, "batch_id": "batch_1",
+        "usage": Usage(input=3, output=4), "nano": 5, "batch_id": "batch_1", "verdicts": SAID,
     }  # fmt: skip
 
 
