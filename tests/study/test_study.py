@@ -11,7 +11,7 @@ import pytest
 from overnight.core.errors import StudyError, UnknownName
 from overnight.study import BatchSettings, Grid, ModelEntry, PollSettings, Study, TemplateEntry
 from overnight.study.stage import WrittenStage
-from overnight.study.study import DEFAULTS, LATER_KEYS, Header
+from overnight.study.study import DEFAULTS, Header
 from study.writing import ITEMS, a_study, complaint, write
 
 WANTED_ITEMS = "a file, a folder of .txt, a polars or pandas frame, or a list of mappings"
@@ -250,12 +250,6 @@ def test_keys_of_listed_stages_are_shown_their_place(tmp_path, key):
     path = write(tmp_path, HEAD + f"{key}: answers\n")
     wanted = f"{path}:7:1: `{key}` is for a stage of a list; write it under `stages`"
     assert complaint(lambda: Study.load(path)) == wanted
-
-
-@pytest.mark.parametrize("key", LATER_KEYS)
-def test_keys_of_later_versions_are_refused_by_name(tmp_path, key):
-    path = write(tmp_path, HEAD + f"{key}: 25\n")
-    assert complaint(lambda: Study.load(path)) == f"{path}:7:1: `{key}` is not part of this version"
 
 
 def test_a_mapping_is_answered_with_where_it_came_from():

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from overnight.api.endings import check_notify, end_anew, was_told
 from overnight.api.pacing import kept_deadline, paced_study, paced_work, read_live
 from overnight.api.places import chosen_runs, is_run, named_folder, run_folder
 from overnight.api.planning import check_limit, check_rounds, clamped, cost_text, plan_file
@@ -173,7 +174,9 @@ def _send(written: Study, place: Settings, wish: Wish, say: Say, tell: Tell) -> 
     resolved = resolve(written)
     check_rounds(resolved, wish.limit)
     folder = named_folder(place, wish.as_name, resolved.name)
-    _check_keys(resolved, place, own=not written.origin.from_file)
+    own = not written.origin.from_file
+    _check_keys(resolved, place, own=own)
+    check_notify(resolved.notify, place, own=own)
     for stage in resolved.stages:
         for text in (*stage.notes, *clamped(stage)):
             say(text)
@@ -194,6 +197,7 @@ def _send(written: Study, place: Settings, wish: Wish, say: Say, tell: Tell) -> 
         until_sent=wish.until_sent,
         accept_account=wish.accept_account,
         description=wish.description,
+        notify=tuple(target.text for target in resolved.notify),
     )
     copy_of = place.root / resolved.name if wish.as_name and wish.as_name != resolved.name else None
     prepare = partial(_prepare, resolved, work, wish.limit, wish.reask, copy_of, say)
@@ -259,6 +263,8 @@ def _prepare(
     for kind in reask:
         count = reask_rows(session, kind)
         say(f"{number_of(count, f'{kind} row')} {'is' if count == 1 else 'are'} asked again")
+    if was_told(session) and unfinished(session.folder):
+        end_anew(session)
     waiting = [attempt.id for attempt in session.ledger.view().attempts.everything() if attempt.state == "fetched"]
     return msgspec.structs.replace(timed, reask_missing=tuple(waiting) if "failed" in reask else ())
 

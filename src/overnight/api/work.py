@@ -12,6 +12,7 @@ import polars as pl
 
 from overnight.api.cell import cell_progress
 from overnight.api.costs import costs_of
+from overnight.api.endings import News, check_kept
 from overnight.api.foreground import Ended, run_engine
 from overnight.api.html import (
     OUTCOMES,
@@ -181,6 +182,8 @@ def work_on(
     """
     if prepare is None and not offline and not settings.emulate:
         _check_addresses(folder, settings)
+        check_kept(folder.name, work, settings)
+    news = News(settings, say)
     new_above = [path for path in (settings.root, *settings.root.parents) if not path.exists()]
     begun = folder.exists()
     # Who does not say how progress is told has it drawn, where there is a notebook's cell.
@@ -194,20 +197,32 @@ def work_on(
                     work = prepare(session, connect) or work
                 session.begun = begun = True
                 try:
-                    worked = _engine(session, work, connect, say, tell)
-                except FileDamaged:
-                    if offline or not _restored(session, work, connect, say):
-                        raise
-                    worked = _engine(session, work, connect, say, tell)
+                    worked = _mended(session, work, connect, say, tell, offline=offline)
+                except ProviderError as error:
+                    news.note(session, work, blocked(folder, error))
+                    raise
+                done = _run(folder, worked.value, work)
+                if not worked.interrupted:
+                    news.note(session, work, done)
     finally:
         if cell is not None:
             cell.end()
         if not begun:
             _leave_nothing(new_above)
-    done = _run(folder, worked.value, work)
+        news.tell()
     if worked.interrupted or worked.value.stopped:
         raise Interrupted(done.message, [done])
     return done
+
+
+def _mended(session: Session, work: Work, connect: Connect, say: Say, tell: Tell, *, offline: bool) -> Ended[Worked]:
+    """The engine, and once more where what is damaged could be had again."""
+    try:
+        return _engine(session, work, connect, say, tell)
+    except FileDamaged:
+        if offline or not _restored(session, work, connect, say):
+            raise
+        return _engine(session, work, connect, say, tell)
 
 
 def _check_addresses(folder: RunFolder, settings: Settings) -> None:

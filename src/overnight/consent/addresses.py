@@ -72,6 +72,37 @@ def grant_place(place: Place) -> None:
         grant_host(bucket, "")
 
 
+def check_told(address: str, variable: str, where: str) -> None:
+    """The same for a place that is told how a run ended; `variable` holds the address where a study does not."""
+    told = _told_at(address)
+    if told is None:
+        return
+    if variable and URL(address).scheme == "http":
+        raise StudyError(f"{where}: what is in {variable} would travel unencrypted; wanted an address with https://")
+    named = f"as ${variable} and the study or run say" if variable else "as the study or run says"
+    require_host(told, _told_by(variable), f"{where}: the run's end would be told to {told}, {named}")
+
+
+def grant_told(address: str, variable: str) -> None:
+    """The user's own program named it."""
+    told = _told_at(address)
+    if told is not None:
+        grant_host(told, _told_by(variable))
+
+
+def _told_at(address: str) -> str | None:
+    """What needs the user's word. Of other services the name alone: where a host would stand may be a token."""
+    scheme = address.partition("://")[0].lower()
+    if scheme not in ("http", "https"):
+        return f"notify:{scheme}"
+    return None if is_loopback(URL(address).host or "") else host_of(address)
+
+
+def _told_by(variable: str) -> str:
+    """A word for this is none for rows or keys: no variable has such a name."""
+    return f"notify:{variable}"
+
+
 def _is_trusted(place: Place, host: str) -> bool:
     owner = owner_of(place.variable) if place.variable else None
     if owner is not None and not own_variable(place.vendor, place.variable):

@@ -36,3 +36,5 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     description: str | None = None
     # Whether the tasks' own tables (rankings, say) are made when the pass ends; `rebuild` makes them at any time.
     own_tables: bool = True
+    # Who is told when it has come to rest: addresses without secrets, and names of variables that hold others.
+    notify: tuple[str, ...] = ()

@@ -109,11 +109,16 @@ def _check_key(key: str | None, origin: Origin, route: Route) -> None:
     """Never shows the value: it may be the secret itself."""
     if key is None:
         return
-    if key.startswith(_SECRET_STARTS) or any(_is_mixed(run) for run in _RUN.findall(key)):
+    if key.startswith(_SECRET_STARTS) or looks_secret(key):
         wanted = "write the name of the environment variable that holds it, such as OPENAI_API_KEY"
         raise origin.error(route, f"this looks like an API key; {wanted}")
     if not _VARIABLE.fullmatch(key):
         raise origin.error(route, "wanted the name of an environment variable, such as OPENAI_API_KEY")
+
+
+def looks_secret(text: str) -> bool:
+    """Whether a part of it is what keys and tokens are made of, and no word."""
+    return any(_is_mixed(run) for run in _RUN.findall(text))
 
 
 def _is_mixed(run: str) -> bool:

@@ -1,6 +1,6 @@
 """Stages read: the common keys and those of the task, each checked with the place it was written at."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -24,15 +24,13 @@ def read_stage(written: Any, origin: Origin) -> WrittenStage:
     return stage
 
 
-def check_keys(written: Mapping[Any, Any], common: Collection[str], origin: Origin, later: Iterable[str] = ()) -> None:
+def check_keys(written: Mapping[Any, Any], common: Collection[str], origin: Origin) -> None:
     """Every key is a common one, or one that some task has."""
     known = {*common, *_keys_of(written.get("task"))}
     if all(key in known for key in written):
         return  # the usual case: no other task has to be looked at
     every = (*common, *all_own_keys())
     for key in written:
-        if key in later and key not in every:
-            raise origin.key_error((), key, f"`{key}` is not part of this version")
         if key not in every:
             raise origin.unknown_key((), str(key), every)
 

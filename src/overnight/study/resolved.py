@@ -13,11 +13,13 @@ from overnight.core.stage import Stage, StagePace
 from overnight.engine.decisions import Mode, first_processing
 from overnight.engine.live.pace import Pacing
 from overnight.engine.live.spill import Spill
+from overnight.notifying import Target
 from overnight.providers import batch_format, live_format, vendor
 from overnight.study.buckets import StudyBuckets, check_scheme, read_buckets
 from overnight.study.handing_on import group_of, taken_by, when_of
 from overnight.study.identity import Definition, define
 from overnight.study.items import ItemSource
+from overnight.study.notify import read_notify
 from overnight.study.origin import Origin
 from overnight.study.pace import (
     BatchSettings,
@@ -50,6 +52,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     prices: Path | None
     poll: PollSettings
     timeout_seconds: float
+    notify: tuple[Target, ...]
 
 
 def definition(study: Study) -> Definition:
@@ -86,6 +89,7 @@ def resolve(study: Study) -> Resolved:
         prices=_prices(header, study.origin),
         poll=header.poll or PollSettings(),
         timeout_seconds=timeout_seconds(header.timeout, study.origin),
+        notify=read_notify(header.notify, study.origin),
     )
 
 

@@ -19,6 +19,7 @@ from overnight.study.document import read_document
 from overnight.study.handing_on import check_order
 from overnight.study.items import check_items
 from overnight.study.models import ModelEntry
+from overnight.study.notify import read_notify
 from overnight.study.origin import Origin
 from overnight.study.pace import (
     BatchSettings,
@@ -37,9 +38,6 @@ from overnight.study.reading import check_keys, default_of, read_stage, shaped_s
 from overnight.study.shape import plain_settings, shaped
 from overnight.study.stage import WrittenStage, check_name
 from overnight.study.task_registry import own_keys, task_kind, task_names
-
-# Keys that later versions have. To take them in silence would promise what is not done.
-LATER_KEYS = ("notify",)
 
 _REQUIRED = ("name", "task", "models")
 # Keys that only a stage of a list can have.
@@ -92,6 +90,7 @@ class Study:
         budget: float | Decimal | Mapping[str, Any] | None = None,
         prices: str | Path | None = None,
         buckets: Buckets | Mapping[str, Any] | None = None,
+        notify: Sequence[str | Mapping[str, str]] | None = None,
         origin: Origin | None = None,
         **own: Any,
     ) -> None:
@@ -169,6 +168,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     spill: SpillSettings | None
     prices: str | None
     buckets: dict[str, Any] | None
+    # Read by itself, in words that show nothing of it.
+    notify: Any
 
 
 class Settings(NamedTuple):
@@ -190,7 +191,7 @@ def _refuse_unknown(written: Mapping[Any, Any], origin: Origin) -> None:
     for key in written:
         if key in _LISTED_ONLY:
             raise origin.key_error((), key, f"`{key}` is for a stage of a list; write it under `stages`")
-    check_keys(written, tuple(DEFAULTS), origin, LATER_KEYS)
+    check_keys(written, tuple(DEFAULTS), origin)
 
 
 def _check_keys(mapping: Mapping[Any, Any], origin: Origin) -> None:
@@ -248,6 +249,7 @@ def _read_header(study: Study, origin: Origin) -> Header:
     if header.prices is not None and not header.prices.strip():
         raise origin.error(("prices",), "wanted the path of a file")
     read_buckets(header.buckets, origin)
+    read_notify(header.notify, origin)
     return header
 
 
