@@ -68,11 +68,11 @@ def _broad(node: ast.ExceptHandler) -> bool:
 
 
 def test_nobody_says_the_name_of_a_task() -> None:
-    """Tasks are found by their entry points; only they themselves, and the notebook functions for pairs, are of one."""
+    """Tasks are found by their entry points; only they themselves, and the notebook functions, are of one."""
     names = {point.name for point in entry_points(group="overnight.tasks")}
     assert names >= {"compare", "generate", "rank"}
     names -= {"rank"}  # also a column of rankings, wherever they come from
-    free = {"tasks", "pairwise"}
+    free = {"tasks", "pairwise", "speceval"}
     found = [
         f"{path.name}:{node.lineno} {node.value}"
         for path, tree in trees()

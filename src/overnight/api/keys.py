@@ -1,13 +1,16 @@
 """`keys`: which providers have a key here, and whether it works. The keys themselves are never shown."""
 
 import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import msgspec
 
 from overnight.core.arguments import checked
-from overnight.core.errors import OvernightError, ProviderError
+from overnight.core.errors import OvernightError, ProviderError, StudyError
 from overnight.emulation import endpoint_of
-from overnight.providers import Vendor, vendors
+from overnight.providers import Vendor, vendor, vendors
 from overnight.settings import Settings, settings
 
 
@@ -69,3 +72,23 @@ async def _checked(vendor: Vendor, place: Settings) -> tuple[bool, str]:
         return False, str(error)
     finally:
         await provider.close()
+
+
+@contextmanager
+def key_of(backend: str, api_key: str | None) -> Iterator[None]:
+    """A key of the caller's own goes before the environment's while the block runs. It is written nowhere."""
+    if api_key is None:
+        yield
+        return
+    if not api_key.strip():
+        raise StudyError("api_key: wanted a key, found an empty text")
+    variable = vendor(backend).key_variable
+    before = os.environ.get(variable)
+    os.environ[variable] = api_key
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[variable]
+        else:
+            os.environ[variable] = before

@@ -1,14 +1,10 @@
 """Which providers' keys are in the environment; their values are never shown."""
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import polars as pl
 
 from overnight.core.arguments import checked
 from overnight.core.errors import StudyError, Unauthorized
-from overnight.providers import vendor, vendors
+from overnight.providers import vendors
 from overnight.settings import settings
 
 
@@ -27,23 +23,3 @@ def check_llm_api_keys(verbose: bool = True) -> pl.DataFrame:
         if verbose:
             print(f"{one.key_variable}: {'set' if found else 'not set'}")  # noqa: T201 - a notebook's reader
     return pl.DataFrame(rows)
-
-
-@contextmanager
-def key_of(backend: str, api_key: str | None) -> Iterator[None]:
-    """A key of the caller's own goes before the environment's while the block runs. It is written nowhere."""
-    if api_key is None:
-        yield
-        return
-    if not api_key.strip():
-        raise StudyError("api_key: wanted a key, found an empty text")
-    variable = vendor(backend).key_variable
-    before = os.environ.get(variable)
-    os.environ[variable] = api_key
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[variable]
-        else:
-            os.environ[variable] = before

@@ -9,6 +9,7 @@ import msgspec
 import polars as pl
 
 from overnight.api.cell import cell_progress
+from overnight.api.keys import key_of
 from overnight.core.arguments import checked
 from overnight.core.errors import StudyError
 from overnight.engine.progress import Snapshot
@@ -17,7 +18,6 @@ from overnight.pairwise._frames import pairs_of
 from overnight.pairwise._judge import judge_of
 from overnight.pairwise._judging import Judging, Question
 from overnight.pairwise._rows import RAW, failed_rows
-from overnight.pairwise.keys import key_of
 from overnight.tasks._answer_form import TAGS
 
 _BAR = 40

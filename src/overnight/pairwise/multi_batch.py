@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
+from overnight.api.keys import key_of
 from overnight.core.arguments import checked
 from overnight.core.clock import seconds_of, time_text
 from overnight.core.errors import StudyError, Unavailable
@@ -29,7 +30,6 @@ from overnight.pairwise._foreign import Adopted
 from overnight.pairwise._judge import judge_of
 from overnight.pairwise._judging import Judging, Question
 from overnight.pairwise._rows import BatchFailure, failed_rows
-from overnight.pairwise.keys import key_of
 from overnight.pairwise.registry import Job, Segment, read_registry, registry_frame, state_line
 from overnight.settings import settings
 from overnight.tasks._answer_form import TAGS

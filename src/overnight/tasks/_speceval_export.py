@@ -62,7 +62,8 @@ def _write(path: Path, value: Any) -> None:
     part.replace(path)
 
 
-def _said(row: Mapping[str, Any] | None) -> str:
+def said(row: Mapping[str, Any] | None) -> str:
+    """The answer, or why there is none."""
     if row is None or row["status"] != "answered" or row["answer"] is None:
         why = "pending" if row is None else row["cause"] or row["status"]
         return f"ERROR: {why}"
@@ -79,7 +80,7 @@ def export_generations(tables: Path, stage: Stage, model: str, target: Target, *
             "statement_id": item.fields["statement_id"],
             "original_index": item.fields["input_index"],
             "input_text": item.fields["input"],
-            "output_text": _said(rows.get(item.id)),
+            "output_text": said(rows.get(item.id)),
             "batch_id": found.batch_of(rows[item.id]) if item.id in rows else "",
         }
         for item in items

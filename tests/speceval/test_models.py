@@ -1,0 +1,206 @@
+"""Batches of prompts in programs: every answer in its place, nothing paid twice, whoever takes them up."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import overnight
+from overnight.core.errors import StudyError, UnknownName, WrongArgument
+from overnight.speceval import BatchedModel, GoogleBatchedModel, OpenAIBatchedModel, TogetherBatchedModel
+from speceval.conftest import MODELS, Desk, waited
+
+Begin = Callable[..., Desk]
+PROMPTS = [f"Repeat: {n} of seven" for n in range(7)]
+ANSWERS = [f"<{n} of seven>" for n in range(7)]
+KEY = "sk-test-0123456789abcdefghijklmnop"
+
+
+@pytest.mark.parametrize("vendor", MODELS)
+def test_sent_kept_as_json_and_collected(desk: Begin, vendor: str) -> None:
+    one = desk()
+    model = MODELS[vendor]()
+    sent = model.generate_batch(PROMPTS, "out", 3, temperature=0.0, max_tokens=2000)
+    kept = json.loads(json.dumps(sent))
+    assert kept == sent
+    assert KEY not in json.dumps(sent)
+    assert model.generate_batch(PROMPTS, "out", 3, temperature=0.0, max_tokens=2000)["run"] == sent["run"]
+    done = waited(MODELS[vendor](), kept)
+    assert (done["status"], done["message"]) == ("completed", None)
+    assert done["request_counts"] == {"total": 7, "completed": 7, "failed": 0}
+    assert model.get_batch_results(done) == ANSWERS
+    assert model.get_batch_results(kept) == ANSWERS
+    batches = 0 if vendor == "together" else 3
+    assert len(done["batch_ids"]) == batches
+    assert done["batch_id"] == (done["batch_ids"][0] if batches else None)
+    assert one.counts() == (batches, 7)
+
+
+def test_another_process_takes_it_up(desk: Begin) -> None:
+    one = desk()
+    told = ("OpenAIBatchedModel", {"model_name": "gpt-4.1-mini"})
+    first = one.elsewhere(*told, "generate_batch", prompts=PROMPTS, batch_output_dir="out")
+    assert first.returncode == 0, first.stderr
+    metadata = json.loads(first.stdout)
+    done = waited(OpenAIBatchedModel("gpt-4.1-mini"), metadata)
+    last = one.elsewhere(*told, "get_batch_results", metadata=done)
+    assert json.loads(last.stdout) == ANSWERS
+    assert one.counts() == (1, 7)
+
+
+@pytest.mark.parametrize("moment", ["committed intake", "committed intended", "20", "30", "40"])
+def test_a_killed_process_leaves_nothing_to_be_paid_again(desk: Begin, moment: str) -> None:
+    one = desk()
+    told = ("OpenAIBatchedModel", {"model_name": "gpt-4.1-mini"})
+    given = {"prompts": PROMPTS, "batch_output_dir": str(one.folder / "out"), "batch_size": 4}
+    killed = one.elsewhere(*told, "generate_batch", environ={"OVERNIGHT_KILL_AT": moment}, **given)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    model = OpenAIBatchedModel("gpt-4.1-mini")
+    sent = model.generate_batch(**given)
+    assert model.get_batch_results(waited(model, sent)) == ANSWERS
+    assert one.counts() == (2, 7)
+
+
+def test_a_row_that_fails_keeps_its_place_and_moves_no_other(desk: Begin) -> None:
+    fault = {"on": "row", "do": "error", "status": 400, "code": "invalid_prompt", "where": "2 of seven"}
+    desk(faults=[fault])
+    model = OpenAIBatchedModel("gpt-4.1-mini")
+    done = waited(model, model.generate_batch(PROMPTS))
+    assert done["status"] == "completed"
+    assert done["request_counts"] == {"total": 7, "completed": 6, "failed": 1}
+    found = model.get_batch_results(done)
+    assert str(found[2]).startswith("ERROR: ")
+    assert [*found[:2], *found[3:]] == [*ANSWERS[:2], *ANSWERS[3:]]
+
+
+def test_a_batch_of_nothing_but_failures_has_failed(desk: Begin) -> None:
+    desk(faults=[{"on": "row", "do": "error", "status": 400, "code": "invalid_prompt"}])
+    model = OpenAIBatchedModel("gpt-4.1-mini")
+    done = waited(model, model.generate_batch(PROMPTS[:2]))
+    assert done["status"] == "failed"
+    assert done["message"]
+    assert [str(answer)[:7] for answer in model.get_batch_results(done)] == ["ERROR: ", "ERROR: "]
+
+
+def test_what_has_not_come_yet_is_none(desk: Begin) -> None:
+    one = desk(faults=[{"on": "batch", "do": "slow", "seconds": 800_000, "skip": 1}])
+    model = OpenAIBatchedModel("gpt-4.1-mini")
+    sent = model.generate_batch(PROMPTS, batch_size=4)
+    seen: list[Any] = []
+    while None in (seen or [None])[:4]:
+        seen = model.get_batch_results(sent)
+    assert seen == [*ANSWERS[:4], None, None, None]
+    assert model.check_batch_progress(sent)["status"] == "processing"
+    assert one.counts()[0] == 2
+
+
+def test_a_provider_that_is_away_is_unknown_and_nothing_is_lost(desk: Begin) -> None:
+    one = desk()
+    model = OpenAIBatchedModel("gpt-4.1-mini")
+    sent = model.generate_batch(PROMPTS)
+    one.emulator.close()
+    seen = model.check_batch_progress(sent)
+    assert seen["status"] in ("unknown", "processing")
+    assert model.get_batch_results(sent) == [None] * 7
+
+
+def test_system_prompts_go_with_their_own(desk: Begin) -> None:
+    desk(answer_with={"(?s)Answer as (\\w+)": "I am \\1"})
+    model = OpenAIBatchedModel("gpt-4.1-mini")
+    asked = [
+        {"statement_id": "a", "original_index": 0, "input_text": "Who?"},
+        {"input_text": "Who?"},
+        "Answer as myself",
+    ]
+    sent = model.generate_batch(asked, system_prompts=["Answer as Ann", "Answer as Ben", None])
+    assert model.get_batch_results(waited(model, sent)) == ["I am Ann", "I am Ben", "I am myself"]
+
+
+def test_more_in_the_metadata_is_the_program_s_own(desk: Begin) -> None:
+    desk()
+    model = OpenAIBatchedModel("gpt-4.1-mini")
+    sent = model.generate_batch(PROMPTS) | {"original_prompts_data": [1, 2]}
+    assert waited(model, sent)["original_prompts_data"] == [1, 2]
+
+
+def test_other_words_are_another_batch(desk: Begin) -> None:
+    one = desk()
+    model = OpenAIBatchedModel("gpt-4.1-mini")
+    names = {model.generate_batch(PROMPTS[:n], "out", temperature=t)["run"] for n in (1, 2) for t in (None, 0.0, 1.0)}
+    assert len(names) == 6
+    assert one.counts()[0] == 6
+
+
+def test_a_rehearsal_stays_one(desk: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = desk()
+    overnight.emulate()
+    model = OpenAIBatchedModel("gpt-4.1-mini")
+    sent = model.generate_batch(["Say a."])
+    overnight.emulate(on=False)
+    assert sent["emulated"]
+    assert waited(model, sent)["status"] == "completed"
+    assert one.counts() == (0, 0)
+    real = model.generate_batch(["Say a."])
+    monkeypatch.setenv("OVERNIGHT_EMULATE", "1")
+    with pytest.raises(StudyError, match="really sent, and this is a rehearsal"):
+        model.check_batch_progress(real)
+    with pytest.raises(StudyError, match="really sent, and this is a rehearsal"):
+        model.get_batch_results(real)
+    with pytest.raises(UnknownName, match="no run"):
+        model.get_batch_results(sent | {"run": f"{sent['run']}x"})
+
+
+def test_a_key_of_one_s_own_is_used_and_kept_nowhere(desk: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = desk()
+    monkeypatch.delenv("OPENAI_API_KEY")
+    own = "sk-own-0123456789abcdefghijklmnop"
+    model = OpenAIBatchedModel("gpt-4.1-mini", api_key=own)
+    sent = model.generate_batch(PROMPTS)
+    assert waited(model, sent)["status"] == "completed"
+    told = [json.dumps(sent).encode(), repr(model).encode(), json.dumps(model.get_info()).encode()]
+    kept = [path.read_bytes() for path in one.folder.rglob("*") if path.is_file()]
+    assert not any(own.encode() in text for text in (*told, *kept))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: BatchedModel("gpt-4.1"), "which vendor's"),
+        (lambda: OpenAIBatchedModel(" "), "model_name: the text is empty"),
+        (lambda: OpenAIBatchedModel("gpt-4.1", api_key=""), "api_key: wanted a key"),
+        (lambda: OpenAIBatchedModel("gpt-4.1", temprature=1), "temprature"),
+        (lambda: GoogleBatchedModel("gemini-2.5-flash", input_bucket="gs://a"), "go together"),
+        (lambda: GoogleBatchedModel("g", input_bucket="gs://a", output_bucket="gs://b", api_key="k"), "credentials"),
+        (lambda: TogetherBatchedModel("a/b", qps=0), "qps: 0 is not above 0"),
+        (lambda: OpenAIBatchedModel("gpt-4.1").generate_batch([]), "prompts: the list is empty"),
+        (lambda: OpenAIBatchedModel("gpt-4.1").generate_batch("text"), "prompts: wanted a list"),
+        (lambda: OpenAIBatchedModel("gpt-4.1").generate_batch(["a", " "]), r"prompts\[1\]: the text is empty"),
+        (
+            lambda: OpenAIBatchedModel("gpt-4.1").generate_batch([{"text": "a"}]),
+            r"prompts\[0\].input_text: wanted text",
+        ),
+        (lambda: OpenAIBatchedModel("gpt-4.1").generate_batch(["a"], batch_size=0), "batch_size: 0 is less than 1"),
+        (lambda: OpenAIBatchedModel("gpt-4.1").generate_batch(["a"], system_prompts=[]), "0 texts for 1 prompt"),
+        (lambda: OpenAIBatchedModel("gpt-4.1").check_batch_progress({}), "there is no"),
+        (lambda: OpenAIBatchedModel("gpt-4.1").get_batch_results({"run": 1}), "not what generate_batch returns"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_line(desk: Begin, call: Callable[[], object], said: str) -> None:
+    one = desk()
+    with pytest.raises(StudyError, match=said) as told:
+        call()
+    assert "\n" not in str(told.value)
+    assert list(one.folder.iterdir()) == []
+
+
+def test_metadata_of_another_model_is_refused(desk: Begin) -> None:
+    desk()
+    sent = OpenAIBatchedModel("gpt-4.1-mini").generate_batch(["Say a."])
+    with pytest.raises(StudyError, match=r"it is of a batch of openai/gpt-4.1-mini, and this is openai/gpt-4.1$"):
+        OpenAIBatchedModel("gpt-4.1").get_batch_results(sent)
+    with pytest.raises(WrongArgument, match="names no run"):
+        OpenAIBatchedModel("gpt-4.1-mini").get_batch_results(sent | {"run": "../other"})
