@@ -1,0 +1,173 @@
+"""SpecEval's pipelines in programs: its files are written, the run is the command line's, and nothing is paid twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from overnight.cli import main
+from overnight.core.errors import StudyError, WrongArgument
+from overnight.speceval import (
+    AnthropicBatchedModel,
+    BatchedCompliancePipeline,
+    BatchedGenerationPipeline,
+    BatchedRankingPipeline,
+    OpenAIBatchedModel,
+    TogetherBatchedModel,
+)
+from speceval.conftest import MODELS, OWN_TIME, Desk
+from tasks.speceval_folders import RULES, batched, write_spec
+
+Begin = Callable[..., Desk]
+INPUTS = {rule["id"]: [f"Repeat: {rule['id']} {n}" for n in range(4)] for rule in RULES}
+JUDGES = ("anthropic", "openai", "together")
+PROGRAM = """
+from overnight.speceval import BatchedGenerationPipeline, OpenAIBatchedModel
+BatchedGenerationPipeline("rules.jsonl", OpenAIBatchedModel("gpt-4.1-mini"), "inputs", 3, "made").run()
+"""
+
+
+def filled(folder: Path) -> None:
+    """A specification, inputs for it, and answers of two candidates, one of which failed once."""
+    write_spec(folder)
+    (folder / "inputs").mkdir()
+    for statement, texts in INPUTS.items():
+        (folder / "inputs" / f"{statement}.json").write_text(json.dumps({"inputs": texts}))
+    for name in ("able", "baker"):
+        said = {statement: [(text, f"{name} on {text}") for text in texts[:2]] for statement, texts in INPUTS.items()}
+        said["no_spam"].append(("Third?", "ERROR: expired" if name == "able" else "Fine."))
+        batched(folder / "answers", name, said)
+
+
+@pytest.mark.parametrize("vendor", MODELS)
+def test_answers_of_every_vendor(desk: Begin, vendor: str) -> None:
+    one = desk()
+    filled(one.folder)
+    model = MODELS[vendor]()
+    done = BatchedGenerationPipeline("rules.jsonl", model, "inputs", 3, "made", spec_name="mine").run()
+    assert done.state == "done", done.message
+    (folder,) = (one.folder / "made" / "mine" / model.model_name.replace("/", "_")).iterdir()
+    if vendor == "together":
+        whole = json.loads((folder / "results.json").read_text())["results"]
+        found = {
+            statement: [row["output_text"] for row in whole if row["statement_id"] == statement] for statement in INPUTS
+        }
+    else:
+        files = {name: json.loads((folder / "results" / f"{name}.json").read_text()) for name in INPUTS}
+        found = {name: [row["output_text"] for row in rows] for name, rows in files.items()}
+    assert found == {name: [f"<{text.removeprefix('Repeat: ')}>" for text in texts] for name, texts in INPUTS.items()}
+    assert one.counts() == (0 if vendor == "together" else 3, 8)
+
+
+def test_submitted_here_and_collected_there(desk: Begin) -> None:
+    one = desk()
+    filled(one.folder)
+    sent = BatchedGenerationPipeline("rules.jsonl", OpenAIBatchedModel("gpt-4.1-mini"), "inputs", 3, "made").submit()
+    assert sent.state == "submitted"
+    assert not (one.folder / "made").exists()
+    done = subprocess.run([sys.executable, str(OWN_TIME), _program(one)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(list((one.folder / "made").glob("rules/gpt-4.1-mini/*/results/*.json"))) == 2
+    assert one.counts() == (3, 8)
+
+
+def test_a_killed_program_goes_on(desk: Begin) -> None:
+    one = desk()
+    filled(one.folder)
+    command = [sys.executable, str(OWN_TIME), _program(one)]
+    killed = subprocess.run(command, env={**os.environ, "OVERNIGHT_KILL_AT": "60"}, capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    assert len(list((one.folder / "made").glob("rules/gpt-4.1-mini/*/results/*.json"))) == 2
+    assert one.counts() == (3, 8)
+
+
+def _program(one: Desk) -> str:
+    script = one.folder / "program.py"
+    script.write_text(PROGRAM)
+    return str(script)
+
+
+def test_it_is_the_run_of_the_command(desk: Begin) -> None:
+    """What a program has begun the command line goes on with, and the other way round."""
+    one = desk()
+    filled(one.folder)
+    model = OpenAIBatchedModel("gpt-4.1-mini")
+    folders = [str(one.folder / "answers" / name) for name in ("able", "baker")]
+    made = [
+        BatchedGenerationPipeline("rules.jsonl", model, "inputs").run(),
+        BatchedRankingPipeline("rules.jsonl", folders, model).run(),
+        BatchedCompliancePipeline("rules.jsonl", folders, model).run(),
+    ]
+    assert [one.state for one in made] == ["done"] * 3
+    paid = one.counts()
+    judging = ("--spec-path", "rules.jsonl", "--candidate-generation-dirs", *folders)
+    typed = [
+        ("generate", "--spec-path", "rules.jsonl", "--inputs", "inputs", "--model-name", "gpt-4.1-mini"),
+        ("rank", *judging, "--ranking-judge-model-name", "gpt-4.1-mini"),
+        ("comply", *judging, "--compliance-judge-model-name", "gpt-4.1-mini"),
+    ]
+    assert [main([*words, *(["--org", "openai"] if words[0] == "generate" else [])]) for words in typed] == [0, 0, 0]
+    assert one.counts() == paid
+    assert sorted(path.name for path in (one.folder / "runs").iterdir() if path.is_dir()) == sorted(
+        one.name for one in made
+    )
+
+
+@pytest.mark.parametrize("vendor", JUDGES)
+def test_rankings_and_compliance(desk: Begin, vendor: str) -> None:
+    one = desk()
+    filled(one.folder)
+    judge = MODELS[vendor]()
+    folders = [one.folder / "answers" / name for name in ("baker", "able")]
+    ranked = BatchedRankingPipeline("rules.jsonl", folders, judge, 5, "ranks", spec_name="mine").run()
+    assert ranked.state == "done", ranked.message
+    place = one.folder / "ranks" / "spec_mine" / f"judge_{judge.model_name.replace('/', '_')}"
+    assert sorted(path.name for path in place.iterdir()) == ["ablexbaker", "bakerxable"]
+    rankings = [json.loads(file.read_text()) for file in place.rglob("results/*.json")]
+    # Four inputs that both have answered, in both orders; what failed is never judged.
+    assert sum(len(found["rankings"]) for found in rankings) == 8
+    for found in rankings:
+        for row in found["rankings"]:
+            assert row["output_a"].startswith(found["metadata"]["model_a"])
+            assert row["output_b"].startswith(found["metadata"]["model_b"])
+    judged = BatchedCompliancePipeline("rules.jsonl", folders, judge, 5, "verdicts", spec_name="mine").run()
+    assert judged.state == "done", judged.message
+    verdicts = [json.loads(file.read_text()) for file in (one.folder / "verdicts").rglob("results/*.json")]
+    assert sum(len(found["results"]) for found in verdicts) == 9
+    assert all("compliant" in row for found in verdicts for row in found["results"])
+
+
+def test_other_questions_need_another_name(desk: Begin) -> None:
+    one = desk()
+    filled(one.folder)
+    BatchedGenerationPipeline("rules.jsonl", OpenAIBatchedModel("gpt-4.1-mini"), "inputs").run()
+    warmer = OpenAIBatchedModel("gpt-4.1-mini", temperature=0.5)
+    with pytest.raises(StudyError, match="other questions"):
+        BatchedGenerationPipeline("rules.jsonl", warmer, "inputs").run()
+    done = BatchedGenerationPipeline("rules.jsonl", warmer, "inputs", name="warmer").run()
+    assert (done.name, done.state) == ("warmer", "done")
+    assert one.counts()[1] == 16
+
+
+def test_what_is_refused(desk: Begin) -> None:
+    one = desk()
+    model = AnthropicBatchedModel("claude-haiku-4-5")
+    with pytest.raises(WrongArgument, match="candidate_generation_dirs: the list is empty"):
+        BatchedRankingPipeline("rules.jsonl", [], model)
+    with pytest.raises(WrongArgument, match="batch_size: 0 is less than 1"):
+        BatchedCompliancePipeline("rules.jsonl", ["a"], model, 0)
+    with pytest.raises(WrongArgument, match="batched_model: wanted a BatchedModel"):
+        BatchedGenerationPipeline("rules.jsonl", "gpt-4.1", "inputs")
+    with pytest.raises(StudyError, match="asked call by call"):
+        BatchedGenerationPipeline("rules.jsonl", TogetherBatchedModel("a/b"), "inputs").submit()
+    with pytest.raises(StudyError, match=r"rules\.jsonl"):
+        BatchedGenerationPipeline("rules.jsonl", model, "inputs").run()
+    assert list(one.folder.iterdir()) == []
