@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import overnight
+from overnight import speceval
 
 
 def test_the_list_of_names() -> None:
@@ -20,6 +21,17 @@ def test_the_list_of_names() -> None:
         assert getattr(overnight, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'runn'"):
         overnight.runn  # noqa: B018
+
+
+def test_the_names_for_specifications() -> None:
+    assert speceval.__all__ == [
+        "AnthropicBatchedModel", "BatchedCompliancePipeline", "BatchedGenerationPipeline", "BatchedModel",
+        "BatchedRankingPipeline", "GoogleBatchedModel", "OpenAIBatchedModel", "TogetherBatchedModel",
+    ]  # fmt: skip
+    models = {
+        one for one in vars(speceval).values() if isinstance(one, type) and issubclass(one, speceval.BatchedModel)
+    }
+    assert {one.__name__ for one in models} < {*speceval.__all__}
 
 
 def test_importing_is_cheap() -> None:

@@ -10,11 +10,16 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from cli.shell import clean_environment, overnight
+from overnight import speceval
+from overnight.api import RunStatus
+from overnight.speceval._metadata import Kept, told
 from tasks.speceval_folders import RULES, batched, write_spec
 
 ROOT = Path(__file__).parents[2]
@@ -132,3 +137,29 @@ def test_what_we_write_a_reader_of_the_format_can_read(folder: Path) -> None:
             assert one["rank"] in (1, -1, 0)
             ranked += 1
     assert ranked == 24 * 2
+
+
+def test_the_program_runs(tmp_path: Path) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    shutil.copytree(ROOT / "examples" / "speceval", tmp_path, dirs_exist_ok=True)
+    environ = clean_environment(HOME=str(tmp_path), OVERNIGHT_TIME_SCALE="6000")
+    command = [sys.executable, "-c", program.replace("time.sleep(1)", "time.sleep(0.1)")]
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "[trace gpt-4.1-mini " in done.stdout
+    assert len(list((tmp_path / "ranks").rglob("results/*.json"))) == 6 * 2
+    assert len(list((tmp_path / "verdicts").rglob("results/*.json"))) == 6 * 2
+
+
+@pytest.mark.parametrize("name", speceval.__all__)
+def test_every_name_is_on_the_page(name: str) -> None:
+    assert f"`{name}`" in PAGE
+
+
+def test_all_of_the_metadata_is_on_the_page() -> None:
+    text = " ".join(PAGE.split())
+    assert f"`{', '.join(Kept.__struct_fields__)}`" in text
+    nothing = RunStatus(
+        run="x", path="x", begun_at="", cancelled=False, arms=(), batches=(), waiting_shards=0, causes={}
+    )
+    assert f"`{', '.join(told(nothing))}`" in text

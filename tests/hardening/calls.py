@@ -11,7 +11,7 @@ import polars as pl
 
 import overnight
 from hardening.wrong_kinds import wrong_kinds
-from overnight import analysis, prices, rank
+from overnight import analysis, prices, rank, speceval
 from overnight.core.ask import Model
 from overnight.core.errors import OvernightError
 from overnight.core.result import Usage
@@ -66,7 +66,32 @@ def public_functions() -> list[Public]:
         Public("overnight.Study.from_mapping", overnight.Study.from_mapping, {"mapping": {}, "where": "here"}),
         Public("overnight.prices.PriceBook", prices.PriceBook, {}),
         Public("overnight.prices.PriceBook.price", book.price, {"model": model, "processing": "batch"}),
+        *_spec_evaluation(),
     ]
+
+
+def _spec_evaluation() -> Iterator[Public]:
+    """Everything of `overnight.speceval`: models and pipelines, and what they do."""
+    asker = speceval.OpenAIBatchedModel("gpt-4.1-mini")
+    judging: dict[str, Any] = {"spec_path": "rules.jsonl", "candidate_generation_dirs": ["a", "b"]}
+    good: dict[str, dict[str, Any]] = {
+        "BatchedGenerationPipeline": {"spec_path": None, "batched_model": asker, "pregenerated_inputs_dir": "inputs"},
+        "BatchedRankingPipeline": {**judging, "ranking_judge": asker},
+        "BatchedCompliancePipeline": {**judging, "compliance_judge": asker},
+    }
+    for name in speceval.__all__:
+        made = getattr(speceval, name)
+        fitting = good.get(name, {"model_name": "gpt-4.1-mini"})
+        yield Public(f"overnight.speceval.{name}", made, fitting)
+        if name in good:
+            one = made(**fitting)
+            yield Public(f"overnight.speceval.{name}.run", one.run, {})
+            yield Public(f"overnight.speceval.{name}.submit", one.submit, {})
+    metadata = {"model": "openai/gpt-4.1-mini", "run": "fruit", "runs": "runs", "emulated": False, "prompts": 3}
+    looks = {"metadata": metadata}
+    yield Public("overnight.speceval.BatchedModel.generate_batch", asker.generate_batch, {"prompts": ["Say a."]})
+    yield Public("overnight.speceval.BatchedModel.check_batch_progress", asker.check_batch_progress, looks)
+    yield Public("overnight.speceval.BatchedModel.get_batch_results", asker.get_batch_results, looks)
 
 
 def good_call(function: Callable[..., Any]) -> dict[str, Any]:
@@ -134,7 +159,10 @@ def _call(public: Public, parameter: str, kind: str) -> Callable[[], Any]:
 def sends(name: str) -> bool:
     """Calls that may reach for a provider when the odd value happens to be right."""
     senders = ("run", "submit", "resume", "keys", "emulate")
-    return name.startswith(tuple(f"overnight.{sender}(" for sender in senders))
+    by_spec = (".run(", ".submit(", ".generate_batch(")
+    return name.startswith(tuple(f"overnight.{sender}(" for sender in senders)) or (
+        name.startswith("overnight.speceval.") and any(verb in name for verb in by_spec)
+    )
 
 
 def complaint_about(call: Callable[[], Any]) -> str | None:

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import overnight
@@ -132,6 +133,8 @@ def test_other_words_are_another_batch(desk: Begin) -> None:
     model = OpenAIBatchedModel("gpt-4.1-mini")
     names = {model.generate_batch(PROMPTS[:n], "out", temperature=t)["run"] for n in (1, 2) for t in (None, 0.0, 1.0)}
     assert len(names) == 6
+    same = {model.generate_batch(PROMPTS[:2], "out", temperature=zero)["run"] for zero in (0, 0.0, np.float64(0))}
+    assert same < names
     assert one.counts()[0] == 6
 
 

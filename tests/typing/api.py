@@ -1,11 +1,13 @@
 """The public API as its users type it; checked by mypy, never run."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 import overnight as on
 import overnight.pairwise as pw
+import overnight.speceval as se
 
 study: on.Study = on.Study.load(Path("study.yaml"))
 made: on.Study = on.Study(
@@ -39,3 +41,8 @@ batches = pw.llm_submit_pairs_multi_batch(
 )
 batch_ids: list[str | None] = [job.batch_id for job in batches.jobs]
 combined: pl.DataFrame | None = pw.llm_resume_multi_batches(batches.jobs).combined
+asker: se.BatchedModel = se.GoogleBatchedModel("gemini-2.5-flash", input_bucket="gs://a", output_bucket="gs://b")
+metadata: dict[str, Any] = asker.generate_batch(["a", {"input_text": "b"}], "out", 10, temperature=0, max_tokens=5)
+answers: list[str | None] = asker.get_batch_results(asker.check_batch_progress(metadata))
+generated: on.Run = se.BatchedGenerationPipeline("rules.jsonl", asker, "inputs", output_base_dir="made").run("2h")
+compared: on.Run = se.BatchedRankingPipeline("rules.jsonl", ["made/a", "made/b"], asker).submit()

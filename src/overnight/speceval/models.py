@@ -123,7 +123,9 @@ class BatchedModel:
     def entry(self, **given: Any) -> dict[str, Any]:
         """As a study writes the model; what is given goes before the model's own."""
         known = self._options | {name: value for name, value in given.items() if value is not None}
-        options = {name: value for name, value in known.items() if value is not None}
+        # 0 and 0.0 are the same temperature, numpy's too: the run's name is made of it.
+        kinds = {"temperature": float, "max_tokens": int}
+        options = {name: kinds[name](value) for name, value in known.items() if value is not None}
         return {"model": model_of(self.model_name, self.org), **options}
 
     def key(self) -> AbstractContextManager[None]:
@@ -155,7 +157,7 @@ class BatchedModel:
         """How its prompts travel, as a study writes it."""
         if batch_size is not None and batch_size < 1:
             raise WrongArgument(f"batch_size: {batch_size} is less than 1")
-        return {} if batch_size is None else {"batch": {"max_requests": batch_size}}
+        return {} if batch_size is None else {"batch": {"max_requests": int(batch_size)}}
 
 
 class OpenAIBatchedModel(BatchedModel):
@@ -217,9 +219,9 @@ class TogetherBatchedModel(BatchedModel):
         super().__init__(model_name, temperature=temperature, max_tokens=max_tokens, api_key=api_key)
         if qps is not None and qps <= 0:
             raise WrongArgument(f"qps: {qps:g} is not above 0")
-        self._qps = qps
+        self._qps = None if qps is None else float(qps)
 
     def pace(self, batch_size: int | None) -> dict[str, Any]:
         super().pace(batch_size)
-        limits = {"concurrency": batch_size, "qps": self._qps}
+        limits = {"concurrency": None if batch_size is None else int(batch_size), "qps": self._qps}
         return {"mode": "live", "live": {name: value for name, value in limits.items() if value is not None}}
