@@ -75,7 +75,7 @@ class Desk:
 def waited(model: BatchedModel, metadata: dict[str, Any], seconds: float = 60) -> dict[str, Any]:
     """As a program of SpecEval's does it: look again and again."""
     deadline = time.monotonic() + seconds
-    while (metadata := model.check_batch_progress(metadata))["status"] == "processing":
+    while (metadata := model.check_batch_progress(metadata))["status"] in ("processing", "unknown"):
         assert time.monotonic() < deadline, metadata
         time.sleep(0.05)
     return metadata

@@ -66,6 +66,35 @@ def test_a_killed_process_leaves_nothing_to_be_paid_again(desk: Begin, moment: s
     assert one.counts() == (2, 7)
 
 
+def test_a_killed_process_that_asks_call_by_call_goes_on(desk: Begin) -> None:
+    one = desk()
+    name = MODELS["together"]().model_name
+    given = {"prompts": PROMPTS, "batch_output_dir": str(one.folder / "out"), "batch_size": 1}
+    told = ("TogetherBatchedModel", {"model_name": name})
+    killed = one.elsewhere(*told, "generate_batch", environ={"OVERNIGHT_KILL_AT": "committed calls"}, **given)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    model = TogetherBatchedModel(name)
+    sent = model.generate_batch(**given)
+    assert sent["status"] == "completed"
+    assert model.get_batch_results(sent) == ANSWERS
+
+
+def test_prompts_that_are_the_same_share_an_answer(desk: Begin) -> None:
+    one = desk()
+    model = OpenAIBatchedModel("gpt-4.1-mini")
+    done = waited(model, model.generate_batch(["Repeat: a", "Repeat: b", "Repeat: a"]))
+    assert model.get_batch_results(done) == ["<a>", "<b>", "<a>"]
+    assert one.counts() == (1, 2)
+
+
+def test_a_new_model_that_looks_mistyped(desk: Begin) -> None:
+    desk()
+    with pytest.raises(UnknownName, match="did you mean"):
+        OpenAIBatchedModel("gpt-4.1-minj").generate_batch(["Repeat: a"])
+    model = OpenAIBatchedModel("gpt-4.1-minj", new=True)
+    assert model.get_batch_results(waited(model, model.generate_batch(["Repeat: a"]))) == ["<a>"]
+
+
 def test_a_row_that_fails_keeps_its_place_and_moves_no_other(desk: Begin) -> None:
     fault = {"on": "row", "do": "error", "status": 400, "code": "invalid_prompt", "where": "2 of seven"}
     desk(faults=[fault])
@@ -105,7 +134,8 @@ def test_a_provider_that_is_away_is_unknown_and_nothing_is_lost(desk: Begin) -> 
     sent = model.generate_batch(PROMPTS)
     one.emulator.close()
     seen = model.check_batch_progress(sent)
-    assert seen["status"] in ("unknown", "processing")
+    assert seen["status"] == "unknown"
+    assert "127.0.0.1" in seen["message"]
     assert model.get_batch_results(sent) == [None] * 7
 
 
@@ -188,8 +218,11 @@ def test_a_key_of_one_s_own_is_used_and_kept_nowhere(desk: Begin, monkeypatch: p
         ),
         (lambda: OpenAIBatchedModel("gpt-4.1").generate_batch(["a"], batch_size=0), "batch_size: 0 is less than 1"),
         (lambda: OpenAIBatchedModel("gpt-4.1").generate_batch(["a"], system_prompts=[]), "0 texts for 1 prompt"),
-        (lambda: OpenAIBatchedModel("gpt-4.1").check_batch_progress({}), "there is no"),
-        (lambda: OpenAIBatchedModel("gpt-4.1").get_batch_results({"run": 1}), "not what generate_batch returns"),
+        (lambda: OpenAIBatchedModel("gpt-4.1").check_batch_progress({}), "metadata: 'model' is missing"),
+        (
+            lambda: OpenAIBatchedModel("gpt-4.1").get_batch_results({"model": 1}),
+            "metadata: model: wanted text, found the number 1",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused_in_one_line(desk: Begin, call: Callable[[], object], said: str) -> None:

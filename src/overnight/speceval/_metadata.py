@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 import msgspec
 
 from overnight.api import Run, RunStatus
+from overnight.core.arguments import misfit
 from overnight.core.errors import StudyError, WrongArgument
 from overnight.settings import Settings
 
@@ -28,15 +29,16 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 def kept_in(metadata: Mapping[str, Any], model: str) -> Kept:
     """What `generate_batch` returned, in this process or read again from JSON."""
-    try:
-        kept = msgspec.convert(dict(metadata), Kept)
-    except msgspec.ValidationError as error:
-        reason = str(error).replace("Object missing", "there is no").replace("`", "'")
-        raise WrongArgument(f"metadata: not what generate_batch returns: {reason}") from None
+    for name, kind in get_type_hints(Kept).items():
+        if name not in metadata:
+            raise WrongArgument(f"metadata: '{name}' is missing; wanted what generate_batch returned")
+        if problem := misfit(metadata[name], kind):
+            raise WrongArgument(f"metadata: {name}: {problem}")
+    kept = Kept(**{name: metadata[name] for name in Kept.__struct_fields__})
     if kept.model != model:
         raise StudyError(f"metadata: it is of a batch of {kept.model}, and this is {model}")
     if "\0" in kept.run + kept.runs or Path(kept.run).name != kept.run or kept.prompts < 1:
-        raise WrongArgument("metadata: not what generate_batch returns: it names no run")
+        raise WrongArgument("metadata: it names no run; wanted what generate_batch returned")
     return kept
 
 
@@ -49,15 +51,17 @@ def told(status: RunStatus, run: Run | None = None, message: str | None = None) 
     rows, pending, answered = (status.total(name) for name in ("rows", "pending", "answered"))
     ids = [line.batch_id for line in status.batches if line.batch_id is not None and not line.live]
     standing: Standing = "processing"
+    if message is None and run is not None:
+        message = run.snapshot.trouble
     if rows and not pending:
         standing = "completed" if answered else "failed"
-    elif message is not None:
+    elif message:
         standing = "unknown"
     elif status.cancelled and all(line.state == "closed" for line in status.batches):
         standing = "failed"
     elif run is not None:
         standing = _STANDINGS.get(run.state, "processing")
-    why = message if message is not None else None if run is None else run.message
+    why = message or (None if run is None else run.message)
     return {
         "batch_id": ids[0] if ids else None,
         "batch_ids": ids,

@@ -47,7 +47,9 @@ def _text(prompt: str | Mapping[str, Any], place: int) -> str:
 
 def batch_study(asked: Sequence[Conversation], called: str, entry: Mapping[str, Any], pace: Mapping[str, Any]) -> Study:
     """The same prompts to the same model are the same run, whoever asks: that is what its name is made of."""
-    question = msgspec.json.encode({"of": called, "model": dict(entry), "asked": asked}, order="sorted")
+    # That a name is no typing error changes no answer.
+    telling = {name: value for name, value in entry.items() if name != "new"}
+    question = msgspec.json.encode({"of": called, "model": telling, "asked": asked}, order="sorted")
     model = run_name("batch", called)[:_LONGEST_MODEL]
     items = [{"id": str(place), "messages": one} for place, one in enumerate(asked)]
     written = {

@@ -24,7 +24,8 @@ class BatchedModel:
     """What the models of all vendors have in common; make one of a vendor's: OpenAIBatchedModel, ...
 
     `temperature` and `max_tokens` are those of every prompt, unless a call gives others. `api_key` goes before the
-    one in the environment and is kept nowhere: another process needs it again.
+    one in the environment and is kept nowhere: another process needs it again. `new` says that a name which looks
+    like a known one mistyped is meant so.
     """
 
     org: ClassVar[str] = ""
@@ -41,6 +42,7 @@ class BatchedModel:
         temperature: float | None = None,
         max_tokens: int | None = None,
         api_key: str | None = None,
+        new: bool = False,
     ) -> None:
         if not self.org:
             raise StudyError("BatchedModel: which vendor's? OpenAIBatchedModel, AnthropicBatchedModel, ...")
@@ -51,6 +53,7 @@ class BatchedModel:
         self.model_name = model_name.strip()
         self._options = {"temperature": temperature, "max_tokens": max_tokens}
         self._api_key = api_key
+        self._new = {"new": True} if new else {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model_name!r})"
@@ -126,7 +129,7 @@ class BatchedModel:
         # 0 and 0.0 are the same temperature, numpy's too: the run's name is made of it.
         kinds = {"temperature": float, "max_tokens": int}
         options = {name: kinds[name](value) for name, value in known.items() if value is not None}
-        return {"model": model_of(self.model_name, self.org), **options}
+        return {"model": model_of(self.model_name, self.org), **options, **self._new}
 
     def key(self) -> AbstractContextManager[None]:
         """The caller's own key, as long as it is needed."""
@@ -187,8 +190,9 @@ class GoogleBatchedModel(BatchedModel):
         temperature: float | None = None,
         max_tokens: int | None = None,
         api_key: str | None = None,
+        new: bool = False,
     ) -> None:
-        super().__init__(model_name, temperature=temperature, max_tokens=max_tokens, api_key=api_key)
+        super().__init__(model_name, temperature=temperature, max_tokens=max_tokens, api_key=api_key, new=new)
         if (input_bucket is None) != (output_bucket is None):
             raise WrongArgument("input_bucket and output_bucket go together: one of them is missing")
         if input_bucket is not None and api_key is not None:
@@ -215,8 +219,9 @@ class TogetherBatchedModel(BatchedModel):
         temperature: float | None = None,
         max_tokens: int | None = None,
         api_key: str | None = None,
+        new: bool = False,
     ) -> None:
-        super().__init__(model_name, temperature=temperature, max_tokens=max_tokens, api_key=api_key)
+        super().__init__(model_name, temperature=temperature, max_tokens=max_tokens, api_key=api_key, new=new)
         if qps is not None and qps <= 0:
             raise WrongArgument(f"qps: {qps:g} is not above 0")
         self._qps = None if qps is None else float(qps)
