@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 import overnight
+from overnight.core.clock import WallClock
 from overnight.core.errors import StudyError, UnknownName, WrongArgument
+from overnight.engine.session import opened
 from overnight.speceval import BatchedModel, GoogleBatchedModel, OpenAIBatchedModel, TogetherBatchedModel
+from overnight.store.run_folder import RunFolder
 from speceval.conftest import MODELS, Desk, waited
 
 Begin = Callable[..., Desk]
@@ -137,6 +140,36 @@ def test_a_provider_that_is_away_is_unknown_and_nothing_is_lost(desk: Begin) -> 
     assert seen["status"] == "unknown"
     assert "127.0.0.1" in seen["message"]
     assert model.get_batch_results(sent) == [None] * 7
+
+
+def test_what_was_called_off_has_failed(desk: Begin) -> None:
+    desk(faults=[{"on": "batch", "do": "slow", "seconds": 800_000}])
+    model = OpenAIBatchedModel("gpt-4.1-mini")
+    sent = model.generate_batch(PROMPTS)
+    overnight.cancel(sent["run"])
+    assert waited(model, sent)["status"] == "failed"
+
+
+def test_while_another_process_works_on_it_the_record_says_how_far_it_is(desk: Begin) -> None:
+    one = desk()
+    model = OpenAIBatchedModel("gpt-4.1-mini")
+    sent = model.generate_batch(PROMPTS)
+    runs = one.folder / "runs"
+    with opened(RunFolder(runs / sent["run"]), RunFolder(runs), WallClock(1.0)):
+        assert model.check_batch_progress(sent)["status"] == "processing"
+        assert model.get_batch_results(sent) == [None] * 7
+    assert model.get_batch_results(waited(model, sent)) == ANSWERS
+
+
+def test_a_run_of_something_else_is_told(desk: Begin) -> None:
+    desk()
+    model = OpenAIBatchedModel("gpt-4.1-mini")
+    sent = model.generate_batch(PROMPTS[:2])
+    other = [{"id": "x", "text": "a"}]
+    overnight.run(overnight.Study(name="else", task="generate", items=other, prompt="{text}", models=["gpt-4.1-mini"]))
+    for changed in ({"run": "else"}, {"prompts": 1}):
+        with pytest.raises(StudyError, match="is not one of"):
+            model.get_batch_results(sent | changed)
 
 
 def test_system_prompts_go_with_their_own(desk: Begin) -> None:

@@ -113,10 +113,12 @@ class BatchedModel:
         found = results(kept.run, runs=kept.runs, emulate=kept.emulated or None)
         answers: list[str | None] = [None] * kept.prompts
         for row in found.to_dicts():
-            place = int(row["item_id"])
-            if place >= kept.prompts:
-                raise StudyError(f"metadata: run '{kept.run}' has more than {kept.prompts} prompts")
-            answers[place] = None if row["status"] == "pending" else said(row)
+            name = str(row["item_id"])
+            if not name.isdecimal() or int(name) >= kept.prompts:
+                raise StudyError(
+                    f"metadata: run '{kept.run}' is not one of {kept.prompts} prompts: it has a row '{name}'"
+                )
+            answers[int(name)] = None if row["status"] == "pending" else said(row)
         return answers
 
     @property
