@@ -61,6 +61,13 @@ def make_private_folder(path: Path) -> None:
         path.chmod(PRIVATE_FOLDER)
 
 
+def make_folders_above(path: Path) -> None:
+    """Those that are missing. A hidden one, such as that of the rehearsals, is for its owner alone."""
+    for folder in reversed(path.parents):
+        if not folder.exists():
+            make_private_folder(folder) if folder.name.startswith(".") else folder.mkdir(exist_ok=True)
+
+
 def sync_directory(path: Path) -> None:
     """What was made, renamed or removed in a folder is so on disk, too."""
     handle = os.open(path, os.O_RDONLY)

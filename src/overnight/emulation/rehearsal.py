@@ -26,7 +26,7 @@ from pathlib import Path
 import msgspec
 
 from overnight.core.errors import StudyError, Unavailable
-from overnight.core.opening import PRIVATE_FILE, make_private_folder
+from overnight.core.opening import PRIVATE_FILE, make_folders_above, make_private_folder
 from overnight.core.surroundings import disk_trouble
 from overnight.emulation.shared_state import state_of
 from overnight.settings import Settings
@@ -115,8 +115,7 @@ class Rehearsal:
         for _ in _patiently():
             try:
                 if not state.is_dir():
-                    state.parent.parent.mkdir(parents=True, exist_ok=True)
-                    make_private_folder(state.parent)
+                    make_folders_above(state)
                     make_private_folder(state)
                     self._made = True
                 return take_lock(state / name, shared=shared)

@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from overnight.core.opening import make_private_folder, open_to_write, strange
+from overnight.core.opening import make_folders_above, make_private_folder, open_to_write, strange
 from overnight.settings import Settings
 
 NAME = ".emulator"
@@ -35,8 +35,8 @@ def share_emulator(settings: Settings, other: Settings) -> None:
     if not settings.emulate or own.exists():
         return
     with suppress(OSError):
-        state.parent.parent.mkdir(parents=True, exist_ok=True)
-        for folder in (state.parent, state, settings.root):
+        for folder in (state, settings.root):
+            make_folders_above(folder)
             make_private_folder(folder)
         path = os.path.relpath(state.resolve(), settings.root.resolve())
         handle = open_to_write(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL)

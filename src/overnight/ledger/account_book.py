@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from overnight.core.opening import make_private
+from overnight.core.opening import make_folders_above, make_private
 from overnight.core.surroundings import disk_trouble
 from overnight.ledger.trouble import ledger_trouble
 
@@ -79,7 +79,7 @@ class AccountBook:
     def _db(self) -> sqlite3.Connection:
         with self._opening:  # the loop and the ledger's writer both ask
             if self._opened is None:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+                make_folders_above(self._path)
                 make_private(self._path)
                 db = sqlite3.connect(self._path, isolation_level=None, timeout=5, check_same_thread=False)
                 with ExitStack() as stack:

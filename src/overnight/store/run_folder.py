@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from overnight.core.errors import FolderUnfit, LedgerError, RunBusy
-from overnight.core.opening import PRIVATE_FOLDER, open_to_read, open_to_write, refuse_strange
+from overnight.core.opening import PRIVATE_FOLDER, make_folders_above, open_to_read, open_to_write, refuse_strange
 from overnight.core.surroundings import words_of
 from overnight.store.contract import Store
 from overnight.store.local import LocalStore
@@ -175,8 +175,9 @@ class RunFolder:
 
 
 def _made(path: Path) -> bool:
+    make_folders_above(path)
     try:
-        path.mkdir(parents=True)
+        path.mkdir()
     except FileExistsError:
         if path.is_dir():
             return False
