@@ -14,7 +14,13 @@ ROOT = Path(__file__).parents[1]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT, SETUP = SETTINGS["project"], SETTINGS["tool"]["setuptools"]
 # What is imported under another name than it is installed by.
-IMPORTED_AS = {"python-dotenv": "dotenv", "pyyaml": "yaml", "google-auth": "google", "genai-prices": "genai_prices"}
+IMPORTED_AS = {
+    "python-dotenv": "dotenv",
+    "pyyaml": "yaml",
+    "google-auth": "google",
+    "genai-prices": "genai_prices",
+    "resvg-py": "resvg_py",
+}
 # Parts of another package's own interface, which brings them.
 BROUGHT = {"requests": "google", "multidict": "aiohttp", "yarl": "aiohttp"}
 OUR_OWN = {"overnight", "overnight_emulator"}
