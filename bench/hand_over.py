@@ -34,7 +34,7 @@ STEPS = {
     "items, intake": "overnight.api.running:take_stage",
     HAND_OVER: "overnight.engine.flow.flow:Flow.advance",
     "pack": "overnight.engine.packing:Packing.cut",
-    "tables": "overnight.api.work:write_tables",
+    "tables": "overnight.api.work:keep_tables",
 }
 _MODELS = ["openai/gpt-4.1-mini"]
 _ASKED = {"stages": 2, "turns": 3}

@@ -43,7 +43,7 @@ STEPS = {
     "upload": "overnight.engine.batch.attempt:BatchAttempt._upload",
     "download": "overnight.engine.batch.ingest:Ingest._download",
     "ingest": "overnight.engine.batch.ingest:Ingest._read_files",
-    "tables": "overnight.api.work:write_tables",
+    "tables": "overnight.api.work:keep_tables",
 }
 # While these run, nothing else does: all threads' CPU is theirs.
 ALONE = frozenset({"items, intake", "pack", "tables"})

@@ -150,7 +150,7 @@ def test_for_programs_and_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "s.yaml"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:5] == ["arm", "turns", "rows", "requests", "batches"]
-    assert [line.split()[-8:-4] for line in lines[1:3]] == [["2", "2", "2", "2"], ["1", "1", "1", "1"]]
+    assert [line.split()[-7:-3] for line in lines[1:3]] == [["2", "2", "2", "2"], ["1", "1", "1", "1"]]
     assert "with answers of a usual length; nothing was sent" in lines[-1]
     assert main(["plan", "s.yaml", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["arms"]

@@ -26,7 +26,7 @@ from overnight.cli import main
         (["watch", "--interval", "soon"], "watch: --interval: 'soon' is not a number"),
         (["watch", "--interval", "0"], "watch: --interval: 0 is not above 0"),
         (["plan", "a.yaml", "--limit", "-3"], "plan: --limit: -3 is not above 0"),
-        (["generate", "--items", "a.csv"], "generate: --model is missing"),
+        (["compare", "a.csv"], "compare: --model is missing"),
         (["submit"], "submit: STUDIES is missing"),
     ],
 )

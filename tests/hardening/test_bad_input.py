@@ -19,7 +19,6 @@ WRONG_STUDIES: list[tuple[str, Spoil, list[str]]] = [
     ("a ragged table", lambda d: d.items("id,text\n1,a,b\n"), ["items.csv:2", "3 fields where the header has 2"]),
     ("an open quote", lambda d: d.items('id,text\n1,"abc\n2,x\n'), ["items.csv:2", "never closed"]),
     ("items in Latin-1", lambda d: d.items(b"id,text\n1,caf\xe9\n"), ["items.csv:2", "0xe9", "save the file as UTF-8"]),
-    ("items in UTF-16", lambda d: d.items("id,text\n1,a\n".encode("utf-16")), ["items.csv:1", "UTF-8"]),
     ("no such column", lambda d: d.study(prompt="About {txt}"), ["{txt}", "columns are id, text", "'text'"]),
     ("an unknown key", lambda d: d.study(promt="x"), ["study.yaml:1:", "'promt'", "did you mean 'prompt'?"]),
     ("an unknown provider", lambda d: d.study(models=["opnai/gpt-4.1"]), ["models[0]", "'opnai'", "'openai'"]),

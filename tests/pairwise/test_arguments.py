@@ -22,7 +22,7 @@ from pairwise.conftest import ASKED, Notebook
 
 Begin = Callable[..., Notebook]
 Check = Callable[[Begin, pl.DataFrame, pytest.CaptureFixture[str]], None]
-SLOW = {"on": "batch", "do": "slow", "seconds": 40_000}
+SLOW = {"on": "batch", "do": "slow", "seconds": 80_000}
 
 
 def calls(one: Notebook, path: str) -> list[float]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from overnight.api import Run
-from overnight.api.pricing import keep_prices
+from overnight.api.pricing import keep_prices, prices_of
 from overnight.api.work import work_on
 from overnight.core.ask import Ask
 from overnight.engine.flow.intake import take_stage
@@ -25,6 +25,7 @@ def run_on_objects(study: str, *, say: Callable[[str], None]) -> Run:
     place, resolved = settings(runs="runs"), resolve(Study.load(Path(study)))
     folder = RunFolder(place.root / resolved.name)
     folder.files, folder.marks = ObjectStore(FILES, ()), ObjectStore((), (SENT, CANCELLED))
+    known = prices_of(resolved)
     paces = {stage.name: stage.pace for stage in resolved.stages}
     work = Work(stages=paces, mode=resolved.mode, pacing=resolved.pacing, timeout=10**9)
 
@@ -34,7 +35,7 @@ def run_on_objects(study: str, *, say: Callable[[str], None]) -> Run:
     def intake(tx: Transaction) -> None:
         for stage in resolved.stages:
             take_stage(tx, folder.files, stage, encode)
-            keep_prices(tx, resolved, stage)
+            keep_prices(tx, known, stage)
 
     def prepare(session: Session, _: Connect) -> None:
         session.ledger.write("intake", intake).result()

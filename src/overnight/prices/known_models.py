@@ -33,7 +33,7 @@ def known_models(provider: str) -> list[str]:
 def doubt_about(provider: str, model: str) -> Doubt | None:
     """None for a known name, and for one that is like no other."""
     seller = _seller(provider)
-    if seller is None or newest().prices.find(seller, model) is not None:
+    if seller is None or model in known_models(provider) or newest().prices.find(seller, model) is not None:
         return None
     name = model.lower()
     near = [(slips, one) for one in known_models(provider) if (slips := _slips(name, one.lower())) is not None]
