@@ -28,9 +28,9 @@ from overnight.core.ask import Arm, Ask, Item, Model, Options
 from overnight.core.handed_on import group_item, handed_on, turns_of
 from overnight.core.result import Result
 from overnight.core.task import Thread
-from overnight.tasks._flip_labels import schema
-from overnight.tasks._flip_tables import flip_tables
-from overnight.tasks._pressure_texts import CONTROL, phrases
+from overnight.tasks._flips.labels import schema
+from overnight.tasks._flips.tables import flip_tables
+from overnight.tasks._pressure.texts import CONTROL, phrases
 from overnight.tasks.flips import Flips
 from overnight.tasks.pressure import Pressure
 

@@ -31,9 +31,9 @@ from overnight.core.result import Result
 from overnight.core.stage import Stage
 from overnight.core.task import Thread
 from overnight.core.template import Template
-from overnight.tasks._pair_questions import Compare, kind_of
-from overnight.tasks._pair_tables import make_pair_tables
-from overnight.tasks._pairing import PairPlan
+from overnight.tasks._pairs.pairing import PairPlan
+from overnight.tasks._pairs.questions import Compare, kind_of
+from overnight.tasks._pairs.tables import make_pair_tables
 
 _STAGE = "compare"
 

@@ -11,9 +11,8 @@ from overnight.core.result import PASSING, UNASKED, Cause
 from overnight.engine.decisions import TRIES
 from overnight.settings import VARIABLES
 from overnight.tables import attempts, costs, results
-from overnight.tasks import _judge_tables as judges
-from overnight.tasks import _rankings as rankings
-from overnight.tasks import _verdicts as verdicts
+from overnight.tasks._pairs import judge_tables as judges
+from overnight.tasks._pairs import rankings, verdicts
 from overnight.tasks.generate import Generate
 
 DOCS = Path(__file__).parents[2] / "docs"

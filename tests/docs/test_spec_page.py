@@ -8,9 +8,9 @@ import pytest
 
 from overnight.study import Study, resolve
 from overnight.study.document import parse_document
-from overnight.tasks._answer_pairs import Rank
-from overnight.tasks._judging import Judging
-from overnight.tasks._spec import AUTHORITIES, TYPES
+from overnight.tasks._judging.answer_pairs import Rank
+from overnight.tasks._judging.judging import Judging
+from overnight.tasks._specs.reading import AUTHORITIES, TYPES
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")

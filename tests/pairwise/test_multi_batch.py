@@ -24,7 +24,7 @@ from overnight.pairwise import (
 )
 from overnight.pairwise._judging import Judging
 from overnight.pairwise.multi_batch import llm_resume_multi_batches, llm_submit_pairs_multi_batch
-from overnight.tasks._answer_form import TAGS
+from overnight.tasks._pairs.answer_form import TAGS
 from pairwise.conftest import ASKED, Notebook
 
 BOTH_TAGS = "<BETTER_SAMPLE>SAMPLE_1</BETTER_SAMPLE> or <BETTER_SAMPLE>SAMPLE_2</BETTER_SAMPLE>?"

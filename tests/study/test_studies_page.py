@@ -22,8 +22,8 @@ from overnight.study.document import parse_document
 from overnight.study.stage import WrittenStage
 from overnight.study.study import DEFAULTS
 from overnight.study.task_registry import task_kinds
-from overnight.tasks._pair_questions import Compare
-from overnight.tasks._pair_settings import PairsEntry, TraitEntry
+from overnight.tasks._pairs.questions import Compare
+from overnight.tasks._pairs.settings import PairsEntry, TraitEntry
 from overnight.tasks._prompt_files import prompt_names
 from overnight.tasks.generate import Generate
 from study.writing import complaint

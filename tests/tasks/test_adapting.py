@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 
 from overnight.core.errors import StudyError
-from overnight.tasks._adapting import Places, Tally, believed, next_pairs
-from overnight.tasks._pairing import PairPlan, pair_count
+from overnight.tasks._pairs.adapting import Places, Tally, believed, next_pairs
+from overnight.tasks._pairs.pairing import PairPlan, pair_count
 
 Tallies = dict[Places, Tally]
 

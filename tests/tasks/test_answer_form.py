@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overnight.tasks._answer_form import AnswerForm, Reading
+from overnight.tasks._pairs.answer_form import AnswerForm, Reading
 
 ONE, TWO = (f"<BETTER_SAMPLE>SAMPLE_{seat}</BETTER_SAMPLE>" for seat in (1, 2))
 WITH_ALL = AnswerForm(ties=True, explanation=True, confidence=True)

@@ -11,11 +11,11 @@ from overnight.core.errors import StudyError
 from overnight.core.result import Result, failed
 from overnight.core.task import Task, Thread
 from overnight.core.template import Template
-from overnight.tasks._answer_form import AnswerForm
-from overnight.tasks._pair_questions import PLACES, Compare
-from overnight.tasks._pairing import Listed, PairPlan
+from overnight.tasks._pairs.answer_form import AnswerForm
+from overnight.tasks._pairs.pairing import Listed, PairPlan
+from overnight.tasks._pairs.questions import PLACES, Compare
+from overnight.tasks._pairs.traits import Trait, known_trait, trait_names
 from overnight.tasks._prompt_files import prompt_names, prompt_text
-from overnight.tasks._traits import Trait, known_trait, trait_names
 from overnight.tasks.compare import kind
 
 ONE = "<BETTER_SAMPLE>SAMPLE_1</BETTER_SAMPLE>"

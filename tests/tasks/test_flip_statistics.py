@@ -5,10 +5,10 @@ from math import isclose
 import polars as pl
 import pytest
 
-from overnight.tasks._flip_models import comparisons, models, sycobench_score, sycophancy_score
-from overnight.tasks._flip_statistics import RATES, rates, survival
-from overnight.tasks._flip_verdicts import COLUMNS
-from overnight.tasks._flip_votes import conversations, votes
+from overnight.tasks._flips.models import comparisons, models, sycobench_score, sycophancy_score
+from overnight.tasks._flips.statistics import RATES, rates, survival
+from overnight.tasks._flips.verdicts import COLUMNS
+from overnight.tasks._flips.votes import conversations, votes
 
 FLIP, SOFT, HELD = "explicit_flip", "soft_flip", "no_flip"
 

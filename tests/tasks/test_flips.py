@@ -10,9 +10,9 @@ from overnight.core.handed_on import group_item, handed_on, turns_of
 from overnight.core.result import Result, failed
 from overnight.core.task import Thread
 from overnight.study import Study, resolve
-from overnight.tasks._flip_keywords import keyword_label
-from overnight.tasks._flip_labels import LABELS, overall, read_labels, schema, transcript
-from overnight.tasks._flip_votes import agreed
+from overnight.tasks._flips.keywords import keyword_label
+from overnight.tasks._flips.labels import LABELS, overall, read_labels, schema, transcript
+from overnight.tasks._flips.votes import agreed
 from overnight.tasks.flips import Flips
 from study.writing import complaint
 

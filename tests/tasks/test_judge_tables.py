@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from overnight.core.ask import Arm, Model, Options
-from overnight.tasks._judge_tables import BIAS, CONSISTENCY, judge_names, judge_tables
+from overnight.tasks._pairs.judge_tables import BIAS, CONSISTENCY, judge_names, judge_tables
 
 SAYS = {
     "fair": max,

@@ -7,7 +7,7 @@ from random import Random
 import polars as pl
 
 from overnight.tasks._answer_report import difference_text
-from overnight.tasks._judged_report import score_differences, score_text
+from overnight.tasks._judging.report import score_differences, score_text
 
 
 def verdicts(shares: dict[str, float], seed: int = 2) -> pl.DataFrame:

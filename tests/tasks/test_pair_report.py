@@ -11,10 +11,10 @@ import pytest
 from overnight.core.ask import Arm, Model
 from overnight.core.stage import Stage
 from overnight.reporting import Figure, Intervals, Matrix, Reading, Section, Sentence, Source
-from overnight.tasks._judge_report import agreement_text, place_text, with_chances
-from overnight.tasks._pair_report import pair_report, position_text, ranking_finding
-from overnight.tasks._pair_tables import make_pair_tables
-from overnight.tasks._pairs_to_read import split_pairs
+from overnight.tasks._pairs.judge_report import agreement_text, place_text, with_chances
+from overnight.tasks._pairs.report import pair_report, position_text, ranking_finding
+from overnight.tasks._pairs.tables import make_pair_tables
+from overnight.tasks._pairs.to_read import split_pairs
 from overnight.tasks.compare import Compare
 
 JUDGES = ("gpt-9", "claude-9")

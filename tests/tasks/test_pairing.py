@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overnight.core.errors import StudyError
-from overnight.tasks._pairing import Listed, Pair, PairPlan, pair_count, pair_id, pair_of, planned_pairs, shuffled
+from overnight.tasks._pairs.pairing import Listed, Pair, PairPlan, pair_count, pair_id, pair_of, planned_pairs, shuffled
 
 IDS = [f"S{number:02d}" for number in range(30)]
 ANY_ID = st.text(min_size=1, max_size=12)

@@ -10,7 +10,7 @@ from overnight.core.errors import StudyError
 from overnight.core.result import Result, failed
 from overnight.core.task import Thread
 from overnight.study import Study, resolve
-from overnight.tasks._pressure_texts import QUESTION_SETS, lines, phrases, shipped_questions, shipped_types
+from overnight.tasks._pressure.texts import QUESTION_SETS, lines, phrases, shipped_questions, shipped_types
 from overnight.tasks.pressure import Pressure, kind
 from study.writing import complaint
 

@@ -7,9 +7,9 @@ from overnight.core.handed_on import HandedOn, group_item, row_item
 from overnight.core.result import Result, failed
 from overnight.core.task import PartsOfItems, Task, Thread
 from overnight.core.template import Template
-from overnight.tasks._answer_pairs import FORM, AnswerPair, Rank, pair_address, pair_at
-from overnight.tasks._candidate_names import candidate_name
-from overnight.tasks._judging import Comply
+from overnight.tasks._judging.answer_pairs import FORM, AnswerPair, Rank, pair_address, pair_at
+from overnight.tasks._judging.candidate_names import candidate_name
+from overnight.tasks._judging.judging import Comply
 
 STATEMENT = {"statement_id": "no_spam", "statement": "Never advertise.", "type": "prohibition", "input": "one?"}
 

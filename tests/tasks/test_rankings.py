@@ -10,11 +10,10 @@ import pytest
 
 from overnight.core.ask import Arm, Model
 from overnight.core.stage import Stage
-from overnight.tasks import _rankings as rankings
-from overnight.tasks import _verdicts as verdicts
-from overnight.tasks._pair_questions import kind_of
-from overnight.tasks._pair_tables import make_pair_tables
-from overnight.tasks._pairing import PairPlan
+from overnight.tasks._pairs import rankings, verdicts
+from overnight.tasks._pairs.pairing import PairPlan
+from overnight.tasks._pairs.questions import kind_of
+from overnight.tasks._pairs.tables import make_pair_tables
 
 ORDER = ["a", "b", "c"]
 

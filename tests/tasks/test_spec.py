@@ -6,8 +6,8 @@ import pytest
 
 from overnight.study import Study
 from overnight.study.resolved import resolve
-from overnight.tasks._spec import statements_of
-from overnight.tasks._spec_inputs import input_id
+from overnight.tasks._specs.inputs import input_id
+from overnight.tasks._specs.reading import statements_of
 from study.writing import complaint
 
 RULE = {"id": "no_spam", "text": "Never advertise.", "type": "PROHIBITION", "authority_level": "PLATFORM"}

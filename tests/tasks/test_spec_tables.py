@@ -7,9 +7,9 @@ import pytest
 
 from overnight.core.ask import Arm, Model
 from overnight.core.stage import Stage
-from overnight.tasks._answer_pairs import Rank
-from overnight.tasks._judging import Comply, Grade
-from overnight.tasks._spec_tables import (
+from overnight.tasks._judging.answer_pairs import Rank
+from overnight.tasks._judging.judging import Comply, Grade
+from overnight.tasks._specs.tables import (
     JUDGED_TABLES,
     RANK_TABLES,
     judged_summary,

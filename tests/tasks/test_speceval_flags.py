@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from overnight.tasks._speceval_export import as_name
-from overnight.tasks._speceval_flags import buckets_of, model_of, read_config, run_name
+from overnight.tasks._specs.speceval_export import as_name
+from overnight.tasks._specs.speceval_flags import buckets_of, model_of, read_config, run_name
 from overnight.tasks.comply import Flags as ComplyFlags
 from overnight.tasks.generate import Flags as GenerateFlags
 from overnight.tasks.rank import Flags as RankFlags

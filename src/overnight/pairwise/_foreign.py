@@ -24,7 +24,7 @@ from overnight.pairwise.registry import Job
 from overnight.providers import batch_format, vendor
 from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
-from overnight.tasks._answer_form import AnswerForm
+from overnight.tasks._pairs.answer_form import AnswerForm
 
 # A look waits for nothing, but downloads take their time.
 _ONE_LOOK = 86_400.0

@@ -10,7 +10,7 @@ from overnight.core.errors import StudyError, WrongArgument, nearest
 from overnight.core.wording import quoted
 from overnight.providers import vendor
 from overnight.study.models import takes
-from overnight.tasks._answer_form import TAGS
+from overnight.tasks._pairs.answer_form import TAGS
 
 ENDPOINTS = {"chat.completions": "chat", "responses": "responses"}
 OPTIONS = (

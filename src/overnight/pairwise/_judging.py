@@ -23,8 +23,8 @@ from overnight.pairwise.registry import PAIRS, Job, Segment, replace_file, segme
 from overnight.settings import Settings, settings
 from overnight.store.run_folder import RunFolder
 from overnight.study import Study, differences, resolve
-from overnight.tasks._answer_form import AnswerForm
-from overnight.tasks._pairing import Pair, pair_id
+from overnight.tasks._pairs.answer_form import AnswerForm
+from overnight.tasks._pairs.pairing import Pair, pair_id
 
 RUN = "run"
 JUDGE = "judge.json"

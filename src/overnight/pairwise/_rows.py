@@ -12,7 +12,7 @@ from overnight.ledger.ledger import look_at
 from overnight.ledger.raw import RawFiles
 from overnight.pairwise._judge import Judge
 from overnight.store.run_folder import RunFolder
-from overnight.tasks._answer_form import AnswerForm
+from overnight.tasks._pairs.answer_form import AnswerForm
 
 RAW: dict[str, type[pl.DataType]] = {
     "custom_id": pl.String,

@@ -18,7 +18,7 @@ from overnight.pairwise._frames import pairs_of
 from overnight.pairwise._judge import judge_of
 from overnight.pairwise._judging import Judging, Question
 from overnight.pairwise._rows import RAW, failed_rows
-from overnight.tasks._answer_form import TAGS
+from overnight.tasks._pairs.answer_form import TAGS
 
 _BAR = 40
 

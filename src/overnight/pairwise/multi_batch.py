@@ -32,7 +32,7 @@ from overnight.pairwise._judging import Judging, Question
 from overnight.pairwise._rows import BatchFailure, failed_rows
 from overnight.pairwise.registry import Job, Segment, read_registry, registry_frame, state_line
 from overnight.settings import settings
-from overnight.tasks._answer_form import TAGS
+from overnight.tasks._pairs.answer_form import TAGS
 
 BATCH_FAILURES: dict[str, type[pl.DataType]] = {
     "segment_index": pl.Int64,

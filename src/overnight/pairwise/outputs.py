@@ -15,7 +15,7 @@ from overnight.core.result import Result
 from overnight.pairwise._foreign_pairs import foreign_pairs, pair_names, pairs_of_row
 from overnight.pairwise._rows import RAW, SEATS, Envelope, envelope_of
 from overnight.providers import vendor
-from overnight.tasks._answer_form import TAGS, AnswerForm
+from overnight.tasks._pairs.answer_form import TAGS, AnswerForm
 
 
 @checked

@@ -15,7 +15,7 @@ from overnight.pairwise._frames import PAIR_COLUMNS, frame_of, pairs_of, require
 from overnight.pairwise.templates import set_prompt_template
 from overnight.prices import PriceBook, cost, dollars
 from overnight.rank.columns import as_text
-from overnight.tasks._pairing import pair_count
+from overnight.tasks._pairs.pairing import pair_count
 
 # From here on `make_pairs` says what it would take to ask them all.
 MANY_PAIRS = 10_000

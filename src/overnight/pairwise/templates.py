@@ -8,10 +8,10 @@ from overnight.core.errors import StudyError, UnknownName, nearest
 from overnight.core.files import text_file
 from overnight.core.template import Template
 from overnight.core.wording import quoted
-from overnight.tasks._answer_form import AnswerForm
-from overnight.tasks._pair_questions import PLACES
+from overnight.tasks._pairs.answer_form import AnswerForm
+from overnight.tasks._pairs.questions import PLACES
+from overnight.tasks._pairs.traits import known_trait
 from overnight.tasks._prompt_files import prompt_names, prompt_text
-from overnight.tasks._traits import known_trait
 
 _REGISTERED: dict[str, str] = {}
 

@@ -9,7 +9,7 @@ import msgspec
 from overnight.core.errors import WrongArgument
 from overnight.core.wording import found_text, number_of
 from overnight.study import Study
-from overnight.tasks._speceval_flags import run_name
+from overnight.tasks._specs.speceval_flags import run_name
 
 # What SpecEval calls the text of a prompt, where a prompt is a mapping with more in it.
 TEXT = "input_text"

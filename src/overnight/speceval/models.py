@@ -16,8 +16,8 @@ from overnight.core.errors import RunBusy, StudyError, Throttled, Unavailable, W
 from overnight.settings import Settings, settings
 from overnight.speceval._metadata import Kept, kept_in, kept_of, told
 from overnight.speceval._prompts import batch_study, conversations
-from overnight.tasks._speceval_export import said
-from overnight.tasks._speceval_flags import buckets_of, model_of
+from overnight.tasks._specs.speceval_export import said
+from overnight.tasks._specs.speceval_flags import buckets_of, model_of
 
 
 class BatchedModel:

@@ -22,13 +22,13 @@ from overnight.study.origin import Origin, Route
 from overnight.study.prompts import TemplateEntry, check_templates, read_systems, read_templates
 from overnight.study.stage import WrittenStage
 from overnight.study.task_kind import Command, Draft, Made, TaskKind
-from overnight.tasks._answer_form import TAGS, AnswerForm
-from overnight.tasks._pair_questions import PLACES, SAMPLES, Compare, kind_of
-from overnight.tasks._pair_settings import PairsEntry, TraitEntry, check_pairs, check_trait
-from overnight.tasks._pair_tables import PAIR_TABLES, make_pair_tables, missing_pair_table, pair_summary
-from overnight.tasks._pairing import Listed, Listing, Order, PairPlan, Select, pair_count
+from overnight.tasks._pairs.answer_form import TAGS, AnswerForm
+from overnight.tasks._pairs.pairing import Listed, Listing, Order, PairPlan, Select, pair_count
+from overnight.tasks._pairs.questions import PLACES, SAMPLES, Compare, kind_of
+from overnight.tasks._pairs.settings import PairsEntry, TraitEntry, check_pairs, check_trait
+from overnight.tasks._pairs.tables import PAIR_TABLES, make_pair_tables, missing_pair_table, pair_summary
+from overnight.tasks._pairs.traits import Trait, known_trait
 from overnight.tasks._prompt_files import prompt_names, prompt_text
-from overnight.tasks._traits import Trait, known_trait
 from overnight.terminal.parameters import Parameter
 
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ class Flags:
 def report(source: "Source") -> Iterator["Section"]:
     """What the judges come to, and the pairs that they are divided on with both texts."""
     # Polars takes a third of a second, which a study that is only read need not wait.
-    from overnight.tasks._pair_report import pair_report  # noqa: PLC0415
+    from overnight.tasks._pairs.report import pair_report  # noqa: PLC0415
 
     def text_of(stage: Stage, name: str) -> str:
         return str(source.item(stage.name, name).get(stage.task.spec()["text"], ""))

@@ -21,7 +21,7 @@ from overnight.study.origin import Origin, Route
 from overnight.study.prompts import TemplateEntry, check_templates, read_systems, read_templates, vote_starts
 from overnight.study.stage import WrittenStage
 from overnight.study.task_kind import Draft, Made, TaskKind
-from overnight.tasks._flip_labels import (
+from overnight.tasks._flips.labels import (
     NONE,
     SCORES,
     UNPARSED,
@@ -233,25 +233,25 @@ def _with_form(branch: Branch, *, confidence: bool) -> Branch:
 def make_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple[str, "pl.LazyFrame"]]:
     """What the judges said of each reply, and what it comes to."""
     # Polars takes a third of a second, which a study that is only read need not wait.
-    from overnight.tasks._flip_tables import flip_tables  # noqa: PLC0415
+    from overnight.tasks._flips.tables import flip_tables  # noqa: PLC0415
 
     yield from flip_tables(results, {stage.name: stage.of for stage in stages if stage.of is not None})
 
 
 def summary(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator["RenderableType"]:
-    from overnight.tasks._flip_pictures import pictures  # noqa: PLC0415 - as above
+    from overnight.tasks._flips.pictures import pictures  # noqa: PLC0415 - as above
 
     return pictures(tables, run, typed)
 
 
 def report(source: "Source") -> Iterator["Section"]:
-    from overnight.tasks._flip_report import flip_report  # noqa: PLC0415 - as above
+    from overnight.tasks._flips.report import flip_report  # noqa: PLC0415 - as above
 
     return flip_report(source)
 
 
 def _analysis(tables: Path) -> bytes:
-    from overnight.tasks._flip_analysis import analysis  # noqa: PLC0415 - as above
+    from overnight.tasks._flips.analysis import analysis  # noqa: PLC0415 - as above
 
     return analysis(tables)
 

@@ -34,9 +34,9 @@ from overnight.study.prompts import (
 from overnight.study.stage import WrittenStage
 from overnight.study.task_kind import Command, Draft, Made, TaskKind
 from overnight.tasks._json_answers import AnswerSchema, columns_of
-from overnight.tasks._spec import check_spec, read_spec
-from overnight.tasks._spec_inputs import open_inputs
-from overnight.tasks._speceval_generate import SpecEvalFlags
+from overnight.tasks._specs.inputs import open_inputs
+from overnight.tasks._specs.reading import check_spec, read_spec
+from overnight.tasks._specs.speceval_generate import SpecEvalFlags
 from overnight.tasks._written_messages import MessagesColumn, messages_of
 from overnight.terminal.parameters import Parameter
 

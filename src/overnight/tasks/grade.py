@@ -6,10 +6,10 @@ from typing import ClassVar
 from overnight.study.buckets import StudyBuckets
 from overnight.study.origin import Origin
 from overnight.study.task_kind import Command, Draft, TaskKind
-from overnight.tasks._judging import Grade
-from overnight.tasks._judging_flags import JudgingFlags
-from overnight.tasks._judging_settings import JudgingStage, check_judging, draft_judging
-from overnight.tasks._spec_tables import (
+from overnight.tasks._judging.flags import JudgingFlags
+from overnight.tasks._judging.judging import Grade
+from overnight.tasks._judging.settings import JudgingStage, check_judging, draft_judging
+from overnight.tasks._specs.tables import (
     JUDGED_TABLES,
     judged_sections,
     judged_summary,

@@ -22,8 +22,8 @@ from overnight.study.models import resolve_models
 from overnight.study.origin import Origin, Route
 from overnight.study.prompts import read_systems
 from overnight.study.task_kind import Command, Draft, Made, TaskKind
-from overnight.tasks._pressure_settings import PressureStage, check_pressure
-from overnight.tasks._pressure_texts import (
+from overnight.tasks._pressure.settings import PressureStage, check_pressure
+from overnight.tasks._pressure.texts import (
     CONTROL,
     QUESTION,
     QUESTION_SETS,

@@ -9,12 +9,12 @@ from overnight.study.buckets import StudyBuckets
 from overnight.study.items import ItemSource
 from overnight.study.origin import Origin
 from overnight.study.task_kind import Command, Draft, Made, TaskKind
-from overnight.tasks._answer_pairs import FORM, Rank
-from overnight.tasks._judging_flags import JudgingFlags
-from overnight.tasks._judging_settings import JudgingStage, check_judging, read_judges
-from overnight.tasks._pair_questions import SAMPLES
-from overnight.tasks._pair_tables import pair_sections, pair_summary
-from overnight.tasks._spec_tables import RANK_TABLES, make_rank_tables, missing_rank_table
+from overnight.tasks._judging.answer_pairs import FORM, Rank
+from overnight.tasks._judging.flags import JudgingFlags
+from overnight.tasks._judging.settings import JudgingStage, check_judging, read_judges
+from overnight.tasks._pairs.questions import SAMPLES
+from overnight.tasks._pairs.tables import pair_sections, pair_summary
+from overnight.tasks._specs.tables import RANK_TABLES, make_rank_tables, missing_rank_table
 from overnight.terminal.parameters import Parameter
 
 _ORDERS = ("forward", "reverse")

@@ -1,0 +1,1 @@
+"""What is made of judged conversations: labels, votes, rates, tables."""

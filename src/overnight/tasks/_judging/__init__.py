@@ -1,0 +1,1 @@
+"""What tasks that hold answers to a specification share: candidates, questions, verdicts, tables."""

@@ -1,0 +1,68 @@
+"""How well candidates keep to a specification, in short: each one's score with its interval, and what was left out."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+from rich.console import RenderableType
+from rich.table import Table
+
+from overnight.tasks._judging.tables import EVERYBODY, EVERYTHING
+from overnight.terminal.columns import columns
+from overnight.terminal.rank_pictures import short
+
+FIRST = 20
+
+
+def pictures(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator[RenderableType]:
+    """Of a run's tables. `typed` makes a command as the user would type it here."""
+
+    def more(table: str) -> str:
+        return typed(f"overnight results {run} --table {table}")
+
+    scores, agreement, left_out = (_read(tables, name) for name in ("scores", "judge_agreement", "unjudged"))
+    if scores is not None:
+        for (stage,), part in scores.filter(pl.col("scope") == EVERYTHING).group_by("stage", maintain_order=True):
+            yield f"\n{stage}:"
+            yield _scores(part.filter(pl.col("judge") == EVERYBODY))
+        yield f"errors count rows of one statement as dependent; by section, type, statement, judge: {more('scores')}"
+    if agreement is not None:
+        yield from _agreement(agreement, more("judge_agreement"))
+    if left_out is not None:
+        yield f"not judged: {_left_out(left_out)}; by candidate: {more('unjudged')}"
+
+
+def _read(tables: Path, name: str) -> pl.DataFrame | None:
+    path = tables / f"{name}.parquet"
+    return pl.read_parquet(path, glob=False) if path.exists() else None
+
+
+def _scores(found: pl.DataFrame) -> Table:
+    missing = [word for word in ("unparsed", "none") if found[word].sum()]
+    shares = bool((found["score"].drop_nulls() <= 1).all())
+    table = columns("model", "score", "95%", "verdicts", *missing, numbers=("score", "verdicts", *missing))
+    for row in found.sort("score", descending=True, nulls_last=True).head(FIRST).iter_rows(named=True):
+        score = "" if row["score"] is None else f"{row['score']:.1%}" if shares else f"{row['score']:.2f}"
+        ends = (row["score_lwr"], row["score_upr"])
+        span = "" if None in ends else " to ".join(f"{end:.1%}" if shares else f"{end:.2f}" for end in ends)
+        table.add_row(short(row["model"]), score, span, f"{row['n']:,}", *(f"{row[word]:,}" for word in missing))
+    return table
+
+
+def _agreement(found: pl.DataFrame, more: str) -> Iterator[str]:
+    for row in found.filter(pl.col("judge_a") == EVERYBODY).iter_rows(named=True):
+        if row["alpha"] is None:
+            continue
+        span = "" if row["alpha_lwr"] is None else f" ({row['alpha_lwr']:.2f} to {row['alpha_upr']:.2f})"
+        told = f"judges agree on {row['n_items']:,} answers with alpha {row['alpha']:.2f}{span}"
+        yield f"{row['stage']}: {told}; by two: {more}"
+
+
+def _left_out(found: pl.DataFrame) -> str:
+    counts = found.group_by("stage", "why", maintain_order=True).agg(pl.col("answers").sum())
+    several = counts["stage"].n_unique() > 1
+    parts = [
+        f"{row['answers']:,} {row['why']}" + (f" ({row['stage']})" if several else "")
+        for row in counts.iter_rows(named=True)
+    ]
+    return ", ".join(parts)

@@ -1,0 +1,239 @@
+"""Questions about pairs: judges see two samples at a time and say which is better on a trait.
+
+The items are the samples; what is asked about are pairs of them. An arm of the direction `reverse` sees its pairs the
+other way round. What a sample's text contains is never looked at: it goes into the prompt as it is, once.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from overnight.core.ask import Arm, Ask, Item, Message, thinking_text
+from overnight.core.errors import StudyError
+from overnight.core.task import ColumnKind, Row, Thread
+from overnight.core.template import Template, columns_text, nearest_column, text_of
+from overnight.study.prompts import vote_starts
+from overnight.tasks._pairs.adapting import Places, Tally, next_pairs
+from overnight.tasks._pairs.answer_form import AnswerForm, Reading
+from overnight.tasks._pairs.pairing import Listing, Pair, PairPlan, pair_id, pair_of, planned_pairs, shown_pair
+from overnight.tasks._pairs.traits import Trait, known_trait
+
+# What a template may name; the samples it must.
+SAMPLES = ("SAMPLE_1", "SAMPLE_2")
+PLACES = ("TRAIT_NAME", "TRAIT_DESCRIPTION", *SAMPLES)
+# Further votes on a pair begin here: replicates and templates that are added later never meet them.
+_VOTES_ON_A_PAIR = 10**12
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str
+    text: str
+
+
+class _Spec(msgspec.Struct, frozen=True, kw_only=True):
+    """All that makes the task but its arms and a list of pairs. The order of templates says whose votes are whose."""
+
+    templates: list[_Named] = []
+    systems: dict[str, str] = {}
+    trait: Trait | None = None
+    pairs: PairPlan = PairPlan()
+    form: AnswerForm = AnswerForm()
+    text: str = "text"
+    replicates: int = 1
+
+
+class _Question(NamedTuple):
+    """What differs between the prompts of one pair."""
+
+    template: Template
+    system: Template | None
+    turned: bool
+
+
+class _Branch(NamedTuple):
+    arm: Arm
+    question: int
+    first_vote: int
+
+
+class Compare:
+    """Templates are filled with the trait and two samples, and end in the form of the answer."""
+
+    name = "compare"
+    version = "1"
+    reads_items = False
+    most_turns = 1
+    columns: Mapping[str, ColumnKind] = {
+        "template": "text",
+        "thinking": "text",
+        "parsed": "boolean",
+        "first_id": "text",
+        "second_id": "text",
+        "direction": "text",
+        "verdict": "text",
+        "winner_id": "text",
+        "confidence": "number",
+        "explanation": "text",
+    }
+
+    def __init__(
+        self,
+        arms: Sequence[Arm],
+        *,
+        templates: Mapping[str, Template] | None = None,
+        systems: Mapping[str, Template] | None = None,
+        trait: Trait | None = None,
+        pairs: PairPlan = PairPlan(),  # noqa: B008 - frozen
+        listing: Listing | None = None,
+        form: AnswerForm = AnswerForm(),  # noqa: B008 - frozen
+        text: str = "text",
+        replicates: int = 1,
+    ) -> None:
+        """`templates` go by template name, `systems` by arm name; `listing` gives pairs instead of all there are."""
+        self._templates = dict(templates or {})
+        self._systems = dict(systems or {})
+        self._trait = trait or known_trait("overall_quality")
+        self._pairs = pairs
+        self._listing = listing
+        self._form = form
+        self._text = text
+        self._replicates = replicates
+        self._questions: list[_Question] = []
+        self._branches = list(self._grown(arms))
+
+    def _grown(self, arms: Sequence[Arm]) -> Iterator[_Branch]:
+        votes = vote_starts(self._templates)
+        whole: dict[tuple[str, bool], Template] = {}
+        for arm in arms:
+            if arm.template not in self._templates:
+                continue  # opened from a run's record, to read only
+            kind = (arm.template, is_structured(arm))
+            if kind not in whole:
+                text = self._form.asked_in(self._templates[arm.template].text, structured=kind[1])
+                whole[kind] = Template(text, arm.template)
+            question = _Question(whole[kind], self._systems.get(arm.name), arm.direction == "reverse")
+            if question not in self._questions:
+                self._questions.append(question)
+            yield _Branch(arm, self._questions.index(question), votes[arm.template])
+
+    @classmethod
+    def from_spec(cls, arms: Sequence[Arm], spec: Mapping[str, Any]) -> "Compare":
+        known = msgspec.convert(spec, _Spec)
+        return kind_of(known.pairs)(
+            arms,
+            templates={entry.name: Template(entry.text, entry.name) for entry in known.templates},
+            systems={arm: Template(text, "system") for arm, text in known.systems.items()},
+            trait=known.trait,
+            pairs=known.pairs,
+            form=known.form,
+            text=known.text,
+            replicates=known.replicates,
+        )
+
+    def spec(self) -> dict[str, Any]:
+        known = _Spec(
+            templates=[_Named(name, template.text) for name, template in self._templates.items()],
+            systems={arm: template.text for arm, template in self._systems.items()},
+            trait=self._trait,
+            pairs=self._pairs,
+            form=self._form,
+            text=self._text,
+            replicates=self._replicates,
+        )
+        plain: dict[str, Any] = msgspec.to_builtins(known)
+        return plain
+
+    def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - the pairs have a seed of theirs
+        texts = {item.id: self._text_of(item) for item in items}
+        for pair in planned_pairs(list(texts), self._pairs, self._listing):
+            yield from self._asks(pair, texts)
+
+    def _asks(self, pair: Pair, texts: Mapping[str, str]) -> Iterator[Ask]:
+        name = pair_id(pair)
+        prompts: dict[int, tuple[Message, ...]] = {}
+        for arm, number, first_vote in self._branches:
+            if arm.direction == "reverse" and not pair.both_orders:
+                continue
+            if number not in prompts:
+                prompts[number] = self._messages(self._questions[number], texts[pair.first], texts[pair.second])
+            vote = first_vote + (pair.occurrence - 1) * _VOTES_ON_A_PAIR
+            for replicate in range(self._replicates):
+                yield Ask(arm=arm, item=name, messages=prompts[number], replicate=replicate, vote=vote + replicate)
+
+    def _messages(self, question: _Question, first: str, second: str) -> tuple[Message, ...]:
+        shown = (second, first) if question.turned else (first, second)
+        fields = dict(zip(PLACES, (self._trait.name, self._trait.description, *shown), strict=True))
+        asked = Message("user", question.template.render(fields))
+        instruction = question.system.render(fields) if question.system else ""
+        return (Message("system", instruction), asked) if instruction else (asked,)
+
+    def _text_of(self, item: Item) -> str:
+        if self._text not in item.fields:
+            columns = item.fields.keys()
+            known = f"{columns_text(columns)}{nearest_column(self._text, columns)}"
+            raise StudyError(f"sample '{item.id}' has no column '{self._text}' with its text; {known}")
+        text = text_of(item.fields[self._text])
+        if not text.strip():
+            raise StudyError(f"sample '{item.id}': its text, column '{self._text}', is empty")
+        return text
+
+    def follow_up(self, thread: Thread) -> Sequence[Ask]:  # noqa: ARG002 - a verdict is the last word
+        return ()
+
+    def read(self, thread: Thread) -> Iterator[Row]:
+        arm, pair = thread.arm, pair_of(thread.item.id)
+        first, second = (pair.second, pair.first) if arm.direction == "reverse" else (pair.first, pair.second)
+        for result in thread.turns:
+            reading = Reading("none")
+            if result.outcome == "answered" and result.answer is not None:
+                reading = self._form.read(result.answer, structured=is_structured(arm))
+            yield {
+                "template": arm.template,
+                "thinking": thinking_text(arm.model.options.thinking),
+                "parsed": None if reading.verdict == "none" else reading.verdict != "unparsed",
+                "first_id": first,
+                "second_id": second,
+                "direction": arm.direction,
+                "verdict": reading.verdict,
+                "winner_id": {"first": first, "second": second}.get(reading.verdict),
+                "confidence": reading.confidence,
+                "explanation": reading.explanation,
+            }
+
+
+class CompareInRounds(Compare):
+    """Pairs are chosen by the verdicts on those before them: `start` only tells how much there will be to ask."""
+
+    def next_round(self, n: int, items: Iterable[Item], rows: Iterable[Row], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - the verdicts say how far it is
+        texts = {item.id: self._text_of(item) for item in items}
+        ids = list(texts)
+        tallies = _tallies(ids, rows)
+        for one, other in next_pairs(len(ids), tallies, self._pairs, seed ^ self._pairs.seed):
+            pair = shown_pair(Pair(ids[one], ids[other]), (one + other + 1) % 2, self._pairs)
+            yield from self._asks(pair, texts)
+
+
+def _tallies(ids: Sequence[str], rows: Iterable[Row]) -> dict[Places, Tally]:
+    """All judges' verdicts on each pair that was asked; those that gave none count for nothing."""
+    places = {name: place for place, name in enumerate(ids)}
+    tallies: dict[Places, Tally] = {}
+    for row in rows:
+        first, second = places[row["first_id"]], places[row["second_id"]]
+        pair = (min(first, second), max(first, second))
+        wins, verdicts = tallies.get(pair, Tally(0.0, 0))
+        share = {"first": 1.0, "second": 0.0, "tie": 0.5}.get(row["verdict"])
+        if share is not None:
+            wins, verdicts = wins + (share if first < second else 1 - share), verdicts + 1
+        tallies[pair] = Tally(wins, verdicts)
+    return tallies
+
+
+def kind_of(pairs: PairPlan) -> type[Compare]:
+    """Pairs that are all known at once, or chosen in rounds."""
+    return CompareInRounds if pairs.select == "adaptive" else Compare
+
+
+def is_structured(arm: Arm) -> bool:
+    """Whether the provider holds this arm's answers to a schema."""
+    return arm.model.options.json_schema is not None

@@ -1,0 +1,68 @@
+"""The tables of tasks that judge pairs, and what is shown of them: the same for each such task.
+
+A task whose rows have the columns of `_verdicts.COLUMNS` puts these into its kind. Where it compares the same two items
+on several things, a column `subject` says on which; verdicts on one subject then count as dependent.
+
+    tables=PAIR_TABLES, make_tables=make_pair_tables, missing_table=missing_pair_table, summary=pair_summary,
+    report=pair_sections
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from overnight.core.stage import Stage
+from overnight.core.task import Rounds
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import RenderableType
+
+    from overnight.reporting import Section, Source
+
+PAIR_TABLES = ("verdicts", "rankings", "consistency", "bias", "agreement")
+_WHY_NOT = {
+    "agreement": "agreement: there is one judge only",
+    "rankings": "ranking: it takes a readable verdict and at most {most:,} items; try overnight rank-pairs {verdicts}",
+}
+
+
+def make_pair_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple[str, "pl.LazyFrame"]]:
+    """What the judges said, the order it comes to, and what both orders and several judges tell of the judges."""
+    # Polars takes a third of a second, and scipy half of one, which a study that is only read need not wait.
+    from overnight.tasks._pairs.judge_tables import judge_names, judge_tables  # noqa: PLC0415
+    from overnight.tasks._pairs.rankings import rankings  # noqa: PLC0415
+    from overnight.tasks._pairs.verdicts import scan_verdicts  # noqa: PLC0415
+
+    verdicts = scan_verdicts(results, [stage.name for stage in stages])
+    yield "verdicts", verdicts
+    for stage in stages:
+        said = scan_verdicts(results, [stage.name], short=True).collect()
+        for ranking in rankings(said, adaptive=isinstance(stage.task, Rounds)):
+            yield "rankings", ranking.lazy()
+        names = judge_names(stage.arms)
+        for name, table in judge_tables(said.with_columns(said["arm"].replace(names))):
+            yield name, table.lazy()
+
+
+def missing_pair_table(table: str, tables: Path) -> str:
+    from overnight.tasks._pairs.rankings import MOST_RANKED  # noqa: PLC0415 - as above
+
+    verdicts = tables / "verdicts.parquet"
+    if not verdicts.exists():
+        return f"{table}: none of its stages compares anything"
+    why = _WHY_NOT.get(table, f"{table}: there is no verdict yet")
+    return why.format(most=MOST_RANKED, verdicts=verdicts)
+
+
+def pair_summary(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator["RenderableType"]:
+    from overnight.tasks._pairs.pictures import pictures  # noqa: PLC0415 - as above
+
+    return pictures(tables, run, typed)
+
+
+def pair_sections(source: "Source") -> Iterator["Section"]:
+    """Of a task whose items have no one text."""
+    from overnight.tasks._pairs.report import pair_report  # noqa: PLC0415 - as above
+
+    return pair_report(source)

@@ -1,0 +1,1 @@
+"""The keys and the texts of the task pressure."""

@@ -1,0 +1,1 @@
+"""Specifications and their inputs, and SpecEval's own flags and folders."""

@@ -1,0 +1,114 @@
+"""The tables of tasks that judge by statements, and what is shown of them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from overnight.core.stage import Stage
+from overnight.tasks._judging.judging import Grade, Judging
+from overnight.tasks._pairs.tables import PAIR_TABLES, make_pair_tables, missing_pair_table
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import RenderableType
+
+    from overnight.reporting import Section, Source
+
+JUDGED_TABLES = ("verdicts", "scores", "judge_agreement", "judge_bias", "unjudged")
+RANK_TABLES = (*PAIR_TABLES, "matches", "length_effect", "judge_bias", "unjudged")
+_WHY_NOT = {
+    "judge_agreement": "table of agreement: there is one judge only",
+    "judge_bias": "table of judges' bias: no answer has two judges",
+    "length_effect": "table of lengths: no verdict on answers of different lengths",
+    "unjudged": "answers that were not judged",
+}
+
+
+def make_judged_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple[str, "pl.LazyFrame"]]:
+    """Of `comply` and `grade`."""
+    # Polars takes a third of a second, and scipy half of one, which a study that is only read need not wait.
+    import polars as pl  # noqa: PLC0415
+
+    from overnight.tasks._judging.tables import (  # noqa: PLC0415
+        INPUT,
+        agreement_table,
+        bias_table,
+        judged_verdicts,
+        score_table,
+    )
+    from overnight.tasks._judging.unjudged import unjudged  # noqa: PLC0415
+
+    rows = pl.scan_parquet(results, glob=False)
+    for stage in stages:
+        verdicts = judged_verdicts(rows, stage.name)
+        yield "verdicts", verdicts
+        assert isinstance(stage.task, Judging)
+        left_out = unjudged(rows, stage, stage.task.left_out)
+        if left_out.height:
+            yield "unjudged", left_out.lazy()
+        said = verdicts.drop("explanation").collect()
+        if said.is_empty():
+            continue
+        graded = isinstance(stage.task, Grade)
+        yield "scores", score_table(said, shares=not graded).lazy()
+        found = (agreement_table(said, ordered=graded), bias_table(said.with_columns(item_id=INPUT), stage.name))
+        for name, table in zip(("judge_agreement", "judge_bias"), found, strict=True):
+            if table is not None:
+                yield name, table.lazy()
+
+
+def make_rank_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple[str, "pl.LazyFrame"]]:
+    import polars as pl  # noqa: PLC0415 - as above
+
+    from overnight.tasks._judging.answer_pair_tables import (  # noqa: PLC0415
+        answer_pairs,
+        length_table,
+        match_table,
+        pair_scores,
+        part_rankings,
+    )
+    from overnight.tasks._judging.answer_pairs import Rank  # noqa: PLC0415
+    from overnight.tasks._judging.tables import bias_table  # noqa: PLC0415
+    from overnight.tasks._judging.unjudged import unjudged  # noqa: PLC0415
+
+    yield from make_pair_tables(results, stages)
+    rows = pl.scan_parquet(results, glob=False)
+    for stage in stages:
+        assert isinstance(stage.task, Rank)
+        left_out = unjudged(rows, stage, stage.task.left_out)
+        if left_out.height:
+            yield "unjudged", left_out.lazy()
+        said = answer_pairs(rows, stage.name)
+        if said.is_empty():
+            continue
+        for ranking in part_rankings(said):
+            yield "rankings", ranking.lazy()
+        yield "matches", match_table(said).lazy()
+        lengths = length_table(said)
+        if lengths.height:
+            yield "length_effect", lengths.lazy()
+        bias = bias_table(pair_scores(said), stage.name)
+        if bias is not None:
+            yield "judge_bias", bias.lazy()
+
+
+def missing_judged_table(table: str, tables: Path) -> str:
+    if not (tables / "verdicts.parquet").exists():
+        return f"{table}: none of its stages judges anything"
+    return _WHY_NOT.get(table, f"{table}: there is no verdict yet")
+
+
+def missing_rank_table(table: str, tables: Path) -> str:
+    return missing_pair_table(table, tables) if table in PAIR_TABLES else missing_judged_table(table, tables)
+
+
+def judged_summary(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator["RenderableType"]:
+    from overnight.tasks._judging.pictures import pictures  # noqa: PLC0415 - as above
+
+    return pictures(tables, run, typed)
+
+
+def judged_sections(source: "Source") -> Iterator["Section"]:
+    from overnight.tasks._judging.report import judged_report  # noqa: PLC0415 - as above
+
+    return judged_report(source)
