@@ -36,7 +36,9 @@ def test_a_run_in_a_pipe(study: Path):
 
 
 def test_a_run_on_a_terminal(study: Path):
-    command = [sys.executable, "-m", "overnight", "run", "fruit.yaml", "--emulate"]
+    # Three real seconds at the provider: long enough for some pictures on any machine.
+    (study / "an_hour.yaml").write_text("latency: {batch: [3600, 3600]}\n")
+    command = [sys.executable, "-m", "overnight", "run", "fruit.yaml", "--emulate", "--truth", "an_hour.yaml"]
     environment = clean_environment(OVERNIGHT_TIME_SCALE="1200")
     del environment["COLUMNS"]
     terminal = Terminal(command, columns=80, cwd=study, env=environment)
