@@ -88,10 +88,10 @@ def _rankings(rankings: pl.DataFrame, judges: pl.DataFrame, more: str) -> Iterat
         yield item_table(ranking.head(FIRST_RANKS))
         if ranking.height > FIRST_RANKS:
             yield f"... and {ranking.height - FIRST_RANKS:,} more: {more}"
-        yield _under(ranking.row(0, named=True))
+        yield Text(_under(ranking.row(0, named=True)))
         left_out = _left_out(judges.filter(pl.col("stage") == stage))
         if left_out:
-            yield f"left out: {left_out}"
+            yield Text(f"left out: {left_out}")
         if ranking["note"][0]:
             yield Text(f"note: {one_line(ranking['note'][0])}", style="yellow")
 
