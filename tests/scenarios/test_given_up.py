@@ -75,6 +75,20 @@ def test_a_batch_that_was_thought_absent_is_taken_before_another_is_made(scenari
     assert one.findings() == []
 
 
+def test_the_attempt_that_makes_way_for_a_late_batch_leaves_no_input_behind(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
+    study = priced(one, 5)
+    one.emulator.arm([{"on": "create", "do": "drop_answer", "times": 1}, HIDDEN])
+    assert one.run(study, environ={"OVERNIGHT_KILL_AT": "committed closed"}).signal
+    one.emulator.arm([])
+    assert one.run(study).state == "done"
+    assert len(one.batches()) == 1
+    assert [event.kind for event in one.events()].count("intended") == 2
+    assert list((one.folder / "runs" / "night" / "outbox").iterdir()) == []
+    assert_bill(one)
+    assert one.findings() == []
+
+
 def test_rows_that_were_asked_elsewhere_meanwhile_are_left_alone(scenario: Callable[..., Scenario]) -> None:
     one = scenario()
     batch = given_up_after_a_refusal(one, priced(one, 5))

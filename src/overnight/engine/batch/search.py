@@ -7,6 +7,7 @@ import msgspec
 
 from overnight.core.attempt import Attempt, Closed, Looked, Reopened
 from overnight.engine.batch.our_batches import LISTING_PAGES, our_batches_of, strays, strays_text
+from overnight.engine.batch.outbox import input_file
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import how_far, may_follow
 from overnight.engine.provider_account import ProviderAccount
@@ -68,6 +69,7 @@ async def _reopen(context: RunContext, present: Attempt, earlier: Attempt, batch
     closed, reopened = await context.ledger.commit("reopened", fact)
     context.keep(closed)
     context.keep(reopened)
+    input_file(context.files, closed.token).remove()
     context.say(
         f"shard {present.shard}: found batch {batch_id} of attempt {earlier.n}, which was thought not to be made"
     )
