@@ -307,7 +307,8 @@ def _verdict(folder: RunFolder, worked: Worked, work: Work) -> tuple[State, str]
             return "cancelled", f"{kept}; {whereabouts(snapshot.batches)}. To collect: {go_on}"
         return "cancelled", f"{kept}. To ask the rest after all, run the study again"
     if worked.halted:
-        return "held up", f"{worked.halted[0]}. To go on: {go_on}"
+        others = f"; {whereabouts(snapshot.batches)}" if snapshot.batches else ""
+        return "held up", f"{worked.halted[0]}{others}. To go on: {go_on}"
     if worked.held.rows:
         return "over budget", over_budget_text(worked, "budget" if work.spill.max_cost is None else "spill.max_cost")
     if snapshot.total == 0 and not worked.halted:
