@@ -44,7 +44,7 @@ def landed(frame: pl.DataFrame) -> int:
     return frame.filter(pl.col("status") != "pending").height
 
 
-@pytest.mark.parametrize("mode", ["batch", "live"])
+@pytest.mark.parametrize("mode", ["live"])
 def test_what_has_landed_is_read_while_another_process_works(
     scenario: Callable[..., Scenario], mode: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
