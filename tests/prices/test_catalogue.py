@@ -13,6 +13,7 @@ from overnight.core.result import Usage
 from overnight.prices import UPPER_BOUND, Price, PriceBook, Processing, Rate, Tier, cost
 from overnight.prices.catalogue import BY_THE_HOUR, CATALOGUE_IDS, ELSEWHERE, carried, quoted
 from overnight.prices.price_list import Listing, snapshot
+from overnight.providers import takes_batches, vendor
 from prices.asking import A_DAY, MILLION, found, model, usd
 from prices.packages import a_package
 
@@ -116,8 +117,10 @@ def test_without_a_batch_price_the_standard_one_is_an_upper_bound(name: str, ent
 
 
 def own_models() -> Iterator[tuple[str, Listing]]:
-    """Every model of the list that one of our providers may have."""
+    """Every model of the list that one of our providers may have, and take in batches."""
     for name, listing in CATALOGUE_IDS.items():
+        if not takes_batches(vendor(name)):
+            continue
         seller = snapshot().seller(listing)
         for info in seller.models if seller else ():
             yield name, info
@@ -149,7 +152,7 @@ def test_every_price_of_a_batch_is_lower_or_says_that_it_is_not_one() -> None:
 
 def test_every_provider_is_in_the_catalogue_or_left_to_the_user() -> None:
     known = {seller.id for seller in snapshot().sellers}
-    assert {name for name, listing in CATALOGUE_IDS.items() if listing is None} == {"compatible", "ollama"}
+    assert {name for name, listing in CATALOGUE_IDS.items() if listing is None} == {"compatible", "ollama", "vllm"}
     assert {listing for listing in CATALOGUE_IDS.values() if listing} <= known
     assert not {"compatible", "ollama"} & known
 

@@ -23,19 +23,38 @@ TRUTH = {
     "answers": {"refused": 0, "truncated": 0, "filtered": 0},
     "keys": {"refuse": [DEAD], "no_credit": [POOR]},
     "models": {"unknown": ["*-typo"]},
+    # Bedrock takes no fewer than 100 at once; here it does.
+    "limits": {"fewest_requests": 1},
 }
 # One model of each vendor that answers in plain text.
 MODELS = {
     "anthropic": "claude-haiku-4-5",
+    "azure": "gpt-4.1-mini",
+    "bedrock": "us.amazon.nova-lite-v1:0",
+    "fireworks": "accounts/fireworks/models/gpt-oss-20b",
     "gemini": "gemini-2.5-flash",
+    "mistral": "mistral-small-latest",
+    "groq": "llama-3.3-70b-versatile",
     "openai": "gpt-4.1",
+    "together": "Qwen/Qwen3-235B-A22B",
     "vertex": "gemini-2.5-flash",
+    "xai": "grok-4.3",
 }
 # Vendors that get their input with the create: nothing is uploaded before.
 WITHOUT_FILES = {"anthropic"}
 # Vendors whose output says nothing of rows that were not run; and those that give up nothing when a batch ends early.
-SILENT = {"gemini", "vertex"}
+SILENT = {"bedrock", "fireworks", "gemini", "mistral", "together", "vertex", "xai"}
 ALL_OR_NOTHING = {"gemini"}
+# Vendors that do not count a batch's rows; and those that list all batches on one page.
+UNCOUNTED = {"together"}
+ONE_PAGE = {"together"}
+# Vendors whose batches cannot be cancelled.
+UNSTOPPABLE = {"fireworks"}
+# Vendors with ids that cannot be there twice; without words for states; with results in pages; whose input is the batch.
+IDS_ONCE = {"fireworks", "xai"}
+WORDLESS = {"xai"}
+RESULTS_IN_PAGES = {"xai"}
+FILLED = {"xai"}
 ENDED = ("completed", "failed", "expired", "cancelled")
 _numbers = itertools.count()
 
@@ -52,6 +71,8 @@ class EmulatedVendor:
         self.files = name not in WITHOUT_FILES
         self.names_unfinished = name not in SILENT
         self.gives_partial = name not in ALL_OR_NOTHING
+        self.counts = name not in UNCOUNTED
+        self.pages = name not in ONE_PAGE
         self.emulator = emulator
         self.folder = folder
 

@@ -23,7 +23,8 @@ def test_rows_that_fail_are_read_with_their_causes(emulated: EmulatedVendor) -> 
         assert ended.phase == "completed"
         assert causes(answered) == {None}
         assert causes(failed) == {"server_error"}
-        assert (ended.counts.completed, ended.counts.failed) == (len(answered), len(failed))
+        counted = (len(answered), len(failed)) if emulated.counts else (0, 0)
+        assert (ended.counts.completed, ended.counts.failed) == counted
         assert len(answered) + len(failed) == 40
 
     emulated.run(work)

@@ -39,16 +39,36 @@ TRUTH = {
 MODELS = {
     "anthropic": "claude-haiku-4-5",
     "compatible": "any-model",
+    "azure": "gpt-4.1-mini",
+    "bedrock": "us.amazon.nova-lite-v1:0",
+    "deepseek": "deepseek-chat",
+    "openrouter": "qwen/qwen3-32b",
+    "fireworks": "accounts/fireworks/models/gpt-oss-20b",
     "gemini": "gemini-2.5-flash",
+    "mistral": "mistral-small-latest",
+    "groq": "llama-3.3-70b-versatile",
     "ollama": "llama3.2",
     "openai": "gpt-4.1",
     "together": "Qwen/Qwen3-235B-A22B",
     "vertex": "gemini-2.5-flash",
+    "xai": "grok-4.3",
 }
 # A local server asks nobody for a key; a limit by the minute it does not have either.
 LOCAL = {"ollama"}
 # Where headers tell of limits.
-TELLING = {"anthropic", "compatible", "openai", "together"}
+TELLING = {
+    "anthropic",
+    "azure",
+    "compatible",
+    "deepseek",
+    "openrouter",
+    "fireworks",
+    "groq",
+    "mistral",
+    "openai",
+    "together",
+    "xai",
+}
 
 
 @pytest.fixture(scope="module")

@@ -96,7 +96,7 @@ def test_a_name_that_two_vendors_could_own_is_refused_with_the_choices(
         providers.resolve_model("gpt-4.1")
     assert providers.resolve_model("o3") == ("openai", "o3")
     assert providers.notices(Model(provider="lab", name="gpt-4")) == []
-    assert providers.guide().count("\n## ") == 1
+    assert providers.guide().count("\n## ") == 2, "what each takes, and OpenAI's page"
 
 
 def test_notices_come_from_the_models_vendor() -> None:

@@ -18,11 +18,17 @@ from overnight.providers import together
 from overnight.providers.anthropic import batches as anthropic_batches
 from overnight.providers.anthropic import live as anthropic_live
 from overnight.providers.anthropic import rows as anthropic_rows
+from overnight.providers.bedrock import jobs as bedrock_jobs
+from overnight.providers.bedrock import rows as bedrock_rows
 from overnight.providers.contract import Reply as LiveReply
+from overnight.providers.fireworks import jobs as fireworks_jobs
+from overnight.providers.fireworks import rows as fireworks_rows
 from overnight.providers.gemini import batches as gemini_batches
 from overnight.providers.google_api import live as google_live
 from overnight.providers.google_api import refusals as google_refusals
 from overnight.providers.google_api import rows as google_rows
+from overnight.providers.mistral import jobs as mistral_jobs
+from overnight.providers.mistral import rows as mistral_rows
 from overnight.providers.ollama import rows as ollama_rows
 from overnight.providers.openai_api import batches as openai_batches
 from overnight.providers.openai_api import live as openai_live
@@ -31,6 +37,9 @@ from overnight.providers.reading import complaints as complaint
 from overnight.providers.reading.figures import LONGEST_WAIT, MOST
 from overnight.providers.reading.responses import Response, epoch_of, retry_after_of
 from overnight.providers.vertex import jobs as vertex_jobs
+from overnight.providers.vllm import format as vllm_format
+from overnight.providers.xai import batches as xai_batches
+from overnight.providers.xai import rows as xai_rows
 
 OPENAI = openai_batches.Shape(name="openai", title="OpenAI's")
 BASE = "https://api.anthropic.com"
@@ -39,12 +48,18 @@ ROWS: dict[str, Callable[[bytes], Line]] = {
     "anthropic": anthropic_rows.decode,
     "google": google_rows.decode,
     "ollama": ollama_rows.decode,
+    "mistral": mistral_rows.decode,
+    "bedrock": bedrock_rows.decode,
+    "fireworks": fireworks_rows.decode,
+    "vllm": vllm_format.decode,
+    "xai": xai_rows.decode,
 }
 LIVE_LINES: dict[str, Callable[[LiveReply], bytes]] = {
     "openai": lambda reply: openai_live.live_line("x", reply),
     "anthropic": lambda reply: anthropic_live.live_line("x", reply),
     "google": lambda reply: google_live.live_line("key", "x", reply),
     "ollama": lambda reply: ollama_rows.live_line("x", reply),
+    "bedrock": lambda reply: bedrock_rows.live_line("x", reply),
 }
 
 
@@ -67,6 +82,19 @@ DECODERS: dict[str, Callable[[bytes], Any]] = {
     "google refusal": _refused(google_refusals.create_refusal),
     "vertex job": vertex_jobs.read_job,
     "vertex listing": lambda body: vertex_jobs.read_page(body, None),
+    "mistral job": mistral_jobs.read_job,
+    "mistral listing": lambda body: mistral_jobs.read_page(body, 0),
+    "mistral refusal": _refused(mistral_jobs.create_refusal),
+    "bedrock job": bedrock_jobs.read_job,
+    "bedrock listing": bedrock_jobs.read_page,
+    "bedrock refusal": _refused(bedrock_jobs.create_refusal),
+    "fireworks job": fireworks_jobs.read_job,
+    "fireworks listing": fireworks_jobs.read_page,
+    "fireworks addresses": fireworks_jobs.signed_addresses,
+    "xai batch": lambda body: xai_batches.read_batch(body, 1e9),
+    "xai listing": lambda body: xai_batches.read_page(body, 1e9),
+    "xai results": xai_batches.read_results,
+    "xai refusal": _refused(xai_batches.add_refusal),
     "error body": lambda body: complaint.complaint_of(body, "sk-secret"),
 }
 RATES: dict[str, Callable[[Mapping[str, str]], Any]] = {
@@ -127,6 +155,44 @@ _JOB = {
     "outputConfig": {"gcsDestination": {"outputUriPrefix": "gs://a/c"}},
     "labels": {"overnight": "token"},
 }
+_MISTRAL = {
+    "id": "1",
+    "status": "FAILED",
+    "created_at": 1_700_000_000,
+    "metadata": {"overnight": "token"},
+    "input_files": ["file-1"],
+    "output_file": "file-2",
+    "total_requests": 3,
+    "errors": [{"message": "no", "count": 1}],
+}
+_NOVA = {
+    "output": {"message": {"content": [{"text": "A plum."}]}},
+    "stopReason": "end_turn",
+    "usage": {"inputTokens": 10, "outputTokens": 5},
+}
+_INVOCATION = {
+    "jobArn": "arn:aws:bedrock:us-east-1:1:model-invocation-job/1",
+    "jobName": "token",
+    "status": "Failed",
+    "message": "no",
+    "submitTime": "2026-11-01T00:00:00Z",
+    "outputDataConfig": {"s3OutputDataConfig": {"s3Uri": "s3://a/b/"}},
+    "totalRecordCount": 3,
+}
+_INFERENCE = {
+    "name": "accounts/a/batchInferenceJobs/1",
+    "state": "JOB_STATE_FAILED",
+    "createTime": "2026-11-01T00:00:00Z",
+    "jobProgress": {"totalInputRequests": 3},
+    "status": {"message": "no"},
+}
+_CONTAINER = {
+    "batch_id": "1",
+    "name": "token",
+    "create_time": "2026-11-01T00:00:00Z",
+    "expire_time": "2026-12-01",
+    "state": {"num_requests": 3, "num_pending": 1, "num_success": 2},
+}
 _ERROR = {
     "error": {
         "message": "enqueued token limit, limit: 900,000",
@@ -135,21 +201,59 @@ _ERROR = {
         "details": [{"reason": "x", "retryDelay": "3s"}],
     }
 }
-SAMPLES: list[Any] = [
-    {"custom_id": "x", "response": {"status_code": 200, "body": _CHAT}, "error": None},
-    {"custom_id": "x", "response": {"status_code": 429, "body": _ERROR}, "error": None},
-    {"custom_id": "x", "result": {"type": "succeeded", "message": _CLAUDE}},
-    {"custom_id": "x", "result": {"type": "errored", "error": _ERROR}},
-    {"key": "x", "response": _GEMINI},
-    {"key": "x", "error": _ERROR["error"]},
-    {"custom_id": 12, "status": 'Bad Request: {"error": {"code": 400}}'},
-    {"custom_id": "x", "status": 200, "body": {"message": {"content": "A plum."}, "done": True, "eval_count": 3}},
-    *(_BATCH, {"data": [_BATCH], "has_more": True}),
-    *(_MESSAGES, {"data": [_MESSAGES], "has_more": False, "last_id": "msgbatch_1"}),
-    *(_OPERATION, {"operations": [_OPERATION], "nextPageToken": "t"}),
-    *(_JOB, {"batchPredictionJobs": [_JOB]}),
-    *(_ERROR, [_ERROR], {"error": "no"}),
-]
+# By whose they are: each decoder is given all of its own, and some of everybody's.
+OWN: dict[str, list[Any]] = {
+    "openai": [
+        {"custom_id": "x", "response": {"status_code": 200, "body": _CHAT}, "error": None},
+        {"custom_id": "x", "response": {"status_code": 429, "body": _ERROR}, "error": None},
+        *(_BATCH, {"data": [_BATCH], "has_more": True}),
+    ],
+    "anthropic": [
+        {"custom_id": "x", "result": {"type": "succeeded", "message": _CLAUDE}},
+        {"custom_id": "x", "result": {"type": "errored", "error": _ERROR}},
+        *(_MESSAGES, {"data": [_MESSAGES], "has_more": False, "last_id": "msgbatch_1"}),
+    ],
+    "google": [
+        {"key": "x", "response": _GEMINI},
+        {"key": "x", "error": _ERROR["error"]},
+        {"custom_id": 12, "status": 'Bad Request: {"error": {"code": 400}}'},
+    ],
+    "gemini": [_OPERATION, {"operations": [_OPERATION], "nextPageToken": "t"}],
+    "vertex": [_JOB, {"batchPredictionJobs": [_JOB]}],
+    "ollama": [
+        {"custom_id": "x", "status": 200, "body": {"message": {"content": "A plum."}, "done": True, "eval_count": 3}}
+    ],
+    "mistral": [
+        {"custom_id": "x", "response": {"status_code": 200, "body": _CHAT}},
+        {"custom_id": "x", "response": {"status_code": 400, "body": '{"detail": "no"}'}},
+        *(_MISTRAL, {"data": [_MISTRAL], "total": 300}),
+    ],
+    "bedrock": [
+        {"recordId": "x", "modelOutput": _NOVA},
+        {"recordId": "x", "error": {"errorCode": 400, "errorMessage": "no"}},
+        *(_INVOCATION, {"invocationJobSummaries": [_INVOCATION], "nextToken": "1"}),
+    ],
+    "fireworks": [
+        {"custom_id": "x", "response": _CHAT},
+        {"custom_id": "x", "error": {"code": 400, "message": "no"}},
+        *(_INFERENCE, {"batchInferenceJobs": [_INFERENCE], "nextPageToken": "1"}),
+        {"filenameToSignedUrls": {"a": "b"}},
+    ],
+    "vllm": [
+        {"custom_id": "x", "response": {"status_code": 200, "body": _CHAT}, "error": None},
+        {"custom_id": "x", "response": {"status_code": 400, "body": None}, "error": {"error": {"message": "no"}}},
+    ],
+    "xai": [
+        {"batch_request_id": "x", "batch_result": {"response": {"chat_get_completion": _CHAT}}},
+        {"batch_request_id": "x", "batch_result": {"error": "no"}},
+        *(_CONTAINER, {"batches": [_CONTAINER], "pagination_token": "1"}),
+        {"results": [{"a": 1}], "pagination_token": "1"},
+    ],
+    "error": [_ERROR, [_ERROR], {"error": "no"}],
+}
+SAMPLES: list[Any] = [one for samples in OWN.values() for one in samples]
+# Of the bodies that are others', one in so many.
+_SOME = 11
 
 
 class Raw(str):
@@ -198,9 +302,15 @@ def written(value: Any) -> bytes:
 
 
 @cache
-def bodies() -> tuple[bytes, ...]:
-    """Every odd thing at every place of every sample."""
-    return tuple(written(with_odd(one, path, odd)) for one in SAMPLES for path in places(one) for odd in ODD)
+def bodies(whose: str | None = None) -> tuple[bytes, ...]:
+    """Every odd thing at every place of every sample, or of every sample of theirs."""
+    samples = SAMPLES if whose is None else OWN.get(whose, [])
+    return tuple(written(with_odd(one, path, odd)) for one in samples for path in places(one) for odd in ODD)
+
+
+def given_to(decoder: str) -> tuple[bytes, ...]:
+    """Its own and all errors, with every odd thing at every place; of the others some."""
+    return (*bodies(decoder.partition(" ")[0]), *bodies("error"), *bodies()[::_SOME])
 
 
 def check(read: Callable[[bytes], Any], body: bytes) -> None:
@@ -216,7 +326,7 @@ def check(read: Callable[[bytes], Any], body: bytes) -> None:
 
 @pytest.mark.parametrize("name", DECODERS)
 def test_odd_things_at_every_place(name: str) -> None:
-    for body in bodies():
+    for body in given_to(name):
         check(DECODERS[name], body)
 
 
@@ -237,7 +347,7 @@ def test_any_bytes(name: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("vendor", LIVE_LINES)
 def test_live_replies_become_lines_that_can_be_read(vendor: str) -> None:
-    for body in bodies()[::3]:
+    for body in given_to(vendor)[::3]:
         for status in (200, 429):
             line = LIVE_LINES[vendor](LiveReply(sent=True, status=status, body=body))
             assert b"\n" not in line
@@ -279,17 +389,19 @@ def test_headers(headers: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("vendor", "sample", "path", "field"),
     [
-        ("openai", 0, ("response", "body", "usage", "prompt_tokens"), "input"),
-        ("anthropic", 2, ("result", "message", "usage", "input_tokens"), "input"),
-        ("google", 4, ("response", "usageMetadata", "candidatesTokenCount"), "output"),
-        ("ollama", 7, ("body", "eval_count"), "output"),
+        ("openai", OWN["openai"][0], ("response", "body", "usage", "prompt_tokens"), "input"),
+        ("anthropic", OWN["anthropic"][0], ("result", "message", "usage", "input_tokens"), "input"),
+        ("google", OWN["google"][0], ("response", "usageMetadata", "candidatesTokenCount"), "output"),
+        ("ollama", OWN["ollama"][0], ("body", "eval_count"), "output"),
+        ("bedrock", OWN["bedrock"][0], ("modelOutput", "usage", "outputTokens"), "output"),
+        ("fireworks", OWN["fireworks"][0], ("response", "usage", "prompt_tokens"), "input"),
     ],
 )
 @pytest.mark.parametrize("odd", [2**53 + 1, 2**62, 2**70, -1, 1.5, Raw("1" * 5_000), Raw("1e400")])
 def test_a_count_beyond_belief_is_unknown_and_costs_no_answer(
-    vendor: str, sample: int, path: tuple[Any, ...], field: str, odd: Any
+    vendor: str, sample: Any, path: tuple[Any, ...], field: str, odd: Any
 ) -> None:
-    found = ROWS[vendor](written(with_odd(SAMPLES[sample], path, odd)))
+    found = ROWS[vendor](written(with_odd(sample, path, odd)))
     assert found.result is not None
     assert (found.result.outcome, found.result.answer) == ("answered", "A plum.")
     assert getattr(found.result.usage, field) is None

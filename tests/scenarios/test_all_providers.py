@@ -8,14 +8,15 @@ import polars as pl
 import pytest
 
 from overnight.providers import vendor
-from scenarios.conftest import MODELS, PROVIDERS, Scenario
+from scenarios.conftest import MODELS, SHAPES, Scenario
 
 ROWS = 6
 NOWHERE = "http://127.0.0.1:9"
 
 
 def everywhere(one: Scenario) -> str:
-    return one.study(ROWS, models=list(MODELS.values()), batch={"max_requests": 4})
+    """Bedrock takes no batch of so few: with `auto` its rows are asked live."""
+    return one.study(ROWS, models=list(MODELS.values()), batch={"max_requests": 4}, mode="auto")
 
 
 def answered(one: Scenario) -> dict[str, int]:
@@ -28,7 +29,7 @@ def test_all_answer_every_row(scenario: Callable[..., Scenario]) -> None:
     one = scenario()
     ending = one.run(everywhere(one))
     assert ending.state == "done", ending
-    assert answered(one) == dict.fromkeys(PROVIDERS, ROWS)
+    assert answered(one) == dict.fromkeys(MODELS, ROWS)
     one.assert_paid_once()
 
 
@@ -38,27 +39,27 @@ def test_the_slow_one_keeps_nobody_waiting(scenario: Callable[..., Scenario]) ->
     one = scenario({"time_scale": 4000}, faults=[{"on": "batch", "do": "slow", "seconds": 40_000, "model": model}])
     ending = one.run(everywhere(one), timeout="5h")
     assert ending.state == "running", ending
-    assert answered(one) == dict.fromkeys(set(PROVIDERS) - {"anthropic"}, ROWS)
+    assert answered(one) == dict.fromkeys(set(MODELS) - {"anthropic"}, ROWS)
     one.emulator.finish()
     assert one.run(everywhere(one)).state == "done"
-    assert answered(one) == dict.fromkeys(PROVIDERS, ROWS)
+    assert answered(one) == dict.fromkeys(MODELS, ROWS)
     one.assert_paid_once()
 
 
-@pytest.mark.parametrize("dead", PROVIDERS)
+@pytest.mark.parametrize("dead", SHAPES)
 def test_a_dead_one_stops_no_other(scenario: Callable[..., Scenario], dead: str) -> None:
     one = scenario()
     nowhere = {vendor(dead).base_url_variable: NOWHERE + vendor(dead).emulator_path}
     ending = one.run(everywhere(one), environ=nowhere)
     assert ending.error == "Unavailable", ending
-    assert answered(one) == dict.fromkeys(set(PROVIDERS) - {dead}, ROWS)
+    assert answered(one) == dict.fromkeys(set(MODELS) - {dead}, ROWS)
     assert one.run(everywhere(one)).state == "done"
-    assert answered(one) == dict.fromkeys(PROVIDERS, ROWS)
+    assert answered(one) == dict.fromkeys(MODELS, ROWS)
     one.assert_paid_once()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [30, 90, 150, 210])
+@pytest.mark.parametrize("number", [60, 240, 420, 600])
 def test_a_kill_leaves_all_to_be_gone_on_with(scenario: Callable[..., Scenario], number: int) -> None:
     undisturbed = scenario()
     undisturbed.run(everywhere(undisturbed))
@@ -66,4 +67,4 @@ def test_a_kill_leaves_all_to_be_gone_on_with(scenario: Callable[..., Scenario],
     one.run(everywhere(one), environ={"OVERNIGHT_KILL_AT": str(number)})
     assert one.run(everywhere(one)).state == "done"
     assert one.table_digest() == undisturbed.table_digest()
-    one.assert_paid_once()
+    one.assert_paid_once(but_calls=True)

@@ -1,6 +1,6 @@
 """Output files of somebody else's batches: read whole and checked before a run is made of them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ _GZIP = b"\x1f\x8b"
 _LOOKED_AT = 1 << 12
 # So many lines tell whose format a file has.
 _ENOUGH_LINES = 100
+_LIKELIEST = "openai"
 BY_POSITION = "--by-position (join_by_position=True in Python)"
 _RISK = "Google documents that such answers keep the order of the requests, but nothing in them proves it"
 
@@ -145,13 +146,20 @@ def _unreadable(path: Path, number: int, line: bytes, provider: str, found: Line
 
 def _refuse_other_vendors(path: Path, provider: str) -> None:
     """This provider's reader makes nothing of any row; if another's does, the wrong one was named."""
-    for name, seller in vendors().items():
-        if name == provider or not takes_batches(seller):
-            continue
-        decode = seller.format.decode
-        read = (decode(line).result for _, (_, line) in zip(range(_ENOUGH_LINES), lines_of(path), strict=False))
-        if any(one is not None and one.cause != "unreadable" for one in read):
-            raise StudyError(
-                f"--output-file {path}: no line is a {provider} batch result; they look like {name}'s: "
-                f"overnight adopt {name} --output-file {path.name}"
-            )
+    others = {name: one for name, one in vendors().items() if name != provider and takes_batches(one)}
+    fitting = [name for name, one in others.items() if _can_be_read(path, one.format.decode)]
+    if not fitting:
+        return
+    # Many write what OpenAI writes: then it is the likeliest.
+    name = _LIKELIEST if _LIKELIEST in fitting else fitting[0]
+    same = [other for other in fitting if other != name]
+    also = f" ({', '.join(same)} write the same form)" if same else ""
+    raise StudyError(
+        f"--output-file {path}: no line is a {provider} batch result; they look like {name}'s: "
+        f"overnight adopt {name} --output-file {path.name}{also}"
+    )
+
+
+def _can_be_read(path: Path, decode: Callable[[bytes], Line]) -> bool:
+    read = (decode(line).result for _, (_, line) in zip(range(_ENOUGH_LINES), lines_of(path), strict=False))
+    return any(one is not None and one.cause != "unreadable" for one in read)

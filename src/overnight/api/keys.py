@@ -10,7 +10,7 @@ import msgspec
 from overnight.core.arguments import checked
 from overnight.core.errors import OvernightError, ProviderError, StudyError
 from overnight.emulation import endpoint_of
-from overnight.providers import Vendor, vendor, vendors
+from overnight.providers import Vendor, bucket_scheme, offer_of, vendor, vendors
 from overnight.settings import Settings, settings
 
 
@@ -21,13 +21,16 @@ class KeyStatus(msgspec.Struct, frozen=True, kw_only=True):
     found: bool
     works: bool | None
     message: str
+    # What the provider takes: batches, and up to what; live calls.
+    takes: str = ""
 
 
 @checked
 def keys(*, check: bool = True) -> list[KeyStatus]:
     """One line for each provider; `check` asks the provider with one cheap call."""
     place = settings(emulate=False)
-    return [_status(vendor, place, check=check) for vendor in vendors().values()]
+    found = ((vendor, _status(vendor, place, check=check)) for vendor in vendors().values())
+    return [msgspec.structs.replace(status, takes=offer_of(vendor).words) for vendor, status in found]
 
 
 def _status(vendor: Vendor, place: Settings, *, check: bool) -> KeyStatus:
@@ -43,7 +46,8 @@ def _status(vendor: Vendor, place: Settings, *, check: bool) -> KeyStatus:
             works=None,
             message=str(error),
         )
-    if not endpoint.key and not place.environ.get(vendor.base_url_variable):
+    own = endpoint.credentials is None and bucket_scheme(vendor.name) is None
+    if own and not endpoint.key and not place.environ.get(vendor.base_url_variable):
         # A server of one's own: nobody knows whether it is meant to be there.
         return KeyStatus(
             provider=vendor.name,
@@ -51,7 +55,7 @@ def _status(vendor: Vendor, place: Settings, *, check: bool) -> KeyStatus:
             address=endpoint.base_url,
             found=False,
             works=None,
-            message=f"needs no key; {vendor.base_url_variable} names a server to be tried",
+            message=f"needs no key; {vendor.base_url_variable} names {_what(endpoint.base_url)}",
         )
     works, message = (None, "not checked") if not check else asyncio.run(_checked(vendor, place))
     return KeyStatus(
@@ -62,6 +66,10 @@ def _status(vendor: Vendor, place: Settings, *, check: bool) -> KeyStatus:
         works=works,
         message=message,
     )
+
+
+def _what(address: str) -> str:
+    return "the folder for files" if address.startswith("file:") else "a server to be tried"
 
 
 async def _checked(vendor: Vendor, place: Settings) -> tuple[bool, str]:

@@ -44,11 +44,12 @@ def real_place(vendor: Vendor, model: Model | None, settings: Settings) -> Place
 
 
 def _key_variable(vendor: Vendor, model: Model | None, endpoint: Endpoint, environ: Mapping[str, str]) -> str:
-    """The variable whose key is sent; empty where none is. A vendor with buckets always proves who asks."""
+    """The variable whose key is sent; empty where none is. Credentials of a cloud always prove who asks."""
     if model is not None and model.key is not None:
         return model.key
     if not endpoint.key:
-        return vendor.key_variable if bucket_scheme(vendor.name) is not None else ""
+        proves = endpoint.credentials is not None or bucket_scheme(vendor.name) is not None
+        return vendor.key_variable if proves else ""
     held = (name for name, value in environ.items() if own_variable(vendor, name) and value.strip() == endpoint.key)
     return next(held, vendor.key_variable)
 

@@ -210,7 +210,7 @@ def _start(state: Path, settings: Settings) -> "subprocess.Popen[bytes]":
     (state / "address.json").unlink(missing_ok=True)
     # -P: no module is taken from the working folder, which may be a stranger's.
     command = [sys.executable, "-P", "-m", "overnight_emulator", "--port", "0", "--state", str(state.resolve())]
-    command += ["--time-scale", str(settings.time_scale), "--until-unused", str(LINGERS)]
+    command += ["--time-scale", str(settings.time_scale), "--until-unused", str(LINGERS), "--strict"]
     if settings.truth is not None:
         command += ["--truth", str(settings.truth.resolve())]
     log = os.open(state / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)

@@ -18,14 +18,17 @@ CATALOGUE_IDS: dict[str, str | None] = {
     "azure": "azure",
     "bedrock": "aws",
     "compatible": None,
+    "deepseek": "deepseek",
     "fireworks": "fireworks",
     "gemini": "google",
     "groq": "groq",
     "mistral": "mistral",
     "ollama": None,
     "openai": "openai",
+    "openrouter": "openrouter",
     "together": "together",
     "vertex": "google",
+    "vllm": None,
     "xai": "x-ai",
 }
 ELSEWHERE = "list price: the study names another address"

@@ -45,6 +45,7 @@ from overnight.providers.provider import (
     calls_of,
     connected,
     live_format,
+    offer_of,
     takes_batches,
     takes_calls,
     unconnected,
@@ -93,6 +94,7 @@ __all__ = [
     "key_variables",
     "live_format",
     "notices",
+    "offer_of",
     "own_host",
     "owners",
     "ready_line",
@@ -169,7 +171,18 @@ class _Bucketed(Protocol):
     # The variables that name them where the study does not: questions, answers.
     bucket_variables: tuple[str, str]
 
+
+@runtime_checkable
+class _Particular(Protocol):
+    """A vendor that wants more for batches than for calls."""
+
     def check_sending(self, endpoint: Endpoint) -> None: ...
+
+
+@runtime_checkable
+class _Placed(Protocol):
+    """A vendor whose endpoint at an emulator is more than an address and a key."""
+
     def at_emulator(self, endpoint: Endpoint, origin: str, model: Model | None) -> Endpoint: ...
 
 
@@ -308,20 +321,33 @@ def own_host(one: Vendor, host: str) -> bool:
 
 def check_sending(one: Vendor, endpoint: Endpoint) -> None:
     """What an endpoint lacks for batches, though it will do for calls, is said before anything is written."""
-    if isinstance(one, _Bucketed):
+    if isinstance(one, _Particular):
         one.check_sending(endpoint)
 
 
 def emulated_endpoint(one: Vendor, origin: str, key: str, model: Model | None = None) -> Endpoint:
     """Where a vendor is at an emulator."""
     plain = Endpoint(base_url=origin + one.emulator_path, key=key)
-    return one.at_emulator(plain, origin, model) if isinstance(one, _Bucketed) else plain
+    return one.at_emulator(plain, origin, model) if isinstance(one, _Placed) else plain
 
 
 def guide() -> str:
     """docs/providers.md."""
     pages = [one.guide() for one in _installed().values() if isinstance(one, _Documented)]
-    return "\n".join((_TITLE, *pages))
+    return "\n".join((_TITLE, _overview(), *pages))
+
+
+def _overview() -> str:
+    """What each takes, side by side."""
+    heads = ("provider", "requests in a batch", "size", "window", "results kept", "discount", "live calls")
+    rows = []
+    for name, one in _installed().items():
+        offer = offer_of(one)
+        told = (offer.requests, offer.size, offer.window, offer.kept, offer.discount)
+        shown = told if offer.requests else ("none", "", "", "", "")
+        rows.append((f"[{name}](#{name})", *shown, "yes" if offer.live else "no"))
+    lines = (f"| {' | '.join(row)} |".replace("  ", " ") for row in (heads, ("---",) * len(heads), *rows))
+    return "## What each of them takes\n\n" + "".join(f"{line}\n" for line in lines)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Any server that speaks OpenAI's chat completions: vLLM, llama.cpp and others, named by its address."""
+"""Any server that speaks OpenAI's chat completions, named by its address; and some whose addresses are known."""
 
 from typing import Any
 
@@ -36,4 +36,44 @@ provider: Vendor = LookalikeVendor(
         emulator_path="/openai/v1",
         remarks=_REMARKS,
     )
+)
+
+
+def _preset(name: str, title: str, address: str, remarks: str, models: tuple[str, ...] = ()) -> Vendor:
+    """A service of others, asked as any such server is."""
+    return LookalikeVendor(
+        Lookalike(
+            name=name,
+            title=title,
+            key_variable=f"{name.upper()}_API_KEY",
+            base_url_variable=f"{name.upper()}_BASE_URL",
+            default_base_url=address,
+            models=models,
+            chat_path="/chat/completions",
+            models_path="/models",
+            address=address if address.count("/") > 2 else f"{address}/v1",
+            thinking=lambda _: None,
+            emulator_path="/openai/v1",
+            remarks=remarks,
+        )
+    )
+
+
+deepseek = _preset(
+    "deepseek",
+    "DeepSeek",
+    "https://api.deepseek.com/v1",
+    """\
+Asked as [compatible](#compatible) is. `thinking` is refused: a model's name says whether it thinks, and `extra` may
+hold any field of the API. Thoughts in `reasoning_content` are kept apart from the answer.
+""",
+)
+openrouter = _preset(
+    "openrouter",
+    "OpenRouter",
+    "https://openrouter.ai/api/v1",
+    """\
+Asked as [compatible](#compatible) is; a model's name has its maker in front: `openrouter/qwen/qwen3-32b`. `thinking` is
+refused: what a model takes differs from maker to maker, and `extra` may hold any field of the API.
+""",
 )

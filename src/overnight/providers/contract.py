@@ -40,6 +40,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     batches_at_once: int | None = None
     window_seconds: int = 86400
     retention_days: int | None = None
+    # How long results are kept, where it is not a number of days; and what a batch is cheaper by. Empty: not known.
+    kept: str = ""
+    discount: str = ""
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):

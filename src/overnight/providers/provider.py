@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol, TypeGuard, cast
 
+import msgspec
+
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError
 from overnight.providers.contract import (
@@ -30,6 +32,24 @@ class Provider:
     @property
     def endpoint(self) -> Endpoint:
         return self.connection.endpoint
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a vendor takes, in words; empty where it takes none, or where nobody has said."""
+
+    requests: str = ""
+    size: str = ""
+    window: str = ""
+    kept: str = ""
+    discount: str = ""
+    live: bool = False
+
+    @property
+    def words(self) -> str:
+        """In one line."""
+        told = (f"batches: {self.requests} requests", self.size, self.window, f"kept: {self.kept}")
+        known = ", ".join((*told, f"discount: {self.discount}")) if self.requests else ""
+        return "; ".join(part for part in (known, "live calls" if self.live else "") if part)
 
 
 class Offline:
@@ -94,6 +114,23 @@ def live_format(one: Formatted) -> LiveFormat:
 def batch_floor(one: Formatted, model: Model) -> int:
     """The fewest rows that a batch of this model may hold."""
     return one.format.limits(model).min_rows if _is_for_batches(one.format) else 1
+
+
+def offer_of(one: Formatted) -> Offer:
+    """What is the same for most of a vendor's models."""
+    live = takes_calls(one)
+    if not takes_batches(one):
+        return Offer(live=live)
+    limits = batch_format(one).limits(Model(provider=one.name, name="*"))
+    fewest = f"{limits.min_rows:,} to " if limits.min_rows > 1 else ""
+    return Offer(
+        requests=f"{fewest}{limits.requests:,}",
+        size=f"{limits.bytes // 1_000_000:,} MB",
+        window=f"{limits.window_seconds // 3600} h" if limits.window_seconds else "no window",
+        kept=f"{limits.retention_days} days" if limits.retention_days else limits.kept or "not published",
+        discount=limits.discount or "unknown",
+        live=live,
+    )
 
 
 def batches_of(provider: Provider) -> BatchConnection:

@@ -60,7 +60,7 @@ def test_what_is_wrong_with_the_variables_is_said() -> None:
 
 
 def test_limits() -> None:
-    assert VENDOR.format.limits(MODEL) == Limits(requests=100_000, bytes=256_000_000, retention_days=29)
+    assert VENDOR.format.limits(MODEL) == Limits(requests=100_000, bytes=256_000_000, retention_days=29, discount="50%")
 
 
 # --- objects

@@ -67,7 +67,12 @@ def test_nothing_prints_the_key() -> None:
 
 def test_limits() -> None:
     assert VENDOR.format.limits(model()) == Limits(
-        requests=50_000, bytes=209_715_200, creates_per_hour=2_000, window_seconds=86_400, retention_days=30
+        requests=50_000,
+        bytes=209_715_200,
+        creates_per_hour=2_000,
+        window_seconds=86_400,
+        retention_days=30,
+        discount="50%",
     )
 
 

@@ -14,6 +14,7 @@ from overnight.core.ask import Model, Options
 from overnight.core.errors import StudyError, Unavailable
 from overnight.providers import Endpoint, Fence, Intent, Limits, batch_format, connected, takes_batches, takes_calls
 from overnight.providers.openai_api.lookalike import Family, Lookalike, LookalikeBatches, LookalikeVendor
+from overnight.providers.openai_api.windows import Windows
 from overnight.providers.provider import batches_of
 from providers.asking import KEY, ask, stored
 from providers.scripted_server import ScriptedServer, serving
@@ -139,3 +140,23 @@ def test_a_bare_list_proves_nothing_where_listings_have_pages() -> None:
             await batches.close()
 
     asyncio.run(outer())
+
+
+def windowed(**extra: str) -> Model:
+    return Model(provider="echo", name="big", options=Options(extra=extra))
+
+
+def test_a_window_is_of_the_batch_and_in_no_request() -> None:
+    one = echo(LookalikeBatches(limits=LIMITS, windows=Windows("24h", "24h", "7d")))
+    pure = batch_format(one)
+    week = windowed(completion_window="7d")
+    assert [pure.limits(model).window_seconds for model in (MODEL, week)] == [86_400, 604_800]
+    assert b"completion_window" not in pure.encode(ask(week, "Hello."))
+    assert pure.problems(week) == []
+    assert pure.problems(windowed(completion_window="9d")) == ["extra: `completion_window` is '9d'; wanted 24h to 7d"]
+
+
+@pytest.mark.parametrize("address", ["http://host", "http://host/openai/v1", "http://host/openai/v1/"])
+def test_the_path_of_the_api_may_be_in_the_address(address: str) -> None:
+    environ = {"ECHO_API_KEY": KEY, "ECHO_BASE_URL": address}
+    assert echo().endpoint(environ, None).base_url == "http://host"

@@ -15,7 +15,7 @@ from overnight.providers.reading.patient_json import UNREADABLE, fitting
 from overnight.providers.reading.responses import Response
 
 # The same for every model. How many requests may be queued depends on the account, and its refusal is a plain 429.
-LIMITS = Limits(requests=100_000, bytes=256_000_000, retention_days=29)
+LIMITS = Limits(requests=100_000, bytes=256_000_000, retention_days=29, discount="50%")
 
 _RUNNING = frozenset({"in_progress", "canceling"})
 _TOO_LARGE = re.compile(r"too (?:large|big|many)|larger than|exceeds? the maximum", re.IGNORECASE)

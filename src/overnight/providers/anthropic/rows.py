@@ -1,17 +1,17 @@
-"""One line of a batch's results, as a Result. Whatever the bytes are, a Line comes back.
+"""One line of a batch's results, as a Result.
 
-A succeeded row holds a message, an errored one an error; live replies are put into the same form. Lines that do not
-fit are read again by the patient path, as for every vendor.
+A succeeded row holds a message, an errored one an error; live replies are put into the same form.
 """
 
 from typing import Any
 
 import msgspec
 
-from overnight.core.result import Cause, Line, Result, Usage, failed
+from overnight.core.result import Cause, Result, Usage, failed
 from overnight.providers.reading.complaints import Complaint, scrub
 from overnight.providers.reading.figures import Count, count_of
-from overnight.providers.reading.patient_json import UNREADABLE, patient_json, readable_id, whole
+from overnight.providers.reading.patient_json import UNREADABLE
+from overnight.providers.reading.rows import RowReader, named_in, value_at
 
 CAUSES: dict[str, Cause] = {
     "invalid_request_error": "invalid_request",
@@ -91,47 +91,13 @@ class _Outcome(msgspec.Struct, gc=False):
     error: _Errored | None = None
 
 
-class _Named(msgspec.Struct, gc=False):
-    model: str | None = None
-
-
-class _NamedOutcome(msgspec.Struct, gc=False):
-    message: _Named | None = None
-
-
-class _NamedRow(msgspec.Struct, gc=False):
-    result: _NamedOutcome | None = None
-
-
-def answered_by(line: bytes) -> str | None:
-    """The model that an output line names; None where it names none, or cannot be read."""
-    try:
-        result = msgspec.json.decode(line, type=_NamedRow).result
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    return result.message.model if result is not None and result.message is not None else None
-
-
 class _Row(msgspec.Struct, gc=False):
     custom_id: str | None = None
     result: _Outcome | None = None
 
 
-_rows = msgspec.json.Decoder(_Row)
-
-
-def decode(line: bytes) -> Line:
-    """Total: never raises, and never names a custom id that the line does not have."""
-    try:
-        row = _rows.decode(line)
-    except UNREADABLE as error:
-        return _patiently(line, str(error))
-    if not row.custom_id:
-        return Line(None, None, "the line has no custom_id")
-    return Line(row.custom_id, _result(row.result))
-
-
-def _result(outcome: _Outcome | None) -> Result:
+def _result(row: _Row) -> Result:
+    outcome = row.result
     if outcome is None:
         return failed("unreadable", "the line has no result")
     match outcome.type:
@@ -217,38 +183,15 @@ def is_error(body: bytes) -> bool:
     return found.error is not None and found.error.type is not None
 
 
-def _patiently(line: bytes, problem: str) -> Line:
-    try:
-        found = patient_json(line)
-    except UNREADABLE:
-        return Line(None, None, f"not a line of JSON: {problem}"[:200])
-    custom_id = readable_id(found.get("custom_id")) if isinstance(found, dict) else None
-    if custom_id is None:
-        return Line(None, None, "the line has no readable custom_id")
-    try:
-        row = _typed(whole(found))
-    except UNREADABLE as error:
-        return Line(custom_id, failed("unreadable", scrub(str(error)), _usage_alone(found)))
-    return Line(custom_id, _result(row.result))
+def _usage_in(line: dict[str, Any]) -> Usage:
+    return _usage(msgspec.convert(value_at(line, _USAGE), _Usage))
 
 
-def _typed(found: dict[str, Any]) -> _Row:
-    try:
-        return msgspec.convert(found, _Row)
-    except msgspec.ValidationError:
-        _message(found).pop("usage", None)
-        return msgspec.convert(found, _Row)
+def answered_by(line: bytes) -> str | None:
+    """The model that an output line names; None where it names none, or cannot be read."""
+    return named_in(line, ("result", "message", "model"))
 
 
-def _message(found: dict[str, Any]) -> dict[str, Any]:
-    result = found.get("result")
-    message = result.get("message") if isinstance(result, dict) else None
-    return message if isinstance(message, dict) else {}
-
-
-def _usage_alone(found: dict[str, Any]) -> Usage:
-    """The tokens of an answer that cannot be read: they are paid for all the same."""
-    try:
-        return _usage(msgspec.convert(_message(found).get("usage"), _Usage))
-    except UNREADABLE:
-        return Usage()
+_USAGE = ("result", "message", "usage")
+_reader = RowReader(_Row, id_of=lambda row: row.custom_id, result_of=_result, usage_of=_usage_in, usage=[_USAGE])
+decode = _reader.decode

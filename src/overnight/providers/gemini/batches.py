@@ -21,7 +21,9 @@ from overnight.providers.reading.patient_json import UNREADABLE
 
 WINDOW_SECONDS = 48 * 3_600
 # No number of requests is published. A batch that expires gives up nothing, so none should be too long.
-LIMITS = Limits(requests=50_000, bytes=2_000_000_000, batches_at_once=100, window_seconds=WINDOW_SECONDS)
+LIMITS = Limits(
+    requests=50_000, bytes=2_000_000_000, batches_at_once=100, window_seconds=WINDOW_SECONDS, discount="50%"
+)
 _write = msgspec.json.Encoder().encode
 
 

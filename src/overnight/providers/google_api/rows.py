@@ -1,4 +1,4 @@
-"""One line of an output file of Google's, as a Result. Whatever the bytes are, a Line comes back.
+"""One line of an output file of Google's, as a Result.
 
 The Gemini API and Vertex write the same answers into different envelopes: an answer stands under `response`; a
 failure under `error`, or under `status` as an object or as a sentence around one. A line is joined by its own
@@ -10,10 +10,11 @@ from typing import Any
 
 import msgspec
 
-from overnight.core.result import Cause, Line, Result, Usage, failed
+from overnight.core.result import Cause, Result, Usage, failed
 from overnight.providers.reading.complaints import Complaint, complaint_in, scrub
 from overnight.providers.reading.figures import Count, count_of
-from overnight.providers.reading.patient_json import UNREADABLE, patient_json, readable_id, whole
+from overnight.providers.reading.patient_json import UNREADABLE
+from overnight.providers.reading.rows import RowReader, named_in, value_at
 
 # The codes of gRPC and of HTTP, and the words for both.
 CAUSES: dict[str | int, Cause] = {
@@ -107,23 +108,6 @@ class _Told(msgspec.Struct, gc=False):
     error: Any = None
 
 
-class _Named(msgspec.Struct, gc=False, rename="camel"):
-    model_version: str | None = None
-
-
-class _NamedRow(msgspec.Struct, gc=False):
-    response: _Named | None = None
-
-
-def answered_by(line: bytes) -> str | None:
-    """The model that an output line names; None where it names none, or cannot be read."""
-    try:
-        response = msgspec.json.decode(line, type=_NamedRow).response
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    return response.model_version if response is not None else None
-
-
 class _Row(msgspec.Struct, gc=False):
     """Vertex makes a number of an id that looks like one."""
 
@@ -134,19 +118,6 @@ class _Row(msgspec.Struct, gc=False):
     error: Any = None
     status: Any = None
     result: _Told | None = None
-
-
-_rows = msgspec.json.Decoder(_Row)
-
-
-def decode(line: bytes) -> Line:
-    """Total: never raises, and never names a custom id that the line does not have."""
-    try:
-        row = _rows.decode(line)
-    except UNREADABLE as error:
-        return _patiently(line, str(error))
-    custom_id = _id_of(row)
-    return Line(custom_id, _result(row)) if custom_id else Line(None, None, "the line has no key")
 
 
 def _id_of(row: _Row) -> str:
@@ -275,44 +246,23 @@ def _code_of(told: Any) -> int | None:
     return code if isinstance(code, int) and not isinstance(code, bool) else None
 
 
-def _patiently(line: bytes, problem: str) -> Line:
-    try:
-        found = patient_json(line)
-    except UNREADABLE:
-        return Line(None, None, f"not a line of JSON: {problem}"[:200])
-    custom_id = _loose_id(found) if isinstance(found, dict) else None
-    if custom_id is None:
-        return Line(None, None, "the line has no readable key")
-    try:
-        row = _typed(whole(found))
-    except UNREADABLE as error:
-        return Line(custom_id, failed("unreadable", scrub(str(error)), _usage_alone(found)))
-    return Line(custom_id, _result(row))
+def _usage_in(line: dict[str, Any]) -> Usage:
+    return _usage(msgspec.convert(value_at(line, _USAGE), _Usage, strict=False))
 
 
-def _loose_id(found: dict[str, Any]) -> str | None:
-    metadata = found.get("metadata")
-    inlined = metadata.get("key") if isinstance(metadata, dict) else None
-    ids = (readable_id(one) for one in (found.get("key"), inlined, found.get("custom_id")))
-    return next((one for one in ids if one is not None), None)
+def answered_by(line: bytes) -> str | None:
+    """The model that an output line names; None where it names none, or cannot be read."""
+    return named_in(line, ("response", "modelVersion"))
 
 
-def _typed(found: dict[str, Any]) -> _Row:
-    """Numbers may be written as text; a usage block gone wrong does not cost the answer."""
-    try:
-        return msgspec.convert(found, _Row, strict=False)
-    except msgspec.ValidationError:
-        response = found.get("response")
-        if isinstance(response, dict):
-            response.pop("usageMetadata", None)
-        return msgspec.convert(found, _Row, strict=False)
-
-
-def _usage_alone(found: dict[str, Any]) -> Usage:
-    """The tokens of an answer that cannot be read: they are paid for all the same."""
-    response = found.get("response")
-    told = response.get("usageMetadata") if isinstance(response, dict) else None
-    try:
-        return _usage(msgspec.convert(told, _Usage, strict=False))
-    except UNREADABLE:
-        return Usage()
+_USAGE = ("response", "usageMetadata")
+_reader = RowReader(
+    _Row,
+    id_of=_id_of,
+    result_of=_result,
+    usage_of=_usage_in,
+    ids=[("key",), ("metadata", "key"), ("custom_id",)],
+    usage=[_USAGE],
+    strict=False,  # numbers may be written as text
+)
+decode = _reader.decode

@@ -14,7 +14,7 @@ from overnight.providers.reading.listing import ours_by_tag
 from overnight.providers.writing import ByModel
 
 # The same for every model; what differs from model to model is told only by the provider's refusals.
-LIMITS = Limits(requests=50_000, bytes=209_715_200, creates_per_hour=2_000, retention_days=30)
+LIMITS = Limits(requests=50_000, bytes=209_715_200, creates_per_hour=2_000, retention_days=30, discount="50%")
 
 
 class OpenAIFormat:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -27,11 +28,14 @@ PHASES: dict[str, Phase] = {
 TAG = "overnight"
 _LONGEST_METADATA = 512
 
-_LIMIT = re.compile(r"limit:\s*(\d{1,3}(?:[,._' \u00a0\u202f]\d{3})+|\d+)", re.IGNORECASE)
+_LIMIT = re.compile(r"limit(?::| of)\s*(\d{1,3}(?:[,._' \u00a0\u202f]\d{3})+|\d+)", re.IGNORECASE)
 _TOO_LARGE = re.compile(
     r"too (?:large|big|many)|larger than|exceeds? the maximum|maximum (?:size|number)", re.IGNORECASE
 )
 _NO_FILE = re.compile(r"no such file|\bfile\b.*(?:not found|not exist|could not be found)", re.IGNORECASE | re.DOTALL)
+_NO_MODEL = re.compile(
+    r"\bmodel\b.{0,200}(?:does not exist|not found|not available|non-serverless)", re.IGNORECASE | re.DOTALL
+)
 _KINDS: dict[str, RefusalKind] = {
     "token_limit_exceeded": "token_limit",
     "model_not_found": "unknown_model",
@@ -58,7 +62,15 @@ class _Fault(msgspec.Struct):
 
 
 class _Faults(msgspec.Struct):
+    """Azure calls the list `value`."""
+
     data: list[_Fault] | None = None
+    value: list[_Fault] | None = None
+
+    @property
+    def first(self) -> _Fault | None:
+        listed = self.data or self.value
+        return listed[0] if listed else None
 
 
 class _Counts(msgspec.Struct):
@@ -70,7 +82,7 @@ class _Counts(msgspec.Struct):
 class _Batch(msgspec.Struct):
     id: str
     status: str = ""
-    created_at: float | None = None
+    created_at: float | datetime | None = None
     expires_at: float | None = None
     metadata: dict[str, Any] | None = None
     input_file_id: str | None = None
@@ -78,6 +90,8 @@ class _Batch(msgspec.Struct):
     error_file_id: str | None = None
     request_counts: _Counts | None = None
     errors: _Faults | None = None
+    # Together's words for a batch that failed.
+    error: str | None = None
 
 
 class _Page(msgspec.Struct):
@@ -170,21 +184,28 @@ def _batch(shape: Shape, found: _Batch) -> Batch:
         id=found.id,
         phase=phase or "running",
         status=found.status,
-        created_at=moment_of(found.created_at),
+        created_at=_moment(found.created_at),
         expires_at=moment_of(found.expires_at),
         tag=tag if isinstance(tag, str) else None,
         input_ref=found.input_file_id or None,
         counts=Counts(*(count_of(count) or 0 for count in (counts.total, counts.completed, counts.failed))),
         parts=tuple((kind, ref) for kind, ref in files if ref),
-        refusal=_validation_refusal(found.errors) if phase == "failed" else None,
+        refusal=_validation_refusal(found.errors, found.error) if phase == "failed" else None,
         known_status=phase is not None,
     )
 
 
-def _validation_refusal(faults: _Faults | None) -> Refusal:
-    if faults is None or not faults.data:
+def _moment(at: float | datetime | None) -> float | None:
+    try:
+        return moment_of(at.timestamp() if isinstance(at, datetime) else at)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _validation_refusal(faults: _Faults | None, words: str | None = None) -> Refusal:
+    first = faults.first if faults is not None else _Fault(message=words) if words else None
+    if first is None:
         return Refusal(kind="invalid", message="the batch failed and the provider gave no reason")
-    first = faults.data[0]
     said = Complaint(message=scrub(first.message or ""), code=first.code or "", param=first.param or "")
     return _refusal(said, kind_of(said) or "invalid", line=count_of(first.line))
 
@@ -202,13 +223,17 @@ def kind_of(said: Complaint) -> RefusalKind | None:
     """What a complaint comes down to, by its code, else by its words; None when it tells neither way."""
     if said.no_credit:
         return "no_credit"
+    if said.dead_key:
+        return "unauthorized"
     if said.code in _KINDS:
         return _KINDS[said.code]
     if "enqueued token limit" in said.message.lower():
         return "token_limit"
     if said.param in ("file_id", "input_file_id") or _NO_FILE.search(said.message):
         return "too_large" if _TOO_LARGE.search(said.message) else "file_not_ready"
-    return "too_large" if _TOO_LARGE.search(said.message) else None
+    if _TOO_LARGE.search(said.message):
+        return "too_large"
+    return "unknown_model" if _NO_MODEL.search(said.message) else None
 
 
 def _refusal(

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from overnight.core.ask import Model
 from overnight.core.errors import Gone, Unavailable
-from overnight.providers.contract import Batch, CreateAnswer, Endpoint, Fence, Intent, Reply, Sightings
+from overnight.providers.contract import Batch, CreateAnswer, Endpoint, Fence, Intent, Refusal, Reply, Sightings
 from overnight.providers.openai_api.batches import (
     Shape,
     create_refusal,
@@ -21,9 +22,11 @@ from overnight.providers.openai_api.batches import (
 )
 from overnight.providers.openai_api.live import rates_of
 from overnight.providers.reading.listing import Page, asked_for, back_to, first_page
+from overnight.providers.reading.responses import Response
 from overnight.providers.wire.calls import LiveWire, ReadRates
 from overnight.providers.wire.creating import create_once
 from overnight.providers.wire.http import Timeouts, Wire
+from overnight.providers.wire.signing import KeyHeaders
 
 _PAGE = "100"
 # What OpenAI wants beside a file, and beside a batch's input and endpoint.
@@ -55,7 +58,7 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
     batches_path: str = "/batches"
     upload_fields: Mapping[str, str] = UPLOAD_FIELDS
     # Fields of a create beside the input, the endpoint and our token.
-    create_fields: Mapping[str, str] = CREATE_FIELDS
+    create_fields: Callable[[Model], Mapping[str, str | int]] = lambda _: CREATE_FIELDS
     # Whether a batch can carry metadata, and our token with it; its input tells whose it is as well.
     metadata: bool = True
     retention_days: int | None = None
@@ -72,14 +75,16 @@ class CallConnection:
         self,
         calls: Calls,
         endpoint: Endpoint,
-        headers: Mapping[str, str] | None = None,
+        headers: KeyHeaders | None = None,
         timeouts: Timeouts | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> None:
         self.endpoint = endpoint
         self._calls = calls
         sent = key_headers(endpoint) if headers is None else headers
-        self._wire = Wire(calls.name, endpoint.base_url, sent, secret=endpoint.key, timeouts=timeouts)
-        self._live = LiveWire(endpoint.base_url, sent, secret=endpoint.key, rates=calls.rates)
+        secret = endpoint.key
+        self._wire = Wire(calls.name, endpoint.base_url, sent, secret=secret, timeouts=timeouts, query=query)
+        self._live = LiveWire(endpoint.base_url, sent, secret=secret, rates=calls.rates, query=query)
 
     async def call(self, model: Model, body: bytes) -> Reply:
         return await self._live.call(self._calls.path(model), body)
@@ -101,10 +106,11 @@ class FileBatchConnection(CallConnection):
         calls: Calls,
         batches: Batches,
         endpoint: Endpoint,
-        headers: Mapping[str, str] | None = None,
+        headers: KeyHeaders | None = None,
         timeouts: Timeouts | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(calls, endpoint, headers, timeouts)
+        super().__init__(calls, endpoint, headers, timeouts, query)
         self._name = calls.name
         self._batches = batches
         self._shape = batches.shape
@@ -124,19 +130,31 @@ class FileBatchConnection(CallConnection):
         return await first_page(self._page)
 
     async def create(self, intent: Intent, file_id: str) -> CreateAnswer:
-        asked = {
-            "input_file_id": file_id,
-            "endpoint": self._batches.endpoint(intent.model),
-            **self._batches.create_fields,
-            **({"metadata": metadata_of(intent)} if self._batches.metadata else {}),
-        }
         return await create_once(
             self._wire,
             self._batches.batches_path,
-            msgspec.json.encode(asked),
-            read=lambda body: read_created(self._shape, body),
-            refusal=lambda reply: create_refusal(reply, self.endpoint.key),
+            msgspec.json.encode(self._asked(intent, file_id)),
+            read=self._read_created,
+            refusal=self._refusal,
         )
+
+    def _asked(self, intent: Intent, file_id: str) -> dict[str, Any]:
+        """What a create says."""
+        return {
+            "input_file_id": file_id,
+            "endpoint": self._batches.endpoint(intent.model),
+            **self._batches.create_fields(intent.model),
+            **({"metadata": metadata_of(intent)} if self._batches.metadata else {}),
+        }
+
+    def _read(self, body: bytes) -> Batch:
+        return read_batch(self._shape, body)
+
+    def _read_created(self, body: bytes) -> Batch:
+        return read_created(self._shape, body)
+
+    def _refusal(self, reply: Response) -> Refusal | None:
+        return create_refusal(reply, self.endpoint.key)
 
     async def recent(self, fence: Fence, pages: int) -> Sightings:
         return await back_to(fence, pages, self._page)
@@ -148,7 +166,7 @@ class FileBatchConnection(CallConnection):
 
     async def retrieve(self, batch_id: str) -> Batch | None:
         reply = await self._wire.ask("retrieve", "GET", self._batch(batch_id), also=(404,))
-        return asked_for(batch_id, read_batch(self._shape, reply.body)) if reply.ok else None
+        return asked_for(batch_id, self._read(reply.body)) if reply.ok else None
 
     async def fetch(self, ref: str, sink: Callable[[bytes], None]) -> int | None:
         reply = await self._wire.download(f"{self._file(ref)}/content", sink, also=(404, 410))
@@ -161,7 +179,7 @@ class FileBatchConnection(CallConnection):
     async def cancel(self, batch_id: str) -> Batch | None:
         reply = await self._wire.ask("cancel", "POST", f"{self._batch(batch_id)}/cancel", also=(400, 404, 409))
         if reply.ok:
-            return read_batch(self._shape, reply.body)
+            return self._read(reply.body)
         # A batch that has ended meanwhile cannot be cancelled: what it has become is the answer.
         return None if reply.status == 404 else await self.retrieve(batch_id)
 

@@ -1,6 +1,6 @@
 """A whole vendor from one entry of data: a server that speaks OpenAI's chat completions, live and in batches."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -24,9 +24,12 @@ from overnight.providers.openai_api.lookalike_format import (
     Lines,
     LookalikeBatchFormat,
     LookalikeFormat,
+    ReadRow,
     ReadThinking,
     Rules,
 )
+from overnight.providers.openai_api.rows import decode
+from overnight.providers.openai_api.windows import Windows
 from overnight.providers.wire.calls import ReadRates
 
 __all__ = ["Family", "Lookalike", "LookalikeBatches", "LookalikeVendor"]
@@ -36,6 +39,8 @@ class LookalikeBatches(msgspec.Struct, frozen=True, kw_only=True):
     """How a look-alike takes batches. What is not given is as OpenAI has it; paths are below the base URL."""
 
     limits: Limits
+    # The windows that a study may choose from (`extra: {completion_window: 7d}`); None: there is one.
+    windows: Windows | None = None
     files_path: str = "/files"
     # Where a file is uploaded, if not where files are.
     upload_path: str | None = None
@@ -70,6 +75,11 @@ class Lookalike(msgspec.Struct, frozen=True, kw_only=True):
     address: str
     needs_key: bool = True
     thinking: ReadThinking
+    # The fields for the longest answer and for the seed; the highest temperature; how a row is read.
+    cap: str = "max_tokens"
+    seed: str = "seed"
+    hottest: float | None = None
+    read: ReadRow = decode
     families: tuple[Family, ...] = ()
     rates: ReadRates = rates_of
     # None: it takes live calls and nothing else.
@@ -81,8 +91,12 @@ class Lookalike(msgspec.Struct, frozen=True, kw_only=True):
 class LookalikeVendor:
     """The vendor that an entry makes."""
 
-    def __init__(self, kind: Lookalike) -> None:
+    def __init__(
+        self, kind: Lookalike, connection: Callable[[Calls, Batches, Endpoint], CallConnection] = FileBatchConnection
+    ) -> None:
+        """`connection` is for one whose batches travel otherwise."""
         self._kind = kind
+        self._connection = connection
         self.name = kind.name
         self.key_variable = kind.key_variable
         self.base_url_variable = kind.base_url_variable
@@ -108,7 +122,7 @@ class LookalikeVendor:
     def connect(self, endpoint: Endpoint) -> CallConnection:
         if self._batches is None:
             return CallConnection(self._calls, endpoint)
-        return FileBatchConnection(self._calls, self._batches, endpoint)
+        return self._connection(self._calls, self._batches, endpoint)
 
     def guide(self) -> str:
         kind = self._kind
@@ -116,17 +130,28 @@ class LookalikeVendor:
         address = f"`{kind.base_url_variable}`, or `base_url` of a model" + (
             f"; default `{kind.default_base_url}`" if kind.default_base_url else ""
         )
-        rows = (("key", key), ("address", address), *_guide_rows(kind.batches))
+        names = ", ".join(f"`{pattern}`" for pattern in kind.models)
+        owned = (("bare model names", names),) if names else ()
+        rows = (("key", key), ("address", address), *owned, *_guide_rows(kind.batches))
         table = "".join(f"| {name} | {value} |\n" for name, value in rows)
         return f"## {kind.name}\n\n| | |\n|---|---|\n{table}\n{kind.remarks}"
 
 
 def _format(kind: Lookalike) -> LookalikeFormat:
-    rules = Rules(name=kind.name, thinking=kind.thinking, families=kind.families)
+    rules = Rules(
+        name=kind.name,
+        thinking=kind.thinking,
+        families=kind.families,
+        cap=kind.cap,
+        seed=kind.seed,
+        hottest=kind.hottest,
+        read=kind.read,
+    )
     given = kind.batches
     if given is None:
         return LookalikeFormat(rules)
-    return LookalikeBatchFormat(rules, Lines(limits=given.limits, url=None if given.bare_lines else given.url))
+    url = None if given.bare_lines else given.url
+    return LookalikeBatchFormat(rules, Lines(limits=given.limits, url=url, windows=given.windows))
 
 
 def _batches(kind: Lookalike) -> Batches | None:
@@ -147,7 +172,7 @@ def _batches(kind: Lookalike) -> Batches | None:
         upload_path=given.upload_path,
         batches_path=given.batches_path,
         upload_fields=given.upload_fields,
-        create_fields=given.create_fields,
+        create_fields=lambda model: {**given.create_fields, **(given.windows.field_of(model) if given.windows else {})},
         metadata=given.metadata,
         retention_days=given.limits.retention_days,
     )
@@ -157,13 +182,18 @@ def _guide_rows(batches: LookalikeBatches | None) -> tuple[tuple[str, str], ...]
     if batches is None:
         return (("batches", "none: `mode: live`, or `auto`"),)
     limits = batches.limits
+    window = f"{limits.window_seconds // 3600} hours"
+    if batches.windows is not None:
+        field, longest = batches.windows.field, batches.windows.longest
+        window += f"; `extra: {{{field}: {longest}}}` of a model asks for the longest"
     told = {
         "requests in a batch": f"{limits.requests:,}",
         "bytes in a batch": f"{limits.bytes:,}",
         "batches created per hour": f"{limits.creates_per_hour:,}" if limits.creates_per_hour else "",
         "batches at once": f"{limits.batches_at_once:,}" if limits.batches_at_once else "",
-        "window": f"{limits.window_seconds // 3600} hours",
-        "results kept": f"{limits.retention_days} days" if limits.retention_days else "",
+        "window": window,
+        "results kept": f"{limits.retention_days} days" if limits.retention_days else limits.kept or "not published",
+        "discount": limits.discount or "unknown",
     }
     return tuple((name, value) for name, value in told.items() if value)
 
@@ -177,5 +207,5 @@ def _checked_url(kind: Lookalike, address: str) -> str:
     if parts.query or parts.fragment or (wants_path and not has_path):
         raise StudyError(f"{where}: '{address}' must include the path of the API, as in {kind.address}")
     given = address.strip().rstrip("/")
-    # Older SDKs of a vendor may want the version in the address, where newer ones do not.
-    return given if wants_path else given.removesuffix("/v1")
+    # Some SDKs of a vendor want the path of the API in the address, where others do not.
+    return given if wants_path else given.removesuffix(kind.chat_path.removesuffix("/chat/completions"))

@@ -13,6 +13,7 @@ from overnight.providers.openai_api.body import PATHS, RESERVED, Form, encode, r
 from overnight.providers.openai_api.body import line as line_of
 from overnight.providers.openai_api.live import live_line
 from overnight.providers.openai_api.rows import decode
+from overnight.providers.openai_api.windows import Windows
 from overnight.providers.reading.listing import ours_by_tag
 from overnight.providers.writing import ByModel
 
@@ -20,6 +21,7 @@ _THINK, _THOUGHT = "<think>", "</think>"
 _json = msgspec.json.Encoder()
 
 ReadThinking = Callable[[Thinking], dict[str, Any] | None]
+ReadRow = Callable[[bytes], Line]
 
 
 class Family(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +40,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     thinking: ReadThinking
     families: tuple[Family, ...] = ()
+    # The fields for the longest answer and for the seed.
+    cap: str = "max_tokens"
+    seed: str = "seed"
+    # The highest temperature there is.
+    hottest: float | None = None
+    read: ReadRow = decode
 
     def family(self, name: str) -> Family | None:
         fits = (one for one in self.families if any(fnmatchcase(name, pattern) for pattern in one.patterns))
@@ -49,6 +57,7 @@ class Lines(msgspec.Struct, frozen=True, kw_only=True):
 
     limits: Limits
     url: str | None = PATHS["chat"]
+    windows: Windows | None = None
 
 
 class LookalikeFormat:
@@ -56,19 +65,21 @@ class LookalikeFormat:
 
     def __init__(self, rules: Rules, lines: Lines | None = None) -> None:
         self._rules = rules
+        self._windows = lines.windows if lines is not None else None
         url = lines.url if lines is not None else None
         named = b"" if url is None else b',"method":"POST","url":' + _json.encode(url)
         self._middle = named + b',"body":'
         self._forms = ByModel(self._form)
 
     def problems(self, model: Model) -> list[str]:
-        return list(_problems(self._rules, model))
+        late = self._windows.problems(model) if self._windows is not None else []
+        return [*_problems(self._rules, model), *late]
 
     def encode(self, ask: Ask) -> bytes:
         return encode(self._forms.of(ask.arm.model), ask)
 
     def decode(self, line: bytes) -> Line:
-        decoded = decode(line)
+        decoded = self._rules.read(line)
         if decoded.result is None or not (decoded.result.answer or "").startswith(_THINK):
             return decoded
         return Line(decoded.custom_id, _apart(decoded.result), decoded.problem)
@@ -78,6 +89,8 @@ class LookalikeFormat:
 
     def _form(self, model: Model) -> Form:
         settings = _settings(self._rules, model)
+        if self._windows is not None:
+            settings.pop(self._windows.field, None)
         written = b"".join(b",%b:%b" % (_json.encode(key), _json.encode(settings[key])) for key in sorted(settings))
         return Form(
             model=model,
@@ -101,7 +114,8 @@ class LookalikeBatchFormat(LookalikeFormat):
 
     def limits(self, model: Model) -> Limits:
         family = self._rules.family(model.name)
-        return self._lines.limits if family is None or family.limits is None else family.limits
+        limits = self._lines.limits if family is None or family.limits is None else family.limits
+        return limits if self._windows is None else self._windows.within(limits, model)
 
     def line(self, model: Model, custom_id: str, body: bytes) -> bytes:
         return line_of(self._forms.of(model), custom_id, body)
@@ -118,10 +132,10 @@ def _settings(rules: Rules, model: Model) -> dict[str, Any]:
     schema = options.json_schema
     named = schema and {"name": str(schema.get("title") or "answer"), "schema": schema, "strict": True}
     settings = {
-        "max_tokens": options.max_tokens,
+        rules.cap: options.max_tokens,
         "temperature": options.temperature,
         "top_p": options.top_p,
-        "seed": options.seed,
+        rules.seed: options.seed,
         "stop": list(options.stop) or None,
         "response_format": named and {"type": "json_schema", "json_schema": named},
         **((options.thinking is not None and rules.thinking(options.thinking)) or {}),
@@ -135,7 +149,10 @@ def _problems(rules: Rules, model: Model) -> Iterator[str]:
     if options.api == "responses":
         yield f"api: 'responses' with {rules.name}, which is asked by chat completions; leave it out"
     if options.thinking is not None and rules.thinking(options.thinking) is None:
-        yield f"thinking: {options.thinking!r} has no counterpart at {rules.name}; write off, on, low, medium or high"
+        instead = "leave it out" if rules.thinking("on") is None else "write off, on, low, medium or high"
+        yield f"thinking: {options.thinking!r} has no counterpart at {rules.name}; {instead}"
+    if rules.hottest is not None and (options.temperature or 0) > rules.hottest:
+        yield f"temperature: {options.temperature:g} is more than {rules.name} takes; wanted 0 to {rules.hottest:g}"
     for field, instead in family.refuses.items() if family is not None else ():
         if getattr(options, field) not in (None, ()):
             yield f"{field}: not taken by {model.name}; {instead}"

@@ -1,28 +1,25 @@
-"""One line of an output or error file, as a Result. Whatever the bytes are, a Line comes back.
-
-Most lines take the first path: one typed decode. A line that does not fit is read again by the patient
-path, which gives up only what it must: half a character in an answer, or a usage block gone wrong, does
-not cost an answer that was paid for.
-"""
+"""One line of an output or error file, as a Result: chat completions, and responses."""
 
 from typing import Any
 
 import msgspec
 
-from overnight.core.result import Cause, Line, Outcome, Result, Usage, failed
+from overnight.core.result import Cause, Outcome, Result, Usage, failed
 from overnight.providers.reading.complaints import NO_CREDIT, scrub
 from overnight.providers.reading.figures import Count
-from overnight.providers.reading.patient_json import UNREADABLE, patient_json, readable_id, whole
+from overnight.providers.reading.rows import RowReader, named_in, value_at
 
 # What an error code means, wherever it is found: in a row's own error, an HTTP body, a failed response.
 CAUSES: dict[str, Cause] = {
     "batch_expired": "expired",
     "batch_cancelled": "cancelled",
+    "batch_client_error": "invalid_request",
     "rate_limit_exceeded": "rate_limited",
     "server_error": "server_error",
     "request_timeout": "timeout",
     "vector_store_timeout": "timeout",
     "invalid_api_key": "unauthorized",
+    "API_KEY_INVALID": "unauthorized",
     "model_not_found": "unknown_model",
     "context_length_exceeded": "too_large",
     "string_above_max_length": "too_large",
@@ -69,6 +66,8 @@ class _Usage(msgspec.Struct, gc=False):
     output_tokens: Count | None = None
     input_tokens_details: _Details | None = None
     output_tokens_details: _Details | None = None
+    # Together's, in the open.
+    reasoning_tokens: Count | None = None
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -110,27 +109,6 @@ class _Body(msgspec.Struct, gc=False):
     incomplete_details: _Incomplete | None = None
 
 
-class _Named(msgspec.Struct, gc=False):
-    model: str | None = None
-
-
-class _NamedResponse(msgspec.Struct, gc=False):
-    body: _Named | None = None
-
-
-class _NamedRow(msgspec.Struct, gc=False):
-    response: _NamedResponse | None = None
-
-
-def answered_by(line: bytes) -> str | None:
-    """The model that an output line names; None where it names none, or cannot be read."""
-    try:
-        response = msgspec.json.decode(line, type=_NamedRow).response
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    return response.body.model if response is not None and response.body is not None else None
-
-
 class _Response(msgspec.Struct, gc=False):
     status_code: int | None = None
     body: _Body | None = None
@@ -150,25 +128,10 @@ class _Said(msgspec.Struct, gc=False):
     thoughts: str | None
 
 
-_rows = msgspec.json.Decoder(_Row)
-
-
-def decode(line: bytes) -> Line:
-    """Total: never raises, and never names a custom id that the line does not have."""
-    try:
-        row = _rows.decode(line)
-    except UNREADABLE as error:
-        return _patiently(line, str(error))
-    if not row.custom_id:
-        return Line(None, None, "the line has no custom_id")
-    response = row.response
-    if response is not None and response.status_code == 200 and response.body is not None:
-        return Line(row.custom_id, _answer(response.body))  # nearly every line: no more to ask
-    return Line(row.custom_id, _result(row))
-
-
 def _result(row: _Row) -> Result:
     response = row.response
+    if response is not None and response.status_code == 200 and response.body is not None:
+        return _answer(response.body)  # nearly every line: no more to ask
     if response is not None and response.body is not None:
         status = response.status_code or 0
         if 200 <= status < 300:
@@ -276,7 +239,7 @@ def _usage(told: _Usage) -> Usage:
         into.cached_tokens if into is not None else None,
         into.cache_write_tokens if into is not None else None,
         told.completion_tokens if told.completion_tokens is not None else told.output_tokens,
-        out.reasoning_tokens if out is not None else None,
+        out.reasoning_tokens if out is not None else told.reasoning_tokens,
     )
 
 
@@ -301,38 +264,15 @@ def _detail(error: _Error | None, code: str, status: int) -> str:
     return scrub(": ".join(part for part in (head, message) if part) or "the provider gave no reason")
 
 
-def _patiently(line: bytes, problem: str) -> Line:
-    try:
-        found = patient_json(line)
-    except UNREADABLE:
-        return Line(None, None, f"not a line of JSON: {problem}"[:200])
-    custom_id = readable_id(found.get("custom_id")) if isinstance(found, dict) else None
-    if custom_id is None:
-        return Line(None, None, "the line has no readable custom_id")
-    try:
-        row = _typed(whole(found))
-    except UNREADABLE as error:
-        return Line(custom_id, failed("unreadable", scrub(str(error)), _usage_alone(found)))
-    return Line(custom_id, _result(row))
+def _usage_in(line: dict[str, Any]) -> Usage:
+    return _usage(msgspec.convert(value_at(line, _USAGE), _Usage))
 
 
-def _typed(found: dict[str, Any]) -> _Row:
-    try:
-        return msgspec.convert(found, _Row)
-    except msgspec.ValidationError:
-        _body(found).pop("usage", None)
-        return msgspec.convert(found, _Row)
+def answered_by(line: bytes) -> str | None:
+    """The model that an output line names; None where it names none, or cannot be read."""
+    return named_in(line, ("response", "body", "model"))
 
 
-def _body(found: dict[str, Any]) -> dict[str, Any]:
-    response = found.get("response")
-    body = response.get("body") if isinstance(response, dict) else None
-    return body if isinstance(body, dict) else {}
-
-
-def _usage_alone(found: dict[str, Any]) -> Usage:
-    """The tokens of an answer that cannot be read: they are paid for all the same."""
-    try:
-        return _usage(msgspec.convert(_body(found).get("usage"), _Usage))
-    except UNREADABLE:
-        return Usage()
+_USAGE = ("response", "body", "usage")
+_reader = RowReader(_Row, id_of=lambda row: row.custom_id, result_of=_result, usage_of=_usage_in, usage=[_USAGE])
+decode = _reader.decode

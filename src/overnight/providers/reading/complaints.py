@@ -24,6 +24,7 @@ _UNPAID = re.compile(
     r"credit balance is too low|prepay\w* credits?|billing account .*(?:not active|disabled|closed)|requires billing",
     re.IGNORECASE,
 )
+_DEAD_KEY = re.compile(r"(?:incorrect|invalid) api key", re.IGNORECASE)
 _DEAD_KEYS = frozenset({"API_KEY_INVALID", "API_KEY_SERVICE_BLOCKED", "ACCESS_TOKEN_EXPIRED", "UNAUTHENTICATED"})
 LONGEST_MESSAGE = 500
 _LARGEST_CODE = 10**9
@@ -33,6 +34,7 @@ _KEY_LIKE = re.compile(
 )
 # A user name and password in an address, as in that of a proxy.
 _USERINFO = re.compile(r"://[^/\s@]{1,300}@")
+_XML_ERROR = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<Error>")
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
@@ -64,6 +66,8 @@ def scrub(text: str, secret: str = "") -> str:
 
 def complaint_of(body: bytes, secret: str = "") -> Complaint:
     """The error object of a reply; a body in no known shape gives its first words, a web page none."""
+    if is_xml_error(body):
+        return _xml_complaint(body, secret)
     try:
         decoded = msgspec.json.decode(body)
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -72,15 +76,28 @@ def complaint_of(body: bytes, secret: str = "") -> Complaint:
     return complaint_in(decoded, secret)
 
 
+def is_xml_error(body: bytes) -> bool:
+    """Whether it is one of S3's, and no page of the web."""
+    return _XML_ERROR.match(body) is not None
+
+
+def _xml_complaint(body: bytes, secret: str) -> Complaint:
+    text = body[:10_000].decode("utf-8", "replace")
+    code, message = (re.search(rf"<{tag}>([^<]*)</{tag}>", text) for tag in ("Code", "Message"))
+    return Complaint(message=scrub(message[1] if message else "", secret), code=scrub(code[1] if code else "", secret))
+
+
 def complaint_in(decoded: Any, secret: str = "") -> Complaint:
     """The same, of JSON that is read already. Google answers some calls with a list of one."""
     if isinstance(decoded, list):
         decoded = decoded[0] if decoded else {}
     error = decoded.get("error", decoded) if isinstance(decoded, dict) else {}
     if isinstance(error, str):
-        return Complaint(message=scrub(error, secret))
+        return _bare_complaint(error, decoded, secret)
     if not isinstance(error, dict):
         return Complaint()
+    if "detail" in error and "message" not in error:
+        return Complaint(message=scrub(_details(error["detail"]), secret))
     if isinstance(error.get("status"), str):
         return _google_complaint(error, secret)
     details = error.get("details")
@@ -90,6 +107,21 @@ def complaint_in(decoded: Any, secret: str = "") -> Complaint:
     }
     said = {field: scrub(_word(word), secret) for field, word in words.items() if word is not None}
     return msgspec.convert(said, Complaint)
+
+
+def _bare_complaint(words: str, decoded: Any, secret: str) -> Complaint:
+    """xAI has a code beside the text, and none of its own for a key that is not accepted."""
+    code = _word(decoded.get("code")) if isinstance(decoded, dict) else ""
+    if code and _DEAD_KEY.search(words):
+        code = "API_KEY_INVALID"
+    return Complaint(message=scrub(words, secret), code=scrub(code, secret))
+
+
+def _details(found: Any) -> str:
+    """Mistral's words: a text, or a list of what is wrong where."""
+    if isinstance(found, list):
+        return "; ".join(_word(one.get("msg")) for one in found[:3] if isinstance(one, dict))
+    return _word(found)
 
 
 def _word(found: Any) -> str:

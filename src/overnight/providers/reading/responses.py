@@ -7,6 +7,7 @@ from email.utils import parsedate_to_datetime
 
 import msgspec
 
+from overnight.providers.reading.complaints import is_xml_error
 from overnight.providers.reading.figures import moment_of, seconds_of
 
 # Codes of the 4xx family that say nothing against the request itself.
@@ -33,9 +34,10 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     def on_the_way(self) -> bool:
         """Whether somebody between us and the provider has answered: a portal that wants a sign-in, a proxy's page.
 
-        Every provider words its refusals in JSON. What is in no such form is no verdict on anything we sent.
+        Every provider words its refusals in JSON, and S3 in XML. What is in no such form is no verdict on what we sent.
         """
-        return not self.ok and self.status not in _ANYBODYS and self.body.lstrip()[:1] not in (b"{", b"[")
+        worded = self.body.lstrip()[:1] in (b"{", b"[") or is_xml_error(self.body)
+        return not self.ok and self.status not in _ANYBODYS and not worded
 
     @property
     def definitely_refused(self) -> bool:
@@ -45,7 +47,7 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_web_page(self) -> bool:
-        return self.body.lstrip()[:1] == b"<"
+        return self.body.lstrip()[:1] == b"<" and not is_xml_error(self.body)
 
 
 class Sending(msgspec.Struct, frozen=True, kw_only=True):

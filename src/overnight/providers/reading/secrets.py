@@ -17,7 +17,7 @@ _SHORTEST = 12
 _SHORTEST_IN_MESSAGES = 4
 # An access token lapses after an hour: replies to what was sent with the one before it are long here by then.
 _KEPT = 4
-_HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
+_HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "x-amz-security-token")
 
 Sink = Callable[[bytes], None]
 

@@ -22,7 +22,13 @@ from overnight.providers.vertex.buckets import Place
 
 # Up to three days in the queue, then a day of work. Results lie in the user's own bucket.
 WINDOW_SECONDS = 4 * 86_400
-LIMITS = Limits(requests=200_000, bytes=1_000_000_000, window_seconds=WINDOW_SECONDS)
+LIMITS = Limits(
+    requests=200_000,
+    bytes=1_000_000_000,
+    window_seconds=WINDOW_SECONDS,
+    kept="as long as your bucket does",
+    discount="50%",
+)
 TAG = "overnight"
 # The usual region.
 LOCATION = "us-central1"

@@ -50,7 +50,10 @@ class LiveWire:
         secret: str,
         rates: ReadRates = no_rates,
         read_seconds: float = READ_SECONDS,
+        query: Mapping[str, str] | None = None,
     ) -> None:
+        """`query` goes with every call."""
+        self._query = query or {}
         self._base = base_url.rstrip("/")
         self._origin = URL(self._base).origin()
         self._secret = secret
@@ -110,7 +113,8 @@ class LiveWire:
     def _url(self, path: str) -> URL:
         url = self._urls.get(path)
         if url is None:
-            url = self._urls[path] = URL(self._base + path, encoded=True)
+            url = URL(self._base + path, encoded=True)
+            url = self._urls[path] = url.update_query(self._query) if self._query else url
         return url
 
     def _open(self) -> aiohttp.ClientSession:

@@ -91,8 +91,11 @@ class Wire:
         *,
         secret: str,
         timeouts: Timeouts | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> None:
+        """`query` goes with every call."""
         self._vendor = vendor
+        self._query = query or {}
         self._base = base_url.rstrip("/")
         self._origin = URL(self._base).origin()
         self._key_headers = key_headers
@@ -131,6 +134,19 @@ class Wire:
             stream = self._answer(what, "POST", self._url(path), data=form)
             return self._checked(what, await self._sent_file(what, file.size, stream))
 
+    async def ask_form(self, path: str, fields: Mapping[str, str], *, also: Collection[int] = ()) -> Response:
+        """A form of fields alone. A redirect among `also` is an answer, and is not followed."""
+        what = f"POST {path}"
+        # Without a file it would be a form of the other kind, which not every server reads.
+        form = aiohttp.MultipartWriter("form-data")
+        for name, value in fields.items():
+            form.append(value).set_content_disposition("form-data", name=name)
+        checkpoint("send:upload")
+        stream = self._answer(what, "POST", self._url(path), data=form, stay=True)
+        reply = await self._told(what, asyncio.wait_for(self._whole(what, stream), self._timeouts.total))
+        checkpoint("sent:upload")
+        return self._checked(what, reply, also)
+
     async def send_file(
         self,
         path: str,
@@ -168,13 +184,15 @@ class Wire:
             return url
         raise Unavailable(f"{self._vendor}: the address given for the file is of no use")
 
-    async def download(self, path: str, sink: Callable[[bytes], None], *, also: Collection[int] = ()) -> Response:
+    async def download(
+        self, path: str, sink: Callable[[bytes], None], *, also: Collection[int] = (), signed: bool = False
+    ) -> Response:
         """Stream a file into `sink`. The reply has the announced length, where it is one of plain bytes.
 
-        An address that the provider gave for the file is asked without the key, unless it is at our own origin.
+        An address given for the file is asked without the key, if it is at another origin or `signed` for all to use.
         """
         url = self._url(path) if path.startswith("/") else self._given_url(path)
-        what, keyed = f"GET {url.path}", url.origin() == self._origin
+        what, keyed = f"GET {url.path}", url.origin() == self._origin and not signed
         checkpoint("send:fetch")
         async with self._answer(what, "GET", url, roam=True, keyed=keyed) as response:
             if response.status != 200:
@@ -243,7 +261,8 @@ class Wire:
 
     def _url(self, path: str, query: Mapping[str, str] | None = None) -> URL:
         url = URL(self._base + path, encoded=True)
-        return url.with_query(dict(query)) if query else url
+        asked = {**self._query, **(query or {})}
+        return url.update_query(asked) if asked else url
 
     def _new_session(
         self, *, alone: bool = False, traces: list[aiohttp.TraceConfig] | None = None
@@ -268,12 +287,16 @@ class Wire:
         url: URL,
         *,
         headers: Mapping[str, str] | None = None,
-        data: aiohttp.FormData | BinaryIO | bytes | None = None,
+        data: aiohttp.FormData | aiohttp.MultipartWriter | BinaryIO | bytes | None = None,
         file: StoredFile | None = None,
         roam: bool = False,
+        stay: bool = False,
         keyed: bool = True,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The response, after redirects. Only a download may roam, and it leaves the key at home."""
+        """The response, after redirects. Only a download may roam, and it leaves the key at home.
+
+        Who stays takes a redirect for the answer that it is.
+        """
         if self._session is None:
             self._session = self._new_session()
         for _ in range(_MOST_HOPS):
@@ -287,7 +310,7 @@ class Wire:
                 ),
             )
             async with response:
-                if response.status not in _MOVED or "Location" not in response.headers:
+                if stay or response.status not in _MOVED or "Location" not in response.headers:
                     yield response
                     return
                 url = self._next_stop(what, method, response, roam=roam)

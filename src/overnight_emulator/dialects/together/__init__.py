@@ -1,4 +1,4 @@
-"""Together's API, as far as it is live: chat completions and models, under `/together`."""
+"""Together's API: files, batches, chat completions and models, under `/together`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,23 @@ from overnight_emulator.answering import Models
 from overnight_emulator.dialects import Dialect
 from overnight_emulator.dialects.openai.accounts import check_credit, check_key
 from overnight_emulator.dialects.openai.chat import complete
+from overnight_emulator.dialects.openai.chat_stream import chat_stream
 from overnight_emulator.dialects.openai.errors import ApiError, bad_json, from_fault
 from overnight_emulator.dialects.openai.prompts import chat_prompt, chat_turns
 from overnight_emulator.dialects.openai.rules import exists
+from overnight_emulator.dialects.together.batches import BatchRoutes, TogetherRows
+from overnight_emulator.dialects.together.files import FileRoutes
 from overnight_emulator.live import LiveCall, LiveCalls, Manner
 from overnight_emulator.rates import Verdict
 from overnight_emulator.rows import Reply
 from overnight_emulator.wire import MISSHAPEN, MISSHAPEN_WORDS, json_body, json_reply
 from overnight_emulator.world import World
 
+_NAME = "together"
 _PREFIX = "/together"
 _SHOWN = ("Qwen/Qwen3-235B-A22B", "deepseek-ai/DeepSeek-R1", "meta-llama/Llama-3.3-70B-Instruct-Turbo")
+
+_NOT_SIMULATED = ("logprobs", "echo", "safety_model", "function_call")
 
 
 class LiveRoutes:
@@ -43,8 +49,11 @@ class LiveRoutes:
     async def chat(self, request: web.Request) -> web.StreamResponse:
         body = await json_body(request, bad_json)
         check_credit(request, self._world.truth)
-        if body.get("stream"):
-            raise ApiError(400, "This emulator answers whole: 'stream' is not simulated. Send it without.")
+        for name in _NOT_SIMULATED:
+            if body.get(name) is not None:
+                raise ApiError(
+                    400, f"'{name}' is not simulated by this emulator. Send the request without it.", param=name
+                )
         model = str(body.get("model"))
 
         def said(digest: bytes, moment: float) -> Reply:
@@ -57,9 +66,9 @@ class LiveRoutes:
             return Reply(reply.status, _together(reply.body), reply.usage)
 
         longest = body.get("max_tokens")
-        characters = sum(len(turn.text) for turn in chat_turns(body))
-        tokens = self._models.tokens.of(characters, model) + (longest if isinstance(longest, int) else 0)
-        return await self._calls.take(request, LiveCall(body, model, tokens, said))
+        tokens = self._models.input_tokens(chat_turns(body), model) + (longest if isinstance(longest, int) else 0)
+        stream = chat_stream(body) if body.get("stream") else None
+        return await self._calls.take(request, LiveCall(body, model, tokens, said, stream))
 
 
 def _together(completion: dict[str, Any]) -> dict[str, Any]:
@@ -105,6 +114,8 @@ def _application(world: World) -> web.Application:
 
     app = web.Application(middlewares=[speak])
     app.add_routes(LiveRoutes(world).routes())
+    app.add_routes(FileRoutes(world, _NAME).routes())
+    app.add_routes(BatchRoutes(world, _NAME).routes())
     return app
 
 
@@ -112,4 +123,4 @@ def _environment(origin: str) -> Mapping[str, str]:
     return {"TOGETHER_BASE_URL": f"{origin}{_PREFIX}", "TOGETHER_API_KEY": "emulator"}
 
 
-TOGETHER = Dialect("together", _PREFIX, _application, None, _environment)
+TOGETHER = Dialect(_NAME, _PREFIX, _application, TogetherRows, _environment)

@@ -1,0 +1,102 @@
+"""Together at one endpoint: OpenAI's API, but for the way in which a file is uploaded."""
+
+from hashlib import sha256
+
+import msgspec
+
+from overnight.core.errors import Unavailable
+from overnight.providers.contract import Intent
+from overnight.providers.openai_api.batches import named, received_bytes
+from overnight.providers.openai_api.connection import FileBatchConnection
+from overnight.providers.reading.listing import Page
+from overnight.providers.reading.patient_json import UNREADABLE
+from overnight.store.contract import StoredFile
+
+_CHUNK = 1 << 20
+_FILE_ID = "X-Together-File-Id"
+_ENDING = ".jsonl"
+
+
+class _Known(msgspec.Struct):
+    file_id: str
+
+
+class _File(msgspec.Struct):
+    id: str = ""
+    filename: str = ""
+
+
+class _Files(msgspec.Struct):
+    data: list[_File] = []
+
+
+class TogetherConnection(FileBatchConnection):
+    """Batches and calls of one account."""
+
+    async def upload(self, intent: Intent) -> str:
+        """Asked for with a checksum; then sent to the address that was named; then told to be whole.
+
+        Content that is there already is answered with its file: after a lost answer that is the one that was sent.
+        """
+        files = self._batches.files_path
+        about = {
+            **self._batches.upload_fields,
+            "file_name": f"{intent.token}{_ENDING}",
+            "checksum": _checksum(intent.file),
+        }
+        reply = await self._wire.ask_form(files, about, also=(302, 409))
+        if reply.status == 409:
+            return await self._uploaded_before(_known(reply.body), intent)
+        address, file_id = reply.headers.get("Location"), reply.headers.get(_FILE_ID)
+        if not address or not file_id:
+            raise Unavailable("together: the answer to an upload names no address (is the base URL right?)")
+        await self._wire.send_file(address, intent.file, method="PUT")
+        whole = await self._wire.ask("upload", "POST", f"{self._file(file_id)}/preprocess")
+        return self._checked_file(whole.body, intent)
+
+    async def _page(self, after: str | None) -> Page:
+        """A batch carries no tag, but its input has a name, and that is our token."""
+        page = await super()._page(after)
+        reply = await self._wire.ask("list", "GET", self._batches.files_path)
+        tokens = _tokens(reply.body)
+        named = (msgspec.structs.replace(one, tag=tokens.get(one.input_ref or "")) for one in page.batches)
+        return msgspec.structs.replace(page, batches=tuple(named))
+
+    async def _uploaded_before(self, file_id: str, intent: Intent) -> str:
+        reply = await self._wire.ask("retrieve", "GET", self._file(file_id))
+        try:
+            return self._checked_file(reply.body, intent)
+        except Unavailable:
+            await self.remove_file(file_id)
+            raise
+
+    def _checked_file(self, body: bytes, intent: Intent) -> str:
+        file_id, received = named(self._shape, body), received_bytes(body)
+        if received not in (None, intent.bytes):
+            # Half a file is a valid file of fewer lines: it must not become a batch.
+            raise Unavailable(f"together: {received} of {intent.bytes} bytes of the upload arrived")
+        return file_id
+
+
+def _tokens(body: bytes) -> dict[str, str]:
+    """The names of inputs, without their ending, by the ids of the files."""
+    try:
+        files = msgspec.json.decode(body, type=_Files).data
+    except UNREADABLE:
+        return {}
+    return {one.id: one.filename.removesuffix(_ENDING) for one in files if one.filename.endswith(_ENDING)}
+
+
+def _known(body: bytes) -> str:
+    try:
+        return msgspec.json.decode(body, type=_Known).file_id
+    except UNREADABLE:
+        raise Unavailable("together: a file is there already, and it is not said which") from None
+
+
+def _checksum(file: StoredFile) -> str:
+    digest = sha256()
+    with file.open() as content:
+        while chunk := content.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

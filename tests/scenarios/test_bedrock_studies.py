@@ -1,0 +1,82 @@
+"""Bedrock takes no job of fewer than a hundred records, and a create that is sent twice makes one job."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios.conftest import MODELS, Scenario
+from scenarios.matrix import kills, parts
+
+# None that leaves a few rows over: those go live, and live calls cannot promise to be paid once.
+FAULTS = (
+    {"on": "create", "do": "drop_answer", "times": 1},
+    {"on": "content", "do": "cut", "at": 0.6, "times": 1},
+)
+PARTS = parts(4, sampled=1)
+
+
+def begun(scenario: Callable[..., Scenario], **more: Any) -> Scenario:
+    return scenario(provider="bedrock", **more)
+
+
+def study(one: Scenario, rows: int, **fields: Any) -> str:
+    return one.study(rows, **{"batch": {"max_requests": 120}, "mode": "auto", **fields})
+
+
+def sizes(one: Scenario) -> list[int]:
+    return sorted(batch["rows"] for batch in one.batches())
+
+
+def test_no_job_is_below_the_floor(scenario: Callable[..., Scenario]) -> None:
+    one = begun(scenario)
+    assert one.run(study(one, 230)).state == "done"
+    assert sizes(one) == [110, 120], "the last few are joined by some of the job before"
+    assert one.statuses() == {"answered": 230}
+    one.assert_paid_once()
+
+
+def test_few_rows_go_live_or_wait_and_the_user_is_told(scenario: Callable[..., Scenario]) -> None:
+    one = begun(scenario)
+    ending = one.run(study(one, 7, mode="batch"))
+    assert "7 rows wait, and a batch of bedrock must hold at least 100" in ending.message
+    assert "write `mode: auto` to ask them live" in ending.message
+    assert one.run(study(one, 7)).state == "done"
+    assert (sizes(one), one.statuses()) == ([], {"answered": 7})
+
+
+def test_claude_and_nova_in_one_study(scenario: Callable[..., Scenario]) -> None:
+    one = begun(scenario)
+    models = [MODELS["bedrock"], {"model": "bedrock/us.anthropic.claude-haiku-4-5-v1:0", "thinking": "low"}]
+    assert one.run(study(one, 100, models=models)).state == "done"
+    assert sizes(one) == [100, 100]
+    table = one.table()
+    thought = {model: rows["thoughts"].drop_nulls().len() > 0 for (model,), rows in table.group_by("model")}
+    assert thought == {"us.amazon.nova-lite-v1:0": False, "us.anthropic.claude-haiku-4-5-v1:0": True}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", PARTS)
+def test_any_kill_any_resume_same_bytes(scenario: Callable[..., Scenario], part: int, tmp_path: Path) -> None:
+    undisturbed = begun(scenario, faults=FAULTS)
+    log = tmp_path / "checkpoints"
+    ending = undisturbed.run(study(undisturbed, 205), environ={"OVERNIGHT_CHECKPOINTS": str(log)})
+    assert ending.state == "done", ending
+    undisturbed.assert_paid_once()
+    names = log.read_text().splitlines()
+    expected = undisturbed.table_digest()
+    undisturbed.close()
+    for number in kills(len(names), part, len(PARTS), 6):
+        one = begun(scenario, faults=FAULTS)
+        killed = one.run(study(one, 205), environ={"OVERNIGHT_KILL_AT": str(number)})
+        assert killed.signal in (signal.SIGKILL, None), (number, killed)
+        where = f"killed at checkpoint {number} ({names[number - 1]})"
+        ending = one.run(study(one, 205))
+        assert ending.state == "done", (where, ending)
+        assert one.table_digest() == expected, where
+        one.assert_paid_once()
+        one.close()
