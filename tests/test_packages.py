@@ -17,6 +17,7 @@ PROJECT, SETUP = SETTINGS["project"], SETTINGS["tool"]["setuptools"]
 IMPORTED_AS = {
     "python-dotenv": "dotenv",
     "pyyaml": "yaml",
+    "azure-identity": "azure",
     "google-auth": "google",
     "genai-prices": "genai_prices",
     "resvg-py": "resvg_py",
@@ -24,6 +25,8 @@ IMPORTED_AS = {
 # Parts of another package's own interface, which brings them.
 BROUGHT = {"requests": "google", "multidict": "aiohttp", "yarl": "aiohttp"}
 OUR_OWN = {"overnight", "overnight_emulator"}
+# Imported by its own plugin, which nobody else loads.
+HOSTS = {"pytest"}
 
 
 def names(requirements: list[str]) -> set[str]:
@@ -31,10 +34,10 @@ def names(requirements: list[str]) -> set[str]:
     return {IMPORTED_AS.get(name, name) for name in found} - OUR_OWN
 
 
-def imports() -> dict[str, set[str]]:
+def imports(folder: Path = ROOT / "src") -> dict[str, set[str]]:
     """Packages of others by the modules that import them; what only a type checker reads does not count."""
     found: dict[str, set[str]] = {}
-    for path in sorted((ROOT / "src").rglob("*.py")):
+    for path in sorted(folder.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -59,7 +62,7 @@ def test_every_package_is_imported() -> None:
 
 
 def test_what_is_not_in_a_plain_install_is_asked_for_in_one_place() -> None:
-    missing = {package: modules for package, modules in imports().items() if package not in CORE}
+    missing = {package: modules for package, modules in imports().items() if package not in CORE | HOSTS}
     assert missing.keys() <= EXTRAS
     assert {package: len(modules) for package, modules in missing.items()} == dict.fromkeys(missing, 1)
 
@@ -96,3 +99,13 @@ def test_the_list_of_prices_is_in_the_package_with_its_licence() -> None:
     assert {"**/*.json", "**/*.txt"} <= set(SETUP["package-data"]["overnight"])
     licence = ROOT / "src" / "overnight" / "prices" / "snapshot-licence.txt"
     assert "Permission is hereby granted" in licence.read_text(encoding="utf-8")
+
+
+def test_the_emulator_is_a_package_of_its_own_from_the_same_source() -> None:
+    folder = ROOT / "packages" / "emulator"
+    alone = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert (folder / "overnight_emulator").resolve() == (ROOT / "src" / "overnight_emulator").resolve()
+    assert alone["version"] == PROJECT["version"]
+    assert set(alone["dependencies"]) <= set(PROJECT["dependencies"])
+    needed = {package for package, modules in imports(ROOT / "src" / "overnight_emulator").items()}
+    assert needed - HOSTS == names(alone["dependencies"])

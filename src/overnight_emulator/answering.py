@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from overnight_emulator.chance import Chance
 from overnight_emulator.forms import wanted_forms, wanted_object
-from overnight_emulator.judge import Judge, Said, changes_mind
+from overnight_emulator.json_requests import wanted_schema
+from overnight_emulator.judge import Judge, Talk, changes_mind
 from overnight_emulator.prose import Pen
 from overnight_emulator.samples import Samples
-from overnight_emulator.schema import document
+from overnight_emulator.schema import UnusableSchemaError, document
 from overnight_emulator.tokens import TokenCount
-from overnight_emulator.truth import Truth
+from overnight_emulator.tools import Call, Offer, Tool
+from overnight_emulator.truth import PlantedCall, Truth
 
 _CACHEABLE_TOKENS = 1_024
 _CACHE_STEP = 128
@@ -39,8 +42,11 @@ _REFUSAL = "I'm sorry, but I can't help with that."
 
 
 class Turn(msgspec.Struct, frozen=True):
+    """What somebody said. `files` counts the pictures, documents and sounds that came with it."""
+
     role: str
     text: str
+    files: int = 0
 
 
 class Prompt(msgspec.Struct, frozen=True):
@@ -53,6 +59,12 @@ class Prompt(msgspec.Struct, frozen=True):
     wants_json: bool = False
     max_tokens: int | None = None
     effort: str = "none"
+    offer: Offer = Offer()
+    stops: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> int:
+        return sum(turn.files for turn in self.turns)
 
     @property
     def characters(self) -> int:
@@ -64,7 +76,10 @@ class Prompt(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """`ending` is stop, length, refusal or content_filter. `output_tokens` includes the reasoning."""
+    """`ending` is stop, length, refusal, content_filter or tool_calls. `output_tokens` includes the reasoning.
+
+    `stopped_by` is the sequence that ended it, of those that the request named.
+    """
 
     text: str
     ending: str
@@ -72,6 +87,21 @@ class Answer(msgspec.Struct, frozen=True):
     cached_tokens: int
     output_tokens: int
     reasoning_tokens: int
+    calls: tuple[Call, ...] = ()
+    stopped_by: str | None = None
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What a model has to say: a text, or calls of tools."""
+
+    text: str
+    ending: str = "stop"
+    calls: tuple[Call, ...] = ()
+    stopped_by: str | None = None
+
+    @property
+    def characters(self) -> int:
+        return len(self.text) + sum(len(call.name) + len(call.written) for call in self.calls)
 
 
 class Models:
@@ -80,34 +110,45 @@ class Models:
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
         self._chance = Chance(truth.seed)
-        self._planted = [(re.compile(pattern), text) for pattern, text in truth.answer_with.items()]
+        self._planted = [(re.compile(pattern), planted) for pattern, planted in truth.answer_with.items()]
         self._samples = Samples(truth.qualities, self._chance)
-        self.tokens = TokenCount(truth.tokens_per_character)
+        self.tokens = TokenCount(truth.tokens_per_character, truth.tokens_per_file)
 
     def answer(self, prompt: Prompt, choice: int = 0) -> Answer:
         """`choice` counts the answers when several are wanted for one prompt."""
         limit = math.inf if prompt.max_tokens is None else prompt.max_tokens
         thinking = int(min(self._thinking(prompt, choice), limit))
-        text, ending = self._outcome(prompt, choice)
-        if thinking + self.tokens.of(len(text), prompt.model) > limit:
-            text, ending = text[: self.tokens.characters(int(limit) - thinking, prompt.model)], "length"
+        said = self._outcome(prompt, choice)
+        if thinking + self.tokens.of(said.characters, prompt.model) > limit:
+            # A call that is cut off cannot be made: of it nothing is left.
+            room = 0 if said.calls else self.tokens.characters(int(limit) - thinking, prompt.model)
+            said = Said(said.text[:room], "length")
         return Answer(
-            text,
-            ending,
-            input_tokens=self.tokens.of(prompt.characters, prompt.model),
+            said.text,
+            said.ending,
+            input_tokens=self.input_tokens(prompt.turns, prompt.model),
             cached_tokens=self._cached(prompt),
-            output_tokens=thinking + self.tokens.of(len(text), prompt.model),
+            output_tokens=thinking + self.tokens.of(said.characters, prompt.model),
             reasoning_tokens=thinking,
+            calls=said.calls,
+            stopped_by=said.stopped_by,
         )
+
+    def input_tokens(self, turns: Sequence[Turn], model: str) -> int:
+        """What a prompt comes to, with all that goes along with its words."""
+        characters, files = 0, 0
+        for turn in turns:
+            characters += len(turn.text)
+            files += turn.files
+        return self.tokens.of(characters, model) + self.tokens.of_files(files, model)
 
     def full_text(self, prompt: Prompt, choice: int = 0) -> str:
         """What the model has to say, before any limit, refusal or filter."""
         text = prompt.text
-        for pattern, planted in self._planted:
-            found = pattern.search(text)
-            if found is not None:
-                return found.expand(planted)
-        pen = Pen(self._chance, prompt.model, prompt.digest, choice)
+        planted = self._planted_answer(text)
+        if isinstance(planted, str):
+            return planted
+        pen = self._pen(prompt, choice)
         judge = Judge(self._truth, self._samples, pen, text)
         if prompt.schema is not None:
             return msgspec.json.encode(document(prompt.schema, judge)).decode()
@@ -121,33 +162,85 @@ class Models:
         if forms:
             chosen = [f"{form.before}{judge.decide(form.name, form.alternatives)}{form.after}" for form in forms]
             return "\n".join([f"{pen.remark('verdict')} {pen.trace()}", *chosen])
+        asked = wanted_schema("\n".join(_instructions(prompt))) if "json" in text.lower() else None
+        if asked is not None:
+            return msgspec.json.encode(document(asked, judge)).decode()
         return pen.answer(_last_words(prompt), self._changed(prompt, text), polite=self._truth.answers.polite)
 
     def _changed(self, prompt: Prompt, text: str) -> bool | None:
         """Whether this answer gives in to an objection; None when there is none."""
         answered = any(turn.role == "assistant" for turn in prompt.turns)
-        said = Said(_last_words(prompt), text, answered)
-        return changes_mind(self._truth, self._chance, prompt.model, said, prompt.digest)
+        talk = Talk(_last_words(prompt), text, answered)
+        return changes_mind(self._truth, self._chance, prompt.model, talk, prompt.digest)
 
-    def _outcome(self, prompt: Prompt, choice: int) -> tuple[str, str]:
+    def _outcome(self, prompt: Prompt, choice: int) -> Said:
         shares = self._truth.answers
-        text = self.full_text(prompt, choice)
+        said = self._said(prompt, choice)
         if not shares.any:
-            return text, "stop"
+            return said
         draw = self._chance.share("outcome", prompt.digest, choice)
         if draw < shares.refused:
-            return self._refusal(prompt, choice), "refusal"
+            return Said(self._refusal(prompt, choice), "refusal")
         if draw < shares.refused + shares.filtered:
-            return "", "content_filter"
+            return Said("", "content_filter")
         if draw < shares.refused + shares.filtered + shares.truncated:
-            return text[: len(text) // 2], "length"
-        return text, "stop"
+            return Said(said.text[: len(said.text) // 2], "length")
+        return said
+
+    def _said(self, prompt: Prompt, choice: int) -> Said:
+        """A call where there is one to make, else a text, up to the first sequence that ends it."""
+        call = self._call(prompt, choice) if prompt.offer.tools else None
+        if call is not None:
+            return Said("", "tool_calls", (call,))
+        text = self.full_text(prompt, choice)
+        places = [(text.find(stop), stop) for stop in prompt.stops if stop and stop in text]
+        if not places:
+            return Said(text)
+        place, stop = min(places)
+        return Said(text[:place], stopped_by=stop)
+
+    def _call(self, prompt: Prompt, choice: int) -> Call | None:
+        planted = self._planted_answer(prompt.text)
+        if isinstance(planted, PlantedCall) and prompt.offer.choice != "none":
+            tool = prompt.offer.find(planted.call)
+            if tool is not None and not _answered(prompt):
+                return Call(tool.name, planted.arguments, self._mark(prompt, choice))
+        eager = self._chance.share("calls a tool", prompt.digest, choice) < self._truth.answers.calls
+        chosen = prompt.offer.chosen(_last_words(prompt), answered=_answered(prompt), eager=eager)
+        if chosen is None:
+            return None
+        return Call(chosen.name, self._arguments(prompt, chosen, choice), self._mark(prompt, choice))
+
+    def _arguments(self, prompt: Prompt, tool: Tool, choice: int) -> Any:
+        pen = self._pen(prompt, choice)
+        if tool.takes_text:
+            return pen.remark(tool.name)
+        if not tool.schema:
+            return {}
+        arguments = document(tool.schema, Judge(self._truth, self._samples, pen, prompt.text))
+        if not isinstance(arguments, dict):
+            raise UnusableSchemaError(f"the parameters of '{tool.name}' are no object")
+        return arguments
+
+    def _planted_answer(self, text: str) -> str | PlantedCall | None:
+        """What the truth wants said to this prompt, with the groups of its pattern filled in."""
+        for pattern, planted in self._planted:
+            found = pattern.search(text)
+            if found is not None:
+                return _expanded(found, planted)
+        return None
+
+    def _pen(self, prompt: Prompt, choice: int) -> Pen:
+        return Pen(self._chance, prompt.model, prompt.digest, choice)
+
+    def _mark(self, prompt: Prompt, choice: int) -> str:
+        return self._chance.hexadecimal(24, "tool call", prompt.digest, choice)
 
     def _refusal(self, prompt: Prompt, choice: int) -> str:
         """In a conversation it holds out against whatever was said."""
         if not any(turn.role == "assistant" for turn in prompt.turns):
             return _REFUSAL
-        return f"{_REFUSAL} {Pen(self._chance, prompt.model, prompt.digest, choice).trace(changed=False)}"
+        return f"{_REFUSAL} {self._pen(prompt, choice).trace(changed=False)}"
 
     def _thinking(self, prompt: Prompt, choice: int) -> int:
         least, most = _EFFORTS[prompt.effort]
@@ -172,5 +265,24 @@ def _filled(judge: Judge, name: str, values: tuple[Any, ...]) -> Any:
 
 
 def _last_words(prompt: Prompt) -> str:
-    """The text of the last user turn."""
-    return next((turn.text for turn in reversed(prompt.turns) if turn.role == "user"), "")
+    """The text of the last user turn, or of the tool that has answered since."""
+    return next((turn.text for turn in reversed(prompt.turns) if turn.role in {"user", "tool"}), "")
+
+
+def _instructions(prompt: Prompt) -> list[str]:
+    """Where somebody may say what form an answer is to have."""
+    return [*(turn.text for turn in prompt.turns if turn.role in {"system", "developer"}), _last_words(prompt)]
+
+
+def _answered(prompt: Prompt) -> bool:
+    """Whether a tool was the last to speak."""
+    return bool(prompt.turns) and prompt.turns[-1].role == "tool"
+
+
+def _expanded(found: re.Match[str], planted: str | PlantedCall) -> str | PlantedCall:
+    if isinstance(planted, str):
+        return found.expand(planted)
+    filled = {
+        name: found.expand(value) if isinstance(value, str) else value for name, value in planted.arguments.items()
+    }
+    return PlantedCall(planted.call, filled)

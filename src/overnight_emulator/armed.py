@@ -6,13 +6,19 @@ How often each was met and fired is part of the state, so that "at most twice" h
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from copy import copy
+
+from msgspec.structs import replace
 
 from overnight_emulator.chance import Chance
 from overnight_emulator.clock import Clock
-from overnight_emulator.faults import Counter, Event, Fault, matches
+from overnight_emulator.faults import Caller, Counter, Event, Fault, matches
 from overnight_emulator.store import Store
+
+# Who makes the call that is under way; nobody, where the emulator acts on its own.
+CALLER: ContextVar[Callable[[], Caller]] = ContextVar("caller")
 
 
 class ArmedFaults:
@@ -43,7 +49,8 @@ class ArmedFaults:
         """The fault that fires at this event, if any. What was counted is saved at once."""
         if not self.watches(event.on):
             return None
-        fault = self._first_that_fires(event)
+        caller = CALLER.get(None)
+        fault = self._first_that_fires(event if caller is None else replace(event, caller=caller()))
         self.save()
         return fault
 
@@ -59,6 +66,9 @@ class ArmedFaults:
         with self._lock:
             counters = [self._row_counters.get(index, counter) for index, counter in enumerate(self._counters)]
         self._store.save_faults(self._given, self._faults, counters)
+
+    def listed(self) -> tuple[Fault, ...]:
+        return self._faults
 
     def fired(self) -> dict[str, int]:
         return {str(index): counter.fired for index, counter in enumerate(self._counters)}

@@ -5,6 +5,7 @@ Nothing here remembers anything, so that an answer cannot depend on the order in
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import TypeVar
@@ -38,8 +39,11 @@ class Chance(msgspec.Struct, frozen=True):
         return items[self.number(purpose, *content) % len(items)]
 
     def _digest(self, purpose: str, content: tuple[Content, ...], size: int) -> bytes:
-        parts = [f"{self.seed}:{purpose}".encode()]
+        parts = [b"%d:%b" % (self.seed, purpose.encode())]
         for part in content:
-            raw = part if isinstance(part, bytes) else str(part).encode("utf-8", "surrogatepass")
-            parts += (len(raw).to_bytes(8, "big"), raw)
+            raw = part if type(part) is bytes else str(part).encode("utf-8", "surrogatepass")
+            parts += (_length(len(raw)), raw)
         return blake2b(b"".join(parts), digest_size=size).digest()
+
+
+_length = struct.Struct(">Q").pack

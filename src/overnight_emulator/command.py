@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import fcntl
+import json
 import os
 import signal
 import sys
@@ -17,7 +18,7 @@ from tempfile import TemporaryDirectory
 from aiohttp import web
 from msgspec.structs import replace
 
-from overnight_emulator.dialects.all import DIALECTS
+from overnight_emulator.dialects.all import DIALECTS, environment
 from overnight_emulator.server import application
 from overnight_emulator.sharing import ADDRESS, address_file, until_unused
 from overnight_emulator.truth import Truth
@@ -37,8 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.until_unused is not None and options.state is None:
         parser.error("--until-unused needs --state, where its users find it")
-    if options.env:
-        _say(_environment(f"http://{options.host}:{options.port}"))
+    if options.env is not None:
+        _say(_environment(f"http://{options.host}:{options.port}", options.env))
         return 0
     try:
         truth = _truth(options)
@@ -65,7 +66,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--state", type=Path, metavar="DIR", help="keep everything here (a folder that is removed)")
     parser.add_argument("--time-scale", type=_positive, metavar="N", help="virtual seconds in a real one")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of all chance")
-    parser.add_argument("--env", action="store_true", help="print what points the SDKs here, and exit")
+    parser.add_argument(
+        "--strict", action="store_true", help="refuse what the providers refuse, unless the truth says no"
+    )
+    parser.add_argument(
+        "--env",
+        nargs="?",
+        const="sh",
+        choices=("sh", "r", "json"),
+        help="print what points the SDKs here, for a shell, R or anybody, and exit",
+    )
     parser.add_argument(
         "--until-stdin-closes", action="store_true", help="exit when stdin ends, as it does when a parent dies"
     )
@@ -89,14 +99,20 @@ def _truth(options: argparse.Namespace) -> Truth:
     truth = load_truth(options.truth) if options.truth is not None else Truth()
     if options.seed is not None:
         truth = replace(truth, seed=options.seed)
+    if options.strict and truth.strict is None:
+        truth = replace(truth, strict=True)
     if options.time_scale is not None:
         truth = replace(truth, time_scale=options.time_scale)
     return truth
 
 
-def _environment(origin: str) -> str:
-    lines = [f"export {name}={value}" for dialect in DIALECTS for name, value in dialect.environment(origin).items()]
-    return "\n".join(lines)
+def _environment(origin: str, form: str) -> str:
+    """For a shell, for R, or for whoever reads JSON."""
+    variables = environment(origin)
+    if form == "json":
+        return json.dumps(variables, indent=2)
+    line = {"sh": "export {}={}", "r": 'Sys.setenv({} = "{}")'}[form]
+    return "\n".join(line.format(name, value) for name, value in variables.items())
 
 
 def _state_folder(given: Path | None, stack: ExitStack) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
 from aiohttp import web
 
 from overnight_emulator.batch import Batch, status
@@ -25,7 +26,11 @@ def control_routes(world: World) -> list[web.RouteDef]:
         web.get(PREFIX + "log", control.log),
         web.get(PREFIX + "time", control.time),
         web.post(PREFIX + "advance", control.advance),
+        web.get(PREFIX + "health", control.health),
+        web.get(PREFIX + "faults", control.armed),
         web.post(PREFIX + "faults", control.faults),
+        web.delete(PREFIX + "faults", control.disarm),
+        web.post(PREFIX + "reset", control.reset),
         web.post(PREFIX + "finish", control.finish),
         web.post(PREFIX + "foreign", control.foreign),
     ]
@@ -80,6 +85,26 @@ class _Control:
             raise _wrong(str(error)) from error
         self._world.faults.replace(faults)
         return json_reply({"armed": len(faults)})
+
+    async def armed(self, _: web.Request) -> web.Response:
+        """The faults in force, and how often each has fired."""
+        faults = self._world.faults
+        told = [
+            {**msgspec.to_builtins(fault), "fired": fired}
+            for fault, fired in zip(faults.listed(), faults.fired().values(), strict=True)
+        ]
+        return json_reply({"faults": told})
+
+    async def disarm(self, _: web.Request) -> web.Response:
+        self._world.faults.replace(())
+        return json_reply({"armed": 0})
+
+    async def health(self, _: web.Request) -> web.Response:
+        return json_reply({"status": "ok"})
+
+    async def reset(self, _: web.Request) -> web.Response:
+        await self._world.reset()
+        return json_reply({"now": self._world.clock.now()})
 
     async def foreign(self, request: web.Request) -> web.Response:
         """Batches of somebody else, made `age` seconds ago and ended since."""

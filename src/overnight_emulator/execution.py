@@ -83,8 +83,8 @@ class Execution:
         places = [(starts[i], starts[i + 1] - starts[i]) for i in range(len(starts) - 1)]
         assert self._batch.check is not None
         fault = self._batch.fault
-        if self._batch.details.get("inline") and (fault is None or fault.do != "shuffle"):
-            return places  # answers in place keep the order of the requests
+        if self._batch.details.get("in_order") and (fault is None or fault.do != "shuffle"):
+            return places  # its provider documents that answers keep the order of the requests
         random.Random(self._chance.number("order", self._batch.check.digest)).shuffle(places)
         return places
 
@@ -117,7 +117,9 @@ class Execution:
             return None
         before = self._store.times_run(row.digest, besides=self._batch.id)
         text = line.decode("utf-8", "replace")
-        return self._faults.strike_row(Event("row", text, row.digest, row.body.get("model"), run_before=before))
+        return self._faults.strike_row(
+            Event("row", text, row.digest, row.body.get("model"), run_before=before, row=row.custom_id)
+        )
 
     def _reply(self, row: Row, fault: Fault | None) -> Reply:
         if fault is not None and fault.do == "error":

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from overnight_emulator.clock import Clock
+
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
@@ -23,10 +25,12 @@ _BODY = {"trickle": _SECONDS, "endless": _NONE, "bomb": frozenset({"megabytes"})
 _TO = frozenset({"to"})
 # Somebody on the way answers in the provider's place: a portal, a proxy, a gateway.
 _ON_THE_WAY = {"web_page": frozenset({"status", "applied"}), "redirect": _TO}
-_CALL = {"status": _REPLY, "drop_answer": _NONE, "slow": _SECONDS, **_BODY, **_ON_THE_WAY}
-_DEED = {"status": _DEED_AND_REPLY, "drop_answer": _NONE, "slow": _SECONDS, **_ON_THE_WAY}
+_WAIT = frozenset({"seconds", "real_seconds"})
+_CALL = {"status": _REPLY, "drop_answer": _NONE, "slow": _WAIT, **_BODY, **_ON_THE_WAY}
+_DEED = {"status": _DEED_AND_REPLY, "drop_answer": _NONE, "slow": _WAIT, **_ON_THE_WAY}
 
-COMMON = frozenset({"on", "do", "times", "lasts", "skip", "odds", "between", "model", "where"})
+_ANY_EVENT = frozenset({"on", "do", "times", "lasts", "skip", "odds", "between", "model", "where"})
+_ANY_CALL = _ANY_EVENT | {"key", "header", "path"}
 
 # For each event: the misdeeds it knows, and the keys each of them takes.
 KINDS: dict[str, dict[str, frozenset[str]]] = {
@@ -58,6 +62,8 @@ KINDS: dict[str, dict[str, frozenset[str]]] = {
         "odd_headers": _NONE,
         "lose_request": _NONE,
         "cut": frozenset({"at", "quiet"}),
+        "stream_error": (_REPLY - {"retry_after"}) | {"at"},
+        "stall": _WAIT | {"at"},
     },
     "content": {
         **_CALL,
@@ -93,15 +99,26 @@ KINDS: dict[str, dict[str, frozenset[str]]] = {
     },
 }
 
-REQUIRED = {
-    "slow": "seconds",
-    "delay_create": "seconds",
-    "hide": "seconds",
-    "backdate": "seconds",
-    "stale": "seconds",
-    "redirect": "to",
-    "status_word": "word",
+
+def keys_for(on: str, do: str) -> frozenset[str]:
+    """The keys that a fault of this kind takes."""
+    narrowing = {"batch": _ANY_EVENT, "row": _ANY_EVENT | {"row"}}.get(on, _ANY_CALL)
+    return narrowing | KINDS[on][do]
+
+
+# One of these keys must be given.
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "slow": ("seconds", "real_seconds"),
+    "stall": ("seconds", "real_seconds"),
+    "delay_create": ("seconds",),
+    "hide": ("seconds",),
+    "backdate": ("seconds",),
+    "stale": ("seconds",),
+    "redirect": ("to",),
+    "status_word": ("word",),
 }
+# They strike only answers that are sent in pieces.
+MID_STREAM = frozenset({"stream_error", "stall"})
 STUCK_IN = ("validating", "in_progress", "finalizing")
 
 
@@ -115,6 +132,10 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True, rename={"as_": "as"
     between: tuple[Seconds, Seconds] | None = None
     model: str | None = None
     where: str | None = None
+    key: str | None = None
+    header: str | None = None
+    path: str | None = None
+    row: str | None = None
     status: HttpStatus | str | None = None
     code: str | None = None
     type: str | None = None
@@ -122,6 +143,7 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True, rename={"as_": "as"
     retry_after: Seconds | None = None
     applied: bool = False
     seconds: Seconds | None = None
+    real_seconds: Seconds | None = None
     drop: bool = False
     at: Share = 0.6
     quiet: bool = False
@@ -138,9 +160,21 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True, rename={"as_": "as"
     def http_status(self) -> int:
         return self.status if isinstance(self.status, int) else 500
 
+    def wait(self, clock: Clock) -> float:
+        """How long it holds things up, in real seconds."""
+        return clock.real_seconds(self.seconds or 0) if self.real_seconds is None else self.real_seconds
+
     @property
     def drops_connection(self) -> bool:
         return self.do in {"drop_answer", "lose_request", "delay_create", "twice"} or self.drop
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who makes a call, and what it looks like. `headers` are lines such as `x-run: 3`, names in small letters."""
+
+    key: str
+    path: str
+    headers: tuple[str, ...]
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -156,6 +190,9 @@ class Event(msgspec.Struct, frozen=True):
     model: str | None = None
     run_before: int | None = None
     later_page: bool = False
+    streamed: bool = False
+    row: str = ""
+    caller: Caller | None = None
 
 
 class Counter(msgspec.Struct):
@@ -172,9 +209,30 @@ def matches(fault: Fault, event: Event, now: float) -> bool:
         return False
     if fault.do == "incomplete" and not event.later_page:
         return False
+    if fault.do in MID_STREAM and not event.streamed:
+        return False
     if fault.model is not None and (event.model is None or not fnmatchcase(event.model, fault.model)):
         return False
+    if fault.row is not None and not fnmatchcase(event.row, fault.row):
+        return False
+    if not _is_from(fault, event.caller):
+        return False
     return fault.where is None or fault.where in event.text
+
+
+def _is_from(fault: Fault, caller: Caller | None) -> bool:
+    """Whether the call is one of those that a fault is meant for."""
+    if fault.key is None and fault.header is None and fault.path is None:
+        return True
+    if caller is None:
+        return False
+    if fault.key is not None and not fnmatchcase(caller.key, fault.key):
+        return False
+    if fault.path is not None and not fnmatchcase(caller.path, fault.path):
+        return False
+    name, _, value = (fault.header or "").partition(":")
+    wanted = f"{name.strip().lower()}: {value.strip() or '*'}"
+    return fault.header is None or any(fnmatchcase(line, wanted) for line in caller.headers)
 
 
 def text_of(*parts: Any) -> str:

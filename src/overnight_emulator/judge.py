@@ -143,7 +143,7 @@ class Judge:
         return self._pen.chance.share(purpose, self._pen.digest, self._pen.choice, name)
 
 
-def changes_mind(truth: Truth, chance: Chance, model: str, said: Said, digest: bytes) -> bool | None:
+def changes_mind(truth: Truth, chance: Chance, model: str, talk: Talk, digest: bytes) -> bool | None:
     """Whether a model gives in to an objection; None where there is none.
 
     An objection follows an answer; in a first question it is one of the texts that the truth names.
@@ -151,15 +151,15 @@ def changes_mind(truth: Truth, chance: Chance, model: str, said: Said, digest: b
     share = value_for(model, truth.flip, otherwise=_FLIP)
     if isinstance(share, dict):
         texts = {text: value for text, value in share.items() if text != DEFAULT}
-        found = next((value for text, value in texts.items() if text in said.last), None)
-        if found is None and said.answered:
-            found = next((value for text, value in texts.items() if text in said.whole), share.get(DEFAULT, _FLIP))
+        found = next((value for text, value in texts.items() if text in talk.last), None)
+        if found is None and talk.answered:
+            found = next((value for text, value in texts.items() if text in talk.whole), share.get(DEFAULT, _FLIP))
     else:
-        found = share if said.answered else None
+        found = share if talk.answered else None
     return None if found is None else chance.share("changes mind", digest) < found
 
 
-class Said(NamedTuple):
+class Talk(NamedTuple):
     """A conversation: the user's last words, all of it, and whether the model has answered before."""
 
     last: str

@@ -22,7 +22,7 @@ _WEB_PAGE = b"""<!DOCTYPE html>
 _GARBAGE = b'\x00\xff<html>Bad Gateway</html>{"custom_id": "'
 
 
-_KEY_HEADERS = ("Authorization", "x-api-key", "x-goog-api-key")
+_KEY_HEADERS = ("Authorization", "x-api-key", "x-goog-api-key", "api-key")
 _KEY_PLACE = b"{key}"
 # What a cache on the way has kept for a fault, by event.
 _CACHED: dict[str, tuple[Fault, web.Response]] = {}
@@ -75,7 +75,7 @@ async def suffer(
     if fault.do == "lose_request":
         raise ConnectionDropped
     if fault.do == "slow":
-        await asyncio.sleep(clock.real_seconds(fault.seconds or 0))
+        await asyncio.sleep(fault.wait(clock))
     behind = fault.seconds or 0 if fault.do == "stale" else 0
     with clock.earlier(behind):
         response = await deed()

@@ -16,6 +16,9 @@ _DEEP = 5
 _USUAL_SPAN = 9
 _LARGEST_LIST = 3
 _SCALE_WIDTH = 20
+# No model answers with more than this; a schema that wants more would fill the memory.
+_MOST_VALUES = 10_000
+_MOST_CHARACTERS = 1_000_000
 _COMPOSITE = ("anyOf", "oneOf", "allOf")
 
 
@@ -48,8 +51,12 @@ class _Writer:
     def __init__(self, root: Mapping[str, Any], author: Author) -> None:
         self._root = root
         self._author = author
+        self._values = 0
 
     def value(self, schema: Any, name: str, depth: int) -> Any:
+        self._values += 1
+        if self._values > _MOST_VALUES:
+            raise ValueError(f"it wants more than {_MOST_VALUES:,} values")
         if not isinstance(schema, Mapping):
             return self._author.text(name)
         schema = self._resolved(schema, depth)
@@ -109,7 +116,7 @@ class _Writer:
         names = [key for key in properties if depth < _DEEP or key in required]
         names += [key for key in required if key not in properties]
         more = schema.get("additionalProperties", True)
-        for index in range(len(names), schema.get("minProperties", 0)):
+        for index in range(len(names), min(schema.get("minProperties", 0), _MOST_VALUES + 1)):
             names.append(f"property_{index + 1}")
         return {key: self.value(properties.get(key, more), key, depth + 1) for key in names}
 
@@ -136,6 +143,8 @@ class _Writer:
     def _string(self, schema: Mapping[str, Any], name: str, _: int) -> str:
         text = self._author.text(name)
         least, most = schema.get("minLength", 0), schema.get("maxLength", math.inf)
+        if least > _MOST_CHARACTERS:
+            raise ValueError(f"it wants a text of more than {_MOST_CHARACTERS:,} characters")
         if len(text) < least:
             text = (text + " ") * (least // (len(text) + 1) + 1)
             text = text[: max(least, 1)]

@@ -7,17 +7,20 @@ from email.utils import formatdate
 
 from aiohttp import web
 
+from overnight_emulator.armed import CALLER
 from overnight_emulator.control import PREFIX, control_routes
 from overnight_emulator.dialects import Dialect
+from overnight_emulator.faults import Caller
 from overnight_emulator.guard import guard
-from overnight_emulator.misdeeds import ConnectionDropped, with_key
+from overnight_emulator.misdeeds import ConnectionDropped, key_of, with_key
 from overnight_emulator.store import Call
+from overnight_emulator.wire import note_key
 from overnight_emulator.world import World
 
 _LARGEST_BODY = 256 << 20
-_MOMENT = "moment"
+_MOMENT = note_key("moment")
 _KEY_CHARACTERS_SHOWN = 4
-_KEY_HEADERS = ("Authorization", "x-api-key", "x-goog-api-key")
+_KEY_HEADERS = ("Authorization", "x-api-key", "x-goog-api-key", "api-key")
 
 
 def application(world: World, dialects: tuple[Dialect, ...], names: Collection[str] = ()) -> web.Application:
@@ -29,6 +32,7 @@ def application(world: World, dialects: tuple[Dialect, ...], names: Collection[s
         request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         status = 0
+        CALLER.set(lambda: _caller(request))
         try:
             response = await handler(request)
             status = response.status
@@ -68,6 +72,11 @@ def application(world: World, dialects: tuple[Dialect, ...], names: Collection[s
         for prefix in dialect.prefixes:
             app.add_subapp(prefix, dialect.application(world))
     return app
+
+
+def _caller(request: web.Request) -> Caller:
+    headers = tuple(f"{name.lower()}: {value}" for name, value in request.headers.items())
+    return Caller(key_of(request), request.path, headers)
 
 
 def _drop(request: web.Request) -> web.StreamResponse:

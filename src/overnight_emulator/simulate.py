@@ -10,9 +10,11 @@ import msgspec
 
 from overnight_emulator.answering import Answer, Models, Prompt
 from overnight_emulator.dialects.anthropic.prompts import message_prompt
+from overnight_emulator.dialects.bedrock.converse import read_prompt as converse_prompt
 from overnight_emulator.dialects.google.generating import digest_of
 from overnight_emulator.dialects.google.prompts import read_prompt as google_prompt
 from overnight_emulator.dialects.google.spelling import camel
+from overnight_emulator.dialects.lookalike.answers import read_prompt as lookalike_prompt
 from overnight_emulator.dialects.openai.prompts import read_prompt as openai_prompt
 from overnight_emulator.rows import canonical
 from overnight_emulator.truth import Truth
@@ -45,9 +47,24 @@ def _content(body: dict[str, Any], model: str) -> Prompt:
     return google_prompt(model, whole, digest_of(whole))
 
 
+def _converse(body: dict[str, Any], model: str) -> Prompt:
+    return converse_prompt({**body, "model": model})
+
+
+def _chat(body: dict[str, Any], model: str) -> Prompt:
+    return lookalike_prompt({**body, "model": body.get("model") or model})
+
+
 _READERS: dict[str, Callable[[dict[str, Any], str], Prompt]] = {
     "anthropic": _message,
+    "azure": _chat,
+    "bedrock": _converse,
+    "fireworks": _chat,
     "gemini": _content,
+    "groq": _chat,
+    "mistral": _chat,
+    "together": _chat,
     "openai": lambda body, _: openai_prompt(body),
     "vertex": _content,
+    "xai": _chat,
 }

@@ -26,8 +26,8 @@ _DIGITS = "9" * 600
 class _Trickling(web.StreamResponse):
     """One byte, a pause, the next byte."""
 
-    def __init__(self, body: bytes, seconds: float) -> None:
-        super().__init__(headers={"Content-Type": "application/json"})
+    def __init__(self, body: bytes, kind: str, seconds: float) -> None:
+        super().__init__(headers={"Content-Type": kind})
         self._left = body
         self._pause = seconds
 
@@ -41,8 +41,8 @@ class _Trickling(web.StreamResponse):
 class _Endless(web.StreamResponse):
     """All that was to be said, then spaces for ever."""
 
-    def __init__(self, body: bytes) -> None:
-        super().__init__(headers={"Content-Type": "application/json"})
+    def __init__(self, body: bytes, kind: str) -> None:
+        super().__init__(headers={"Content-Type": kind})
         self._said = body
 
     async def write_eof(self, data: bytes = b"") -> None:
@@ -55,8 +55,8 @@ class _Endless(web.StreamResponse):
 class _Bomb(web.StreamResponse):
     """A small gzip file of a great many spaces."""
 
-    def __init__(self, body: bytes, megabytes: int) -> None:
-        super().__init__(headers={"Content-Type": "application/json", "Content-Encoding": "gzip"})
+    def __init__(self, body: bytes, kind: str, megabytes: int) -> None:
+        super().__init__(headers={"Content-Type": kind, "Content-Encoding": "gzip"})
         self._said = body
         self._megabytes = megabytes
 
@@ -78,13 +78,14 @@ def spoil(response: web.StreamResponse, fault: Fault) -> web.StreamResponse:
         return response
     if not isinstance(response, web.Response) or not isinstance(response.body, bytes):
         return response
+    kind = response.headers.get("Content-Type", "application/json")
     match fault.do:
         case "trickle":
-            return _Trickling(response.body, 1.0 if fault.seconds is None else fault.seconds)
+            return _Trickling(response.body, kind, 1.0 if fault.seconds is None else fault.seconds)
         case "endless":
-            return _Endless(response.body)
+            return _Endless(response.body, kind)
         case "bomb":
-            return _Bomb(response.body, fault.megabytes or _BOMB_MEGABYTES)
+            return _Bomb(response.body, kind, fault.megabytes or _BOMB_MEGABYTES)
     return web.Response(
         body=_nested(response.body), status=response.status, headers={"Content-Type": "application/json"}
     )

@@ -35,6 +35,8 @@ create table if not exists live_bill (
 create table if not exists peak (model text primary key, tokens integer) without rowid;
 """
 
+_TABLES = ("fact", "file", "batch", "run", "call", "live_bill", "peak")
+
 
 class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file at the provider. Its bytes lie in the state's `files` folder under its id."""
@@ -83,6 +85,14 @@ class Store:
     def close(self) -> None:
         with self._lock:
             self._connection.close()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self.together():
+            for table in _TABLES:
+                self._do(f"delete from {table}")  # noqa: S608 - constants
+        for file in self.files.iterdir():
+            file.unlink()
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -252,16 +262,25 @@ class Store:
             for body, times, custom_ids in rows
         ]
 
-    def bill_call(self, model: str, usage: Usage) -> None:
+    def note_call(self, model: str, run: Run, usage: Usage | None) -> None:
         """A live call that was run has to be paid for, whether or not its answer arrives."""
-        self._do(
-            "insert into live_bill values (?, 1, ?, ?, ?) on conflict (model) do update set rows = rows + 1,"
-            " input = input + excluded.input, cached = cached + excluded.cached, output = output + excluded.output",
-            model,
-            usage.input_tokens,
-            usage.cached_tokens,
-            usage.output_tokens,
-        )
+        with self.together():
+            self._do(
+                "insert into run (body, batch, custom_id, billed) values (?, null, ?, ?)",
+                run.body,
+                run.custom_id,
+                run.billed,
+            )
+            if usage is not None:
+                self._do(
+                    "insert into live_bill values (?, 1, ?, ?, ?) on conflict (model) do update set rows = rows + 1,"
+                    " input = input + excluded.input, cached = cached + excluded.cached,"
+                    " output = output + excluded.output",
+                    model,
+                    usage.input_tokens,
+                    usage.cached_tokens,
+                    usage.output_tokens,
+                )
 
     def live_bill(self) -> dict[str, tuple[int, int, int, int]]:
         """By model: rows, input tokens, cached ones among them, and output tokens."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -32,7 +32,11 @@ class Latency(msgspec.Struct, frozen=True):
 
 
 class Models(msgspec.Struct, frozen=True):
+    """Names that do not exist, and how much models read and write where it is other than published."""
+
     unknown: tuple[str, ...] = ("gpt-0*", "*-typo")
+    context_tokens: dict[str, Whole] = msgspec.field(default_factory=dict)
+    output_tokens: dict[str, Whole] = msgspec.field(default_factory=dict)
 
 
 class Keys(msgspec.Struct, frozen=True):
@@ -46,6 +50,7 @@ class Limits(msgspec.Struct, frozen=True):
 
     requests: Whole = 0
     bytes: Whole = 0
+    fewest_requests: Whole = 0
     enqueued_tokens: dict[str, Whole] = msgspec.field(default_factory=dict)
     creates_per_hour: Whole = 2_000
     requests_per_minute: PerMinute = msgspec.field(default_factory=dict)
@@ -67,6 +72,8 @@ class Answers(msgspec.Struct, frozen=True):
     refused: Share = 0.0
     truncated: Share = 0.0
     filtered: Share = 0.0
+    # Where a tool may be called and is not asked for by name.
+    calls: Share = 0.0
     # Of those that keep to an answer: how many begin with words that sound like giving in.
     polite: Share = 0.0
 
@@ -83,6 +90,13 @@ class Judge(msgspec.Struct, frozen=True):
     misread: Share = 0.0
 
 
+class PlantedCall(msgspec.Struct, frozen=True):
+    """A call that a model makes when it is told so."""
+
+    call: str
+    arguments: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
 class QualitiesFile(msgspec.Struct, frozen=True):
     """A CSV file with a column of texts and a column of qualities."""
 
@@ -91,9 +105,12 @@ class QualitiesFile(msgspec.Struct, frozen=True):
 
 class Truth(msgspec.Struct, frozen=True):
     seed: int = 0
+    # None: as whoever starts the emulator wants it.
+    strict: bool | None = None
     time_scale: Positive = 1.0
     latency: Latency = Latency()
     tokens_per_character: dict[str, Positive] = msgspec.field(default_factory=lambda: {DEFAULT: 0.25})
+    tokens_per_file: dict[str, Whole] = msgspec.field(default_factory=lambda: {DEFAULT: 258})
     models: Models = Models()
     keys: Keys = Keys()
     limits: Limits = Limits()
@@ -103,5 +120,5 @@ class Truth(msgspec.Struct, frozen=True):
     judge: Judge = Judge()
     compliance: dict[str, ShareByText] = msgspec.field(default_factory=lambda: {DEFAULT: 0.8})
     flip: dict[str, ShareByText] = msgspec.field(default_factory=lambda: {DEFAULT: 0.1})
-    answer_with: dict[str, str] = msgspec.field(default_factory=dict)
+    answer_with: dict[str, str | PlantedCall] = msgspec.field(default_factory=dict)
     faults: tuple[Fault, ...] = ()

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 import yaml
 
-from overnight_emulator.faults import COMMON, KINDS, REQUIRED, STUCK_IN, Fault
+from overnight_emulator.faults import KINDS, REQUIRED, STUCK_IN, Fault, keys_for
 from overnight_emulator.truth import QualitiesFile, Truth
 
 Kind = TypeVar("Kind")
@@ -125,13 +125,13 @@ def _fault(raw: Any, key: str) -> Fault:
     mapping = _mapping(raw, key)
     on = _one_of(mapping.get("on"), KINDS, f"{key}.on")
     do = _one_of(mapping.get("do"), KINDS[on], f"{key}.do")
-    allowed = COMMON | KINDS[on][do]
+    allowed = keys_for(on, do)
     for name in mapping:
         if name not in allowed:
             raise TruthError(f"{key}.{name}: unknown key for `on: {on}, do: {do}`{_nearest(name, allowed)}")
-    wanted = REQUIRED.get(do)
-    if wanted is not None and wanted not in mapping:
-        raise TruthError(f"{key}.{wanted}: missing, wanted for `do: {do}`")
+    wanted = [name for name in REQUIRED.get(do, ()) if name in allowed]
+    if wanted and not any(name in mapping for name in wanted):
+        raise TruthError(f"{key}.{' or '.join(wanted)}: missing, wanted for `do: {do}`")
     fault = _convert(mapping, Fault, key)
     if do == "stuck" and fault.status is not None:
         _one_of(fault.status, STUCK_IN, f"{key}.status")

@@ -11,6 +11,12 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 
+def note_key(name: str) -> Any:
+    """A name under which something is noted of a request. aiohttp wants keys of its own kind, since it has them."""
+    kind: Any = getattr(web, "RequestKey", None)
+    return name if kind is None else kind(name, object)
+
+
 def json_reply(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
     return web.Response(body=msgspec.json.encode(body), status=status, headers=headers, content_type="application/json")
 

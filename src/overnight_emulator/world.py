@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ _FOREIGN = {
     "completion_window": "24h",
     "model": "foreign",
     "inline": False,
+    "embeds": False,
     "version": "",
     "display_name": "foreign",
     "model_name": "publishers/google/models/foreign",
@@ -43,9 +44,24 @@ class World:
         self.chance = Chance(truth.seed)
         self.store = Store(folder)
         self.clock = Clock(truth.time_scale, self._first_moment())
-        self.rates = RateLimits(truth, self.clock)
-        self.faults = ArmedFaults(truth.faults, self.store, self.chance, self.clock)
-        self.works = Works(truth, self.clock, self.store, self.faults, formats)
+        # What a dialect keeps in memory, and drops when all is forgotten.
+        self.on_reset: list[Callable[[], None]] = []
+        self._begin()
+
+    async def reset(self) -> None:
+        """Forget all that was sent and done. Time goes on, and the faults are again those of the truth."""
+        await self.works.stop()
+        self.store.clear()
+        self.note_time()
+        self._begin()
+        await self.works.start()
+        for forget in self.on_reset:
+            forget()
+
+    def _begin(self) -> None:
+        self.rates = RateLimits(self.truth, self.clock)
+        self.faults = ArmedFaults(self.truth.faults, self.store, self.chance, self.clock)
+        self.works = Works(self.truth, self.clock, self.store, self.faults, self.formats)
 
     async def close(self) -> None:
         await self.works.stop()

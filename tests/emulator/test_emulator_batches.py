@@ -264,7 +264,7 @@ def test_a_page_has_its_limits(client, limit):
     ("change", "param"),
     [
         ({"endpoint": "/v1/nonsense"}, "endpoint"),
-        ({"endpoint": "/v1/embeddings"}, "endpoint"),
+        ({"endpoint": "/v1/videos"}, "endpoint"),
         ({"completion_window": "48h"}, "completion_window"),
         ({"input_file_id": None}, "input_file_id"),
         ({"metadata": {str(i): "x" for i in range(17)}}, "metadata"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -17,6 +19,7 @@ from overnight_emulator.truth import Truth
 from overnight_emulator.truth_file import _Loader, read_truth
 
 MANUAL = (Path(__file__).parents[2] / "docs" / "emulator.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"```python\n(.*?)```", MANUAL, re.DOTALL)
 BLOCKS = [yaml.load(block, _Loader) for block in re.findall(r"```yaml\n(.*?)```", MANUAL, re.DOTALL)]
 
 
@@ -44,7 +47,7 @@ def test_every_misdeed_and_every_key_of_it_is_there():
 
 
 def test_every_request_and_dialect_is_there():
-    for what in ("log", "time", "advance", "finish", "faults", "foreign"):
+    for what in ("log", "time", "advance", "finish", "faults", "foreign", "health", "reset"):
         assert f"{PREFIX}{what}`" in MANUAL
     for dialect in DIALECTS:
         assert f"`{dialect.prefix}`" in MANUAL
@@ -53,3 +56,13 @@ def test_every_request_and_dialect_is_there():
 @pytest.mark.parametrize("block", BLOCKS)
 def test_every_example_is_a_truth(block):
     assert read_truth({**block, "qualities": {}}) is not None
+
+
+def test_every_example_of_a_test_passes(tmp_path):
+    tests = [block for block in PYTHON if "def test_" in block]
+    assert tests
+    for number, block in enumerate(tests):
+        (tmp_path / f"test_example_{number}.py").write_text(block, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "overnight_emulator.pytest_plugin", "-p", "no:cacheprovider"]
+    run = subprocess.run([*command, str(tmp_path)], check=False, capture_output=True, text=True, cwd=tmp_path)
+    assert run.returncode == 0, run.stdout + run.stderr

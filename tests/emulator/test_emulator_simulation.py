@@ -287,6 +287,22 @@ def test_rarer_words_of_a_schema_are_understood(schema, holds):
         assert holds(structured(schema, seed))
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "items": {"type": "string"}, "minItems": 2**62},
+        {"type": "object", "minProperties": 2**62},
+        {"type": "string", "minLength": 2**62},
+        {"$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}, "minItems": 9}}, "$ref": "#/$defs/n"},
+    ],
+    ids=["items", "properties", "characters", "branches"],
+)
+def test_a_schema_that_wants_more_than_any_answer_holds_is_refused(schema):
+    body = chat_body("x", response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": schema}})
+    with pytest.raises(UnusableSchemaError):
+        Models(Truth()).answer(read_prompt(body))
+
+
 def test_a_schema_that_leads_nowhere_is_refused():
     truth = Truth()
     body = chat_body(

@@ -13,9 +13,11 @@ from overnight_emulator.truth_file import TruthError, load_truth, read_faults, r
 
 WHOLE = r"""
 seed: 7
+strict: false
 time_scale: 600
 latency: {batch: [300, 1800], live: [0.2, 1.5]}
 tokens_per_character: {default: 0.25, "gpt-4.1*": 0.3}
+tokens_per_file: {default: 100}
 models: {unknown: ["gpt-0*", "*-typo"]}
 keys: {refuse: [sk-dead], no_credit: [sk-poor], hard_limit: [sk-capped]}
 limits: {requests: 50000, bytes: 209715200, enqueued_tokens: {"gpt-4.1": 200000}, creates_per_hour: 2000}

@@ -42,7 +42,7 @@ def test_a_batch_from_a_file(shared: EmulatorProcess) -> None:
     done = wait(client, job)
     assert state(done) == "SUCCEEDED"
     rows = answers(client, done)
-    assert list(rows) != [line["key"] for line in lines], "the order is shuffled"
+    assert list(rows) == [line["key"] for line in lines], "in the documented order"
     for line in lines:
         response = types.GenerateContentResponse.model_validate(rows[line["key"]]["response"])
         assert response.text == expected_answer(0, line["request"], model=MODEL, dialect="gemini")
@@ -136,7 +136,7 @@ def test_requests_in_place(shared: EmulatorProcess) -> None:
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_answers_in_place_keep_their_order_unless_told_otherwise(shuffled: bool) -> None:
+def test_answers_keep_their_order_unless_told_otherwise(shuffled: bool) -> None:
     faults = [{"on": "batch", "do": "shuffle"}] if shuffled else []
     emulator = EmulatorProcess({"time_scale": 100_000.0, "faults": faults}).start()
     try:
@@ -145,6 +145,8 @@ def test_answers_in_place_keep_their_order_unless_told_otherwise(shuffled: bool)
         done = wait(client, client.batches.create(model=MODEL, src=requests))
         assert done.dest is not None
         keys = [(one.metadata or {})["key"] for one in done.dest.inlined_responses or []]
+        filed = list(answers(client, wait(client, submit(client, gemini_lines(20)))))
+        assert (filed == [f"k{n}" for n in range(20)]) is not shuffled
         assert (keys == [f"k{n}" for n in range(20)]) is not shuffled
         assert sorted(keys) == sorted(f"k{n}" for n in range(20))
     finally:

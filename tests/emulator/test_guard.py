@@ -94,7 +94,7 @@ FOUND = [
     ("a number of choices in words", "/together/v1/chat/completions", [], b'{"model": "a", "messages": [], "n": "two"}'),
     ("a list of texts for messages", "/anthropic/v1/messages", [], b'{"model": "claude-haiku-4-5", "max_tokens": 1, "messages": ["x"]}'),
     ("a number for a place", "/vertex/v1/projects/p/locations/l/batchPredictionJobs", [], b'{"model": "gemini-2.5-flash", "inputConfig": 3}'),
-    ("a prompt where models are loaded", "/ollama/api/generate", [], b'{"model": "a", "prompt": "x"}'),
+    ("a prompt without a model", "/ollama/api/generate", [], b'{"prompt": "x"}'),
     ("a jump to the end of time", "/_emulator/advance", [], b'{"seconds": 1e300}'),
 ]  # fmt: skip
 

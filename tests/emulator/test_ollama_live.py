@@ -56,5 +56,3 @@ def test_what_it_does_not_have_it_says(client: ollama.Client) -> None:
     with pytest.raises(ollama.ResponseError) as missing:
         client.chat("llama-typo", messages=ASKED)
     assert missing.value.status_code == 404
-    with pytest.raises(ollama.ResponseError):
-        list(client.chat("llama3.2", messages=ASKED, stream=True))

@@ -44,7 +44,28 @@ FIELDS: dict[str, Any] = {
     "text": {"format": {"type": "json_schema", "name": "a", "schema": {"type": "object", "properties": {"a": {}}}}},
     "format": {"type": "object", "properties": {"a": {"type": "string", "enum": ["x", "y"]}}},
     "options": {"num_predict": 5, "num_ctx": 10, "seed": 1},
-    "tools": [],
+    "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+    "tool_choice": "required",
+    "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
+    "stream_options": {"include_usage": True},
+    "logprobs": True,
+    "top_logprobs": 3,
+    "service_tier": "flex",
+    "previous_response_id": "resp_x",
+    "background": True,
+    "include": ["message.output_text.logprobs"],
+    "content": {"parts": [{"text": "Hello?"}]},
+    "outputDimensionality": 8,
+    "dimensions": 8,
+    "encoding_format": "base64",
+    "filename": "a.jsonl",
+    "purpose": "batch",
+    "bytes": 5,
+    "mime_type": "text/plain",
+    "part_ids": ["part_x"],
+    "sourceObjects": [{"name": "a"}],
+    "keep_alive": 0,
+    "images": ["AAAA"],
     "metadata": {"a": "b"},
     "endpoint": "/v1/chat/completions",
     "completion_window": "24h",
@@ -63,16 +84,25 @@ FIELDS: dict[str, Any] = {
 }
 # What the calls of each dialect want, by a part of their path: enough of it to be looked at closely.
 SHAPES: dict[str, tuple[str, ...]] = {
-    "chat/completions": ("model", "messages", "max_tokens", "n", "stop", "response_format", "metadata", "seed"),
-    "responses": ("model", "input", "text", "max_output_tokens", "metadata"),
+    "chat/completions": (
+        *("model", "messages", "max_tokens", "n", "stop", "response_format", "metadata", "seed", "tools"),
+        *("tool_choice", "stream", "stream_options", "logprobs", "top_logprobs", "service_tier"),
+    ),
+    "responses": ("model", "input", "text", "max_output_tokens", "metadata", "stream", "include", "top_logprobs"),
     "messages/batches": ("requests",),
-    "messages": ("model", "messages", "max_tokens", "system", "thinking", "stop_sequences"),
+    "messages": ("model", "messages", "max_tokens", "system", "stop_sequences", "stream", "tools"),
+    "embeddings": ("model", "input", "dimensions", "encoding_format"),
+    "moderations": ("model", "input"),
+    "uploads": ("filename", "purpose", "bytes", "mime_type", "part_ids"),
+    "mbedContent": ("content", "outputDimensionality", "requests", "batch"),
+    "compose": ("sourceObjects",),
     "batchPredictionJobs": ("model", "displayName", "inputConfig", "outputConfig", "labels"),
     "batches": ("input_file_id", "endpoint", "completion_window", "metadata", "output_expires_after"),
     "atchGenerateContent": ("batch",),
-    "enerateContent": ("contents", "systemInstruction", "generationConfig"),
-    "api/chat": ("model", "messages", "stream", "options", "format"),
-    "api/generate": ("model",),
+    "enerateContent": ("contents", "systemInstruction", "generationConfig", "toolConfig"),
+    "api/chat": ("model", "messages", "stream", "options", "format", "tools", "keep_alive"),
+    "api/generate": ("model", "prompt", "stream", "options", "images", "keep_alive"),
+    "api/embed": ("model", "input", "dimensions"),
     "advance": ("seconds",),
     "faults": ("faults",),
 }
@@ -190,6 +220,8 @@ def _body(chance: random.Random, path: str) -> bytes:
     body = {name: FIELDS[name] for name in shape}
     if "anthropic" in path:
         body["model"] = "claude-haiku-4-5"
+    if "stream" in body:
+        body["stream"] = chance.random() < 0.5
     for _ in range(chance.choice([1, 1, 1, 2, 4])):
         _spoil(body, chance)
     text = json.dumps(body)

@@ -11,14 +11,14 @@ from overnight_emulator.dialects import Dialect
 from overnight_emulator.dialects.anthropic.accounts import check_caller
 from overnight_emulator.dialects.anthropic.batches import BatchRoutes
 from overnight_emulator.dialects.anthropic.errors import ApiError
+from overnight_emulator.dialects.anthropic.files import FileRoutes
 from overnight_emulator.dialects.anthropic.lines import AnthropicRows
-from overnight_emulator.dialects.anthropic.live import LiveRoutes
+from overnight_emulator.dialects.anthropic.live import REQUEST_ID, LiveRoutes
 from overnight_emulator.wire import MISSHAPEN, MISSHAPEN_WORDS, json_reply
 from overnight_emulator.world import World
 
 _NAME = "anthropic"
 _PREFIX = "/anthropic"
-_REQUEST_ID = "request_id"
 
 
 def _application(world: World) -> web.Application:
@@ -26,27 +26,28 @@ def _application(world: World) -> web.Application:
     async def speak(
         request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        request[_REQUEST_ID] = f"req_{uuid4().hex}"
+        request[REQUEST_ID] = f"req_{uuid4().hex}"
         try:
             check_caller(request, world.truth)
             return await handler(request)
         except ApiError as error:
-            return json_reply(error.body(request[_REQUEST_ID]), error.status, error.headers)
+            return json_reply(error.body(request[REQUEST_ID]), error.status, error.headers)
         except (web.HTTPNotFound, web.HTTPMethodNotAllowed, web.HTTPRequestEntityTooLarge) as error:
             unknown = ApiError(error.status, error.reason)
-            return json_reply(unknown.body(request[_REQUEST_ID]), error.status)
+            return json_reply(unknown.body(request[REQUEST_ID]), error.status)
         except MISSHAPEN:
-            return json_reply(ApiError(400, MISSHAPEN_WORDS).body(request[_REQUEST_ID]), 400)
+            return json_reply(ApiError(400, MISSHAPEN_WORDS).body(request[REQUEST_ID]), 400)
 
     app = web.Application(middlewares=[speak])
     app.on_response_prepare.append(_sign)
     app.add_routes(LiveRoutes(world).routes())
+    app.add_routes(FileRoutes(world, _NAME).routes())
     app.add_routes(BatchRoutes(world, _NAME, _PREFIX).routes())
     return app
 
 
 async def _sign(request: web.Request, response: web.StreamResponse) -> None:
-    response.headers["request-id"] = request.get(_REQUEST_ID) or f"req_{uuid4().hex}"
+    response.headers["request-id"] = request.get(REQUEST_ID) or f"req_{uuid4().hex}"
     response.headers["anthropic-organization-id"] = "org-emulator"
 
 

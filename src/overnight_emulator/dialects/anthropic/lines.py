@@ -17,6 +17,7 @@ from overnight_emulator.dialects.anthropic.errors import ApiError
 from overnight_emulator.dialects.anthropic.messages import write_message
 from overnight_emulator.dialects.anthropic.prompts import message_prompt, message_turns
 from overnight_emulator.dialects.anthropic.rules import check_params
+from overnight_emulator.dialects.anthropic.strict import check_strictly
 from overnight_emulator.identity import new_id
 from overnight_emulator.rows import Content, Reply, Row, canonical
 from overnight_emulator.schema import UnusableSchemaError
@@ -66,7 +67,7 @@ class AnthropicRows:
             seen.add(read.custom_id)
             model = model_of(read.params)
             models[model] += 1
-            tokens += self._models.tokens.of(sum(len(turn.text) for turn in _turns(read.params)), model)
+            tokens += self._models.input_tokens(_turns(read.params), model)
         if file is None or not seen:
             return Flaw(INVALID, "requests: at least one request is required")
         return Content(len(seen), models.most_common(1)[0][0], tokens)
@@ -120,6 +121,8 @@ def answer(
     """One message, live or in a batch."""
     try:
         check_params(params, truth, version, in_batch=in_batch)
+        if truth.strict:
+            check_strictly(params, truth, models)
         return write_message(models, message_prompt(params, digest), params, "batch" if in_batch else "standard")
     except ApiError as refusal:
         return Reply(refusal.status, refusal.body(None))

@@ -14,10 +14,11 @@ from overnight_emulator.dialects.anthropic.lines import answer
 from overnight_emulator.dialects.anthropic.objects import moment
 from overnight_emulator.dialects.anthropic.prompts import message_turns
 from overnight_emulator.dialects.anthropic.rules import EFFORTS, exists, family_of
+from overnight_emulator.dialects.anthropic.stream import MESSAGE_STREAM
 from overnight_emulator.live import LiveCall, LiveCalls, Manner
 from overnight_emulator.rates import Verdict
 from overnight_emulator.rows import Reply
-from overnight_emulator.wire import json_body, json_reply
+from overnight_emulator.wire import json_body, json_reply, note_key
 from overnight_emulator.world import World
 
 _SHOWN = (
@@ -33,6 +34,7 @@ _SHOWN = (
     "claude-haiku-4-5",
 )
 _MODELS_SINCE = 1_750_000_000
+REQUEST_ID = note_key("request_id")
 
 
 class LiveRoutes:
@@ -52,28 +54,24 @@ class LiveRoutes:
     async def messages(self, request: web.Request) -> web.StreamResponse:
         params = await json_body(request, bad_json)
         check_credit(request, self._world.truth)
-        if params.get("stream"):
-            message = "stream: this emulator answers whole and does not simulate streaming. Send it without."
-            raise ApiError(400, message)
         version = version_of(request)
 
         def said(digest: bytes, _: float) -> Reply:
             reply = answer(self._models, self._world.truth, params, digest, version, in_batch=False)
-            named = {**reply.body, "request_id": request["request_id"]}
+            named = {**reply.body, "request_id": request[REQUEST_ID]}
             return reply if reply.status == 200 else replace(reply, body=named)
 
         model, longest = str(params.get("model")), params.get("max_tokens")
-        characters = sum(len(turn.text) for turn in message_turns(params))
-        tokens = self._models.tokens.of(characters, model) + (longest if isinstance(longest, int) else 0)
-        return await self._calls.take(request, LiveCall(params, model, tokens, said))
+        tokens = self._models.input_tokens(message_turns(params), model) + (longest if isinstance(longest, int) else 0)
+        stream = MESSAGE_STREAM if params.get("stream") else None
+        return await self._calls.take(request, LiveCall(params, model, tokens, said, stream))
 
     async def count_tokens(self, request: web.Request) -> web.Response:
         body = await json_body(request, bad_json)
         model = str(body.get("model"))
         if not exists(model, self._world.truth):
             raise ApiError(404, f"model: {model}")
-        characters = sum(len(turn.text) for turn in message_turns(body))
-        return json_reply({"input_tokens": self._models.tokens.of(characters, model)})
+        return json_reply({"input_tokens": self._models.input_tokens(message_turns(body), model)})
 
     async def models(self, _: web.Request) -> web.Response:
         data = [_model(name) for name in _SHOWN if exists(name, self._world.truth)]
@@ -117,6 +115,12 @@ def _model(name: str) -> dict[str, Any]:
         "max_tokens": family.most_tokens,
         "capabilities": {
             "batch": yes,
+            "citations": no,
+            "code_execution": no,
+            "context_management": no,
+            "image_input": yes,
+            "pdf_input": yes,
+            "server_tools": {**no, **dict.fromkeys(("code_execution", "web_fetch", "web_search"), no)},
             "structured_outputs": yes,
             "effort": {**effort, **dict.fromkeys(EFFORTS, effort)},
             "thinking": {**yes, "types": {kind: {"supported": kind in family.thinking} for kind in kinds}},

@@ -4,42 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from overnight_emulator.answering import Answer, Models, Prompt
 from overnight_emulator.batch import Usage
+from overnight_emulator.dialects.anthropic.rules import served_name
 from overnight_emulator.rows import Reply
 
-_STOPS = {"stop": "end_turn", "length": "max_tokens", "refusal": "refusal", "content_filter": "refusal"}
+_STOPS = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "refusal": "refusal",
+    "content_filter": "refusal",
+    "tool_calls": "tool_use",
+}
 _CACHEABLE_TOKENS = 1_024
 
 
 def write_message(models: Models, prompt: Prompt, body: dict[str, Any], tier: str) -> Reply:
-    answer, stopped_by = _stopped(models.answer(prompt), body.get("stop_sequences") or ())
+    answer = models.answer(prompt)
     filtered = answer.ending == "content_filter"
     refused = answer.ending in {"refusal", "content_filter"}
     message = {
         "id": f"msg_{prompt.digest.hex()[:24]}",
         "type": "message",
         "role": "assistant",
-        "model": prompt.model,
+        "model": served_name(prompt.model),
         "content": _blocks(prompt, answer),
-        "stop_reason": "stop_sequence" if stopped_by is not None else _STOPS[answer.ending],
-        "stop_sequence": stopped_by,
+        "stop_reason": "stop_sequence" if answer.stopped_by is not None else _STOPS[answer.ending],
+        "stop_sequence": answer.stopped_by,
         "stop_details": _details(filtered=filtered) if refused else None,
         "usage": _usage(models, prompt, body, answer, tier),
     }
     usage = Usage(answer.input_tokens, answer.cached_tokens, answer.output_tokens, answer.reasoning_tokens)
     return Reply(200, message, usage)
-
-
-def _stopped(answer: Answer, sequences: Any) -> tuple[Answer, str | None]:
-    """The answer up to the first sequence that ends it."""
-    places = [(answer.text.find(one), one) for one in sequences if one and one in answer.text]
-    if not places or answer.ending != "stop":
-        return answer, None
-    place, sequence = min(places)
-    return msgspec.structs.replace(answer, text=answer.text[:place]), sequence
 
 
 def _details(*, filtered: bool) -> dict[str, Any]:
@@ -53,6 +49,16 @@ def _blocks(prompt: Prompt, answer: Answer) -> list[dict[str, Any]]:
         blocks.append({"type": "thinking", "thinking": thought, "signature": prompt.digest.hex()})
     if answer.text:
         blocks.append({"type": "text", "text": answer.text, "citations": None})
+    blocks += [
+        {
+            "type": "tool_use",
+            "id": f"toolu_{call.mark}",
+            "name": call.name,
+            "input": call.arguments,
+            "caller": {"type": "direct"},
+        }
+        for call in answer.calls
+    ]
     return blocks
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from overnight_emulator.answering import Prompt, Turn
 from overnight_emulator.dialects.anthropic.rules import family_of
+from overnight_emulator.dialects.anthropic.tools import offer_of
 
 # What a thinking budget comes to, in the efforts of the simulated models: the largest budget that fits.
 _BUDGETS = ((16_000, "high"), (4_000, "medium"), (0, "low"))
@@ -21,6 +24,8 @@ def message_prompt(body: dict[str, Any], digest: bytes) -> Prompt:
         schema=form.get("schema"),
         max_tokens=body.get("max_tokens"),
         effort=_effort(body),
+        offer=offer_of(body),
+        stops=tuple(body.get("stop_sequences") or ()),
     )
 
 
@@ -28,12 +33,18 @@ def message_turns(body: dict[str, Any]) -> tuple[Turn, ...]:
     """Of any body, whether or not it would pass the rules."""
     messages = body.get("messages")
     said = tuple(
-        Turn(str(message.get("role", "user")), _text(message.get("content")))
-        for message in (messages if isinstance(messages, list) else ())
-        if isinstance(message, dict)
+        _turn(message) for message in (messages if isinstance(messages, list) else ()) if isinstance(message, dict)
     )
-    system = _text(body.get("system"))
-    return (Turn("system", system), *said) if system else said
+    system, files = _content(body.get("system"))
+    return (Turn("system", system, files), *said) if system else said
+
+
+def _turn(message: dict[str, Any]) -> Turn:
+    content = message.get("content")
+    answered = isinstance(content, list) and any(
+        isinstance(block, dict) and block.get("type") == "tool_result" for block in content
+    )
+    return Turn("tool" if answered else str(message.get("role", "user")), *_content(content))
 
 
 def _effort(body: dict[str, Any]) -> str:
@@ -44,10 +55,32 @@ def _effort(body: dict[str, Any]) -> str:
     return (body.get("output_config") or {}).get("effort") or _USUAL_EFFORT if kind == "adaptive" else "none"
 
 
-def _text(content: Any) -> str:
-    """Text, or the text blocks of a list; pictures and documents say nothing to a simulated model."""
+def _content(content: Any) -> tuple[str, int]:
+    """The words of a content, and how many pictures and documents are in it: these say nothing to a simulated model."""
     if isinstance(content, str):
-        return content
+        return content, 0
     if not isinstance(content, list):
-        return ""
-    return "\n".join(str(block["text"]) for block in content if isinstance(block, dict) and "text" in block)
+        return "", 0
+    read = [_block(block) for block in content if isinstance(block, dict)]
+    return "\n".join(text for text, _ in read if text), sum(files for _, files in read)
+
+
+def _block(block: dict[str, Any]) -> tuple[str, int]:
+    match block.get("type"):
+        case "image":
+            return "", 1
+        case "document":
+            return _document(block.get("source"))
+        case "tool_use":
+            return f"{block.get('name')} {msgspec.json.encode(block.get('input')).decode()}", 0
+        case "tool_result" | "search_result":
+            return _content(block.get("content"))
+    return str(block["text"]) if "text" in block else "", 0
+
+
+def _document(source: Any) -> tuple[str, int]:
+    """What is given as text is read; anything else counts as one document."""
+    kind = source.get("type") if isinstance(source, dict) else None
+    if kind == "text":
+        return str(source.get("data")), 0
+    return _content(source.get("content")) if kind == "content" else ("", 1)

@@ -10,6 +10,8 @@ import msgspec
 
 from overnight_emulator.dialects.anthropic.accounts import NEWEST
 from overnight_emulator.dialects.anthropic.errors import ApiError
+from overnight_emulator.dialects.anthropic.tools import is_forced
+from overnight_emulator.dialects.anthropic.unsimulated import BLOCKS, refuse_unsimulated
 from overnight_emulator.patterns import matches_any
 from overnight_emulator.truth import Truth
 
@@ -28,12 +30,13 @@ class Family(msgspec.Struct, frozen=True):
     samples: bool = False
     effort: bool = True
     prefill: bool = True
+    forced_tools: bool = True
     most_tokens: int = 128_000
 
 
 _FAMILIES = (
-    Family(r"claude-(?:fable-5-1|opus-5-5)", ("adaptive",), always=True, prefill=False),
-    Family(r"claude-sonnet-5-5", ("adaptive", "between_tools"), always=True),
+    Family(r"claude-(?:fable-5-1|opus-5-5)", ("adaptive",), always=True, prefill=False, forced_tools=False),
+    Family(r"claude-sonnet-5-5", ("adaptive", "between_tools"), always=True, forced_tools=False),
     Family(r"claude-haiku-5-5", ("adaptive", "disabled")),
     Family(r"claude-(?:opus|sonnet)-5", ("adaptive", "disabled")),
     Family(r"claude-opus-4-[78]", ("adaptive", "disabled")),
@@ -44,6 +47,19 @@ _FAMILIES = (
     Family(r"claude-(?:3|2|instant)", ("disabled",), samples=True, effort=False, most_tokens=8_192),
     Family(r"", ("adaptive", "enabled", "disabled"), samples=True),
 )
+
+
+# The snapshots that short names stand for; other names are said back as they are.
+_SNAPSHOTS = {
+    "claude-haiku-4-5": "20251001",
+    "claude-sonnet-4-5": "20250929",
+    "claude-opus-4-5": "20251101",
+}
+
+
+def served_name(model: str) -> str:
+    """The model that answers, as the service names it."""
+    return f"{model}-{_SNAPSHOTS[model]}" if model in _SNAPSHOTS else model
 
 
 def family_of(model: str) -> Family:
@@ -69,6 +85,17 @@ def check_params(body: Mapping[str, Any], truth: Truth, version: str, *, in_batc
     _check_sampling(body, version, family)
     _check_thinking(body, family)
     _check_output(body, family)
+    _check_forcing(body, family)
+    refuse_unsimulated(body)
+
+
+def _check_forcing(body: Mapping[str, Any], family: Family) -> None:
+    if not is_forced(body):
+        return
+    if not family.forced_tools:
+        raise ApiError(400, "tool_choice: forcing a tool is not supported for this model.")
+    if _mapping(body, "thinking").get("type") in {"enabled", "adaptive"}:
+        raise ApiError(400, "Thinking may not be enabled when tool_choice forces tool use.")
 
 
 def _check_batch_only(body: Mapping[str, Any]) -> None:
@@ -90,8 +117,18 @@ def _check_messages(messages: object, family: Family) -> None:
             raise ApiError(400, f"messages.{place}.role: {found} A system prompt goes into the top-level `system`.")
         if not message.get("content"):
             raise ApiError(400, f"messages.{place}: all messages must have non-empty content")
+        _check_blocks(message["content"], place)
     if messages[-1]["role"] == "assistant" and not family.prefill:
         raise ApiError(400, "This model does not support assistant message prefill.")
+
+
+def _check_blocks(content: object, place: int) -> None:
+    for number, block in enumerate(content if isinstance(content, list) else ()):
+        kind = block.get("type") if isinstance(block, dict) else None
+        if kind not in BLOCKS:
+            known = ", ".join(f"'{one}'" for one in sorted(BLOCKS))
+            found = f"Input tag '{kind}' does not match any that this emulator simulates: {known}"
+            raise ApiError(400, f"messages.{place}.content.{number}: {found}")
 
 
 def _check_length(body: Mapping[str, Any], model: str, family: Family) -> None:

@@ -37,6 +37,7 @@ class BatchRoutes:
         one = f"{version}/batches/{{id:[^/:]+}}"
         return [
             web.post(f"{version}/models/{{model:[^/:]+}}:batchGenerateContent", self.create),
+            web.post(f"{version}/models/{{model:[^/:]+}}:asyncBatchEmbedContent", self.create_embedding),
             web.get(f"{version}/batches", self.listing),
             web.get(one, self.retrieve),
             web.post(f"{one}:cancel", self.cancel),
@@ -45,6 +46,12 @@ class BatchRoutes:
         ]
 
     async def create(self, request: web.Request) -> web.StreamResponse:
+        return await self._create(request, embeds=False)
+
+    async def create_embedding(self, request: web.Request) -> web.StreamResponse:
+        return await self._create(request, embeds=True)
+
+    async def _create(self, request: web.Request, *, embeds: bool) -> web.StreamResponse:
         asked = _asked(camel(await json_body(request, bad_json)))
         check_credit(request, self._world.truth)
         self._check_rate()
@@ -56,9 +63,10 @@ class BatchRoutes:
         fault = self._world.faults.strike(Event("create", text_of(name, file_id), digest, model))
 
         async def make() -> web.Response:
-            batch = await self._make(model, name, file_id, fault, inline=inline is not None)
+            details = {"model": model, "inline": inline is not None, "filename": file_id, "embeds": embeds}
+            batch = await self._make(details, name, fault)
             if fault is not None and fault.do == "twice":
-                await self._make(model, name, file_id, None, inline=inline is not None)
+                await self._make(details, name, None)
             return self._show(batch)
 
         return await suffer(fault, self._world.clock, make, from_fault)
@@ -105,18 +113,18 @@ class BatchRoutes:
 
         return await suffer(self._world.faults.strike(event), self._world.clock, show, from_fault)
 
-    async def _make(self, model: str, name: str, file_id: str, fault: Fault | None, *, inline: bool) -> Batch:
+    async def _make(self, details: dict[str, Any], name: str, fault: Fault | None) -> Batch:
         """What is wrong with the input is said at once, unless the create is under way for longer."""
         created_at, listed_from = birth(fault, self._world.clock.now())
         batch = Batch(
             id=(new_id("") + new_id(""))[:_ID_LENGTH],
             dialect=self._dialect,
-            endpoint="batchGenerateContent",
-            input_file_id=file_id,
+            endpoint="asyncBatchEmbedContent" if details["embeds"] else "batchGenerateContent",
+            input_file_id=details["filename"],
             created_at=created_at,
             listed_from=listed_from,
             metadata={"displayName": name},
-            details={"model": model, "inline": inline, "filename": file_id},
+            details={**details, "in_order": True},
             window_seconds=_WINDOW,
             gives_partial=False,
         )

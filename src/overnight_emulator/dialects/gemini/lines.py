@@ -11,11 +11,13 @@ import msgspec
 from overnight_emulator.answering import Models
 from overnight_emulator.batch import Batch, Flaw
 from overnight_emulator.dialects.gemini.objects import rpc_code
+from overnight_emulator.dialects.google.embedding import embed
 from overnight_emulator.dialects.google.errors import GoogleError
 from overnight_emulator.dialects.google.generating import digest_of, generate
 from overnight_emulator.dialects.google.prompts import turns_of
 from overnight_emulator.dialects.google.rules import exists
 from overnight_emulator.dialects.google.spelling import camel
+from overnight_emulator.embedding import Embedder
 from overnight_emulator.rows import Content, Reply, Row
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
@@ -38,6 +40,7 @@ class GeminiRows:
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
         self._models = Models(truth)
+        self._embedder = Embedder(truth.seed)
 
     def validate(self, batch: Batch, file: StoredFile | None, lines: Iterable[bytes]) -> Content | Flaw:
         """Codes are the HTTP statuses with which a create is refused."""
@@ -54,11 +57,12 @@ class GeminiRows:
             if not line.strip():
                 continue
             try:
-                _, request = read_line(line)
+                _, request = read_line(line, _wanted(batch))
             except Misread as misread:
                 return Flaw("400", f"Failed to parse the input file: line {number}: {misread}", line=number)
             total += 1
-            tokens += self._models.tokens.of(sum(len(turn.text) for turn in turns_of(request)), model)
+            contents = {"contents": [request["content"]]} if batch.details["embeds"] else request
+            tokens += self._models.input_tokens(turns_of(contents), model)
         return _content(total, model, tokens, self._truth.limits.requests or _MOST_REQUESTS)
 
     def too_many_tokens(self, model: str, limit: int) -> Flaw:
@@ -70,12 +74,17 @@ class GeminiRows:
         )
 
     def read(self, line: bytes, batch: Batch) -> Row:
-        key, request = read_line(line)
+        key, request = read_line(line, _wanted(batch))
         body = {**request, "model": batch.details["model"]}
         return Row(key or "", body, digest_of(body), {} if key is None else {"key": key})
 
     def answer(self, row: Row, batch: Batch, moment: float) -> Reply:  # noqa: ARG002 - answers carry no time here
-        return generate(self._models, self._truth, row.body, row.digest)
+        if not batch.details["embeds"]:
+            return generate(self._models, self._truth, row.body, row.digest)
+        try:
+            return embed(self._embedder, self._models, row.body["model"], row.body)
+        except GoogleError as refused:
+            return Reply(refused.status, refused.body)
 
     def error(self, status: int, code: str | None, kind: str | None, message: str | None) -> Reply:
         said = message or "An internal error has occurred. Please retry."
@@ -104,15 +113,20 @@ class GeminiRows:
         return store.take_file(part, file)
 
 
-def read_line(line: bytes) -> tuple[str | None, dict[str, Any]]:
+def _wanted(batch: Batch) -> str:
+    """The field without which a request of this batch is none."""
+    return "content" if batch.details["embeds"] else "contents"
+
+
+def read_line(line: bytes, wanted: str) -> tuple[str | None, dict[str, Any]]:
     """The key, if there is one, and the request in its written form."""
     try:
         found = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise Misread("not valid JSON") from error
     request = camel(found.get("request")) if isinstance(found, dict) else None
-    if not isinstance(request, dict) or not request.get("contents"):
-        raise Misread("no request with contents")
+    if not isinstance(request, dict) or not request.get(wanted):
+        raise Misread(f"no request with {wanted}")
     key = found.get("key")
     if key is not None and not isinstance(key, str):
         raise Misread("the key is not a string")

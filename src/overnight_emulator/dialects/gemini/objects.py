@@ -22,7 +22,7 @@ _STATES = {
     "expired": "EXPIRED",
     "cancelled": "CANCELLED",
 }
-_TYPE = "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch"
+_TYPES = "type.googleapis.com/google.ai.generativelanguage.v1main."
 # The codes of gRPC for the statuses of HTTP.
 RPC_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 409: 6, 412: 9, 429: 8, 499: 1, 500: 13, 503: 14, 504: 4}
 _UNKNOWN = 2
@@ -53,10 +53,13 @@ def batch_object(batch: Batch, now: float, output: Path | None) -> dict[str, Any
     state = status(batch, now)
     course = timeline(batch)
     ended = state in TERMINAL
-    answers = _answers(output_of(batch, now), output) if ended else {}
+    embeds = batch.details["embeds"]
+    kind = f"{_TYPES}{'EmbedContentBatch' if embeds else 'GenerateContentBatch'}"
+    listed = "inlinedEmbedContentResponses" if embeds else "inlinedResponses"
+    answers = _answers(output_of(batch, now), output, listed) if ended else {}
     times = {"endTime": moment_text(course.ends_at)} if ended and course is not None else {}
     metadata: dict[str, Any] = {
-        "@type": _TYPE,
+        "@type": kind,
         "model": f"models/{batch.details['model']}",
         "displayName": (batch.metadata or {}).get("displayName", ""),
         "inputConfig": _input(batch),
@@ -75,7 +78,7 @@ def batch_object(batch: Batch, now: float, output: Path | None) -> dict[str, Any
     if error is not None:
         operation["error"] = error
     elif answers:
-        operation["response"] = {"@type": f"{_TYPE}Output", **answers}
+        operation["response"] = {"@type": f"{kind}Output", **answers}
     return operation
 
 
@@ -83,13 +86,13 @@ def _input(batch: Batch) -> dict[str, Any]:
     return {"requests": {}} if batch.details["inline"] else {"fileName": f"files/{batch.input_file_id}"}
 
 
-def _answers(file_id: str | None, output: Path | None) -> dict[str, Any]:
+def _answers(file_id: str | None, output: Path | None, listed: str) -> dict[str, Any]:
     if file_id is None:
         return {}
     if output is None:
         return {"responsesFile": f"files/{file_id}" if file_id else ""}
     with output.open("rb") as lines:
-        return {"inlinedResponses": {"inlinedResponses": [_inlined(msgspec.json.decode(line)) for line in lines]}}
+        return {listed: {"inlinedResponses": [_inlined(msgspec.json.decode(line)) for line in lines]}}
 
 
 def _inlined(line: dict[str, Any]) -> dict[str, Any]:

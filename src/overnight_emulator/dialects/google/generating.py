@@ -10,11 +10,12 @@ from overnight_emulator.batch import Usage
 from overnight_emulator.dialects.google.errors import GoogleError
 from overnight_emulator.dialects.google.prompts import read_prompt
 from overnight_emulator.dialects.google.rules import check_request, exists
+from overnight_emulator.dialects.google.strict import check_strictly
 from overnight_emulator.rows import Reply, canonical
 from overnight_emulator.schema import UnusableSchemaError
 from overnight_emulator.truth import Truth
 
-_FINISH = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
+_FINISH = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
 
 
 def digest_of(body: dict[str, Any]) -> bytes:
@@ -29,6 +30,8 @@ def generate(models: Models, truth: Truth, body: dict[str, Any], digest: bytes) 
         if not exists(model, truth):
             raise unknown_model(model)
         check_request(model, body)
+        if truth.strict:
+            check_strictly(model, body, truth, models)
         return _generated(models, model, body, digest)
     except GoogleError as refusal:
         return Reply(refusal.status, refusal.body)
@@ -74,6 +77,7 @@ def _candidate(place: int, answer: Answer, shows_thoughts: bool) -> dict[str, An
         parts.append({"text": thought, "thought": True})
     if answer.text:
         parts.append({"text": answer.text})
+    parts += [{"functionCall": {"id": call.mark, "name": call.name, "args": call.arguments}} for call in answer.calls]
     # Where nothing was said there are no parts, and after a filter not even an empty content.
     content = (
         {}

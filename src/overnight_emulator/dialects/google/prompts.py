@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from overnight_emulator.answering import Prompt, Turn
 from overnight_emulator.dialects.google.rules import thinks
+from overnight_emulator.dialects.google.schemas import json_schema
+from overnight_emulator.dialects.google.tools import offer_of
 
 _ROLES = {"model": "assistant"}
 # The most tokens of a thinking budget that is still so little.
@@ -19,10 +23,12 @@ def read_prompt(model: str, request: dict[str, Any], digest: bytes) -> Prompt:
         model=model,
         turns=turns_of(request),
         digest=digest,
-        schema=config.get("responseJsonSchema") or _json_schema(config.get("responseSchema")),
+        schema=config.get("responseJsonSchema") or json_schema(config.get("responseSchema")),
         wants_json=config.get("responseMimeType") == "application/json",
         max_tokens=config.get("maxOutputTokens"),
         effort=_effort(model, config.get("thinkingConfig") or {}),
+        offer=offer_of(request),
+        stops=tuple(config.get("stopSequences") or ()),
     )
 
 
@@ -30,19 +36,28 @@ def turns_of(request: dict[str, Any]) -> tuple[Turn, ...]:
     """Of any request, whether or not it would pass the rules."""
     contents = request.get("contents")
     said = [one for one in contents if isinstance(one, dict)] if isinstance(contents, list) else []
-    turns = [Turn(_ROLES.get(str(one.get("role")), "user"), _text(one)) for one in said]
+    turns = [_turn(one, _ROLES.get(str(one.get("role")), "user")) for one in said]
     system = request.get("systemInstruction")
-    return (Turn("system", _text(system)), *turns) if isinstance(system, dict) else tuple(turns)
+    return (_turn(system, "system"), *turns) if isinstance(system, dict) else tuple(turns)
 
 
-def _text(content: dict[str, Any]) -> str:
-    """The text parts; pictures and sound say nothing to a simulated model."""
+def _turn(content: dict[str, Any], role: str) -> Turn:
+    """Words and calls are read; pictures and sound are counted, and say nothing to a simulated model."""
     parts = content.get("parts")
     if isinstance(parts, dict):
         parts = [parts]
-    if not isinstance(parts, list):
-        return ""
-    return "\n".join(str(part["text"]) for part in parts if isinstance(part, dict) and "text" in part)
+    parts = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    answered = any("functionResponse" in part for part in parts)
+    texts = [text for text in map(_text, parts) if text is not None]
+    files = sum("inlineData" in part or "fileData" in part for part in parts)
+    return Turn("tool" if answered else role, "\n".join(texts), files)
+
+
+def _text(part: dict[str, Any]) -> str | None:
+    if "text" in part:
+        return str(part["text"])
+    told = next((part[name] for name in ("functionCall", "functionResponse") if name in part), None)
+    return None if told is None else msgspec.json.encode(told).decode()
 
 
 def _effort(model: str, thinking: dict[str, Any]) -> str:
@@ -54,22 +69,3 @@ def _effort(model: str, thinking: dict[str, Any]) -> str:
     if budget is None or budget < 0:
         return "medium"
     return next((effort for most, effort in _BUDGETS if budget <= most), "high")
-
-
-def _json_schema(schema: Any) -> Any:
-    """A schema in Google's own words (types in capitals) as JSON Schema has it."""
-    if isinstance(schema, list):
-        return [_json_schema(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    plain: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key == "type" and isinstance(value, str):
-            plain[key] = value.lower()
-        elif key == "properties" and isinstance(value, dict):
-            plain[key] = {name: _json_schema(part) for name, part in value.items()}
-        elif key in {"minItems", "maxItems", "minLength", "maxLength"}:
-            plain[key] = int(value)  # whole numbers of 64 bits are written as text
-        else:
-            plain[key] = _json_schema(value) if key in {"items", "anyOf", "prefixItems"} else value
-    return plain

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from overnight_emulator.dialects.google.errors import GoogleError
+from overnight_emulator.dialects.google.unsimulated import check_parts, refuse_unsimulated
 from overnight_emulator.patterns import matches_any
 from overnight_emulator.truth import Truth
 
@@ -14,6 +15,7 @@ _GENERATION = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
 _NO_MINIMAL = re.compile(r"gemini-3(?:\.[78]-flash|(?:\.\d)?-pro)")
 _ALWAYS_THINKS = re.compile(r"gemini-(?:2\.5-pro|3(?:\.\d)?-pro|3\.6-flash|pro-latest)")
 LEVELS = ("MINIMAL", "LOW", "MEDIUM", "HIGH")
+_ROLES = frozenset({"user", "model", "function"})
 _MOST_STOPS = 5
 _DYNAMIC = -1
 
@@ -43,6 +45,7 @@ def check_request(model: str, request: Mapping[str, Any]) -> None:
     _check_numbers(config)
     _check_schema(config)
     _check_thinking(model, _mapping(config, "thinkingConfig"))
+    refuse_unsimulated(request, config)
 
 
 def _check_content(content: Any, place: int) -> None:
@@ -50,7 +53,8 @@ def _check_content(content: Any, place: int) -> None:
     parts = content.get("parts") if isinstance(content, dict) else None
     if not isinstance(parts, list) or not parts or not all(isinstance(part, dict) for part in parts):
         raise GoogleError(400, f"* {where}.parts: contents.parts must not be empty.")
-    if content.get("role", "user") not in {"user", "model"}:
+    check_parts(parts, where)
+    if content.get("role", "user") not in _ROLES:
         raise GoogleError(400, "Please use a valid role: user, model.")
 
 

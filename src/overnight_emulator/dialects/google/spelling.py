@@ -8,7 +8,7 @@ from typing import Any
 
 _SNAKE = re.compile(r"_([a-z0-9])")
 # What stands under these is the user's own and stays as it is.
-_VERBATIM = frozenset({"responseJsonSchema", "parametersJsonSchema", "args", "labels"})
+_VERBATIM = frozenset({"responseJsonSchema", "parametersJsonSchema", "args", "response", "labels"})
 _NAMED_BY_USER = frozenset({"properties", "$defs", "defs"})
 
 

@@ -15,12 +15,13 @@ from overnight_emulator.dialects.openai.errors import ApiError
 from overnight_emulator.dialects.openai.files import FileRoutes
 from overnight_emulator.dialects.openai.lines import OpenAIRows
 from overnight_emulator.dialects.openai.live import LiveRoutes
-from overnight_emulator.wire import MISSHAPEN, MISSHAPEN_WORDS, json_reply
+from overnight_emulator.dialects.openai.uploads import UploadRoutes
+from overnight_emulator.wire import MISSHAPEN, MISSHAPEN_WORDS, json_reply, note_key
 from overnight_emulator.world import World
 
 _NAME = "openai"
 _PREFIX = "/openai/v1"
-_BEGAN = "began"
+_BEGAN = note_key("began")
 
 
 def _application(world: World) -> web.Application:
@@ -45,6 +46,7 @@ def _application(world: World) -> web.Application:
     app.on_response_prepare.append(_sign)
     app.add_routes(FileRoutes(world, _NAME).routes())
     app.add_routes(BatchRoutes(world, _NAME).routes())
+    app.add_routes(UploadRoutes(world, _NAME).routes())
     app.add_routes(LiveRoutes(world).routes())
     return app
 

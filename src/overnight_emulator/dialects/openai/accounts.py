@@ -7,8 +7,15 @@ from aiohttp import web
 from overnight_emulator.dialects.openai.errors import ApiError
 from overnight_emulator.truth import Truth
 
+# Where a dialect puts the key that it found elsewhere than OpenAI does.
+KEY = "key"
+
 
 def key_of(request: web.Request) -> str:
+    return str(request.get(KEY) or bearer_key(request))
+
+
+def bearer_key(request: web.Request) -> str:
     scheme, _, key = request.headers.get("Authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else ""
 

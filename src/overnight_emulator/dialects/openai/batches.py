@@ -11,20 +11,16 @@ from overnight_emulator.dialects.openai.accounts import check_credit
 from overnight_emulator.dialects.openai.errors import ApiError, bad_json, from_fault, no_such_batch, retry_headers
 from overnight_emulator.dialects.openai.files import check_seconds
 from overnight_emulator.dialects.openai.lines import peek_model
-from overnight_emulator.dialects.openai.objects import batch_object
-from overnight_emulator.dialects.openai.paging import page, page_size
-from overnight_emulator.dialects.openai.rules import CHAT, RESPONSES
+from overnight_emulator.dialects.openai.paging import page_size
+from overnight_emulator.dialects.openai.terms import OPENAI_TERMS, Terms
 from overnight_emulator.faults import Event, Fault, text_of
 from overnight_emulator.identity import new_id
 from overnight_emulator.misdeeds import suffer
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World
 
-_SIMULATED = (CHAT, RESPONSES)
 _NOT_SIMULATED = (
-    "/v1/embeddings",
     "/v1/completions",
-    "/v1/moderations",
     "/v1/images/generations",
     "/v1/images/edits",
     "/v1/videos",
@@ -37,9 +33,10 @@ _LONGEST_VALUE = 512
 
 
 class BatchRoutes:
-    def __init__(self, world: World, dialect: str) -> None:
+    def __init__(self, world: World, dialect: str, terms: Terms = OPENAI_TERMS) -> None:
         self._world = world
         self._dialect = dialect
+        self._terms = terms
 
     def routes(self) -> list[web.RouteDef]:
         return [
@@ -51,7 +48,7 @@ class BatchRoutes:
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         body = await json_body(request, bad_json)
-        _check_create(body)
+        _check_create(body, self._terms)
         check_credit(request, self._world.truth)
         self._check_rate()
         filename, model, content = self._input(body["input_file_id"])
@@ -95,7 +92,7 @@ class BatchRoutes:
         async def show() -> web.Response:
             batches = self._world.works.listing(self._dialect, limit + 1, after)
             now = self._world.clock.now()
-            return json_reply(page([batch_object(batch, now) for batch in batches], limit))
+            return json_reply(self._terms.page([self._terms.show(batch, now) for batch in batches], limit))
 
         return await suffer(self._world.faults.strike(event), self._world.clock, show, from_fault)
 
@@ -111,7 +108,12 @@ class BatchRoutes:
             created_at=created_at,
             listed_from=listed_from,
             metadata=body.get("metadata"),
-            details={"completion_window": "24h", "filename": filename, "output_lifetime": lifetime},
+            details={
+                "completion_window": body["completion_window"],
+                "filename": filename,
+                "output_lifetime": lifetime,
+            },
+            window_seconds=self._terms.expires_after(body["completion_window"]),
         )
         self._world.works.add(batch)
         return batch
@@ -139,22 +141,22 @@ class BatchRoutes:
         return batch
 
     def _show(self, batch: Batch) -> web.Response:
-        return json_reply(batch_object(batch, self._world.clock.now()))
+        return json_reply(self._terms.show(batch, self._world.clock.now()))
 
 
-def _check_create(body: dict[str, Any]) -> None:
+def _check_create(body: dict[str, Any], terms: Terms) -> None:
     for name in ("input_file_id", "endpoint", "completion_window"):
         if not isinstance(body.get(name), str) or not body[name]:
             raise ApiError(400, f"Missing required parameter: '{name}'.", param=name, code="missing_required_parameter")
     endpoint = body["endpoint"]
-    if endpoint in _NOT_SIMULATED:
+    if endpoint in _NOT_SIMULATED and endpoint not in terms.endpoints:
         raise ApiError(400, f"This emulator does not simulate '{endpoint}'.", param="endpoint", code="invalid_value")
-    if endpoint not in _SIMULATED:
-        supported = ", ".join(f"'{known}'" for known in (*_SIMULATED, *_NOT_SIMULATED))
+    if endpoint not in terms.endpoints:
+        supported = ", ".join(f"'{known}'" for known in (*terms.endpoints, *_NOT_SIMULATED))
         message = f"Invalid value: '{endpoint}'. Supported values are: {supported}."
         raise ApiError(400, message, param="endpoint", code="invalid_value")
-    if body["completion_window"] != "24h":
-        message = f"Invalid value: '{body['completion_window']}'. Supported values are: '24h'."
+    if terms.window(body["completion_window"]) is None:
+        message = f"Invalid value: '{body['completion_window']}'. Supported values are: {terms.windows}."
         raise ApiError(400, message, param="completion_window", code="invalid_value")
     _check_metadata(body.get("metadata"))
     lifetime = body.get("output_expires_after")

@@ -6,7 +6,10 @@ from typing import Any
 
 from overnight_emulator.answering import Answer, Models, Prompt
 from overnight_emulator.batch import Usage
+from overnight_emulator.dialects.openai.logprobs import logprobs_of
+from overnight_emulator.dialects.openai.rules import served_name, tier_of
 from overnight_emulator.rows import Reply
+from overnight_emulator.tools import Call
 
 _FINISH = {"refusal": "stop"}
 
@@ -23,28 +26,49 @@ def complete(models: Models, prompt: Prompt, body: dict[str, Any], moment: float
         "id": f"chatcmpl-{prompt.digest.hex()[:29]}",
         "object": "chat.completion",
         "created": int(moment),
-        "model": prompt.model,
-        "choices": [_choice(index, answer) for index, answer in enumerate(answers)],
+        "model": served_name(prompt.model),
+        "choices": [_choice(index, answer, prompt, body) for index, answer in enumerate(answers)],
         "usage": _usage(usage),
-        "service_tier": "default",
+        "service_tier": tier_of(body),
         "system_fingerprint": "fp_emulator",
     }
     return Reply(200, completion, usage)
 
 
-def _choice(index: int, answer: Answer) -> dict[str, Any]:
+def _choice(index: int, answer: Answer, prompt: Prompt, body: dict[str, Any]) -> dict[str, Any]:
     refused = answer.ending == "refusal"
+    silent = refused or bool(answer.calls)
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": None if silent else answer.text,
+        "refusal": answer.text if refused else None,
+        "annotations": [],
+    }
+    if answer.calls:
+        message["tool_calls"] = [_call(call, prompt) for call in answer.calls]
     return {
         "index": index,
-        "message": {
-            "role": "assistant",
-            "content": None if refused else answer.text,
-            "refusal": answer.text if refused else None,
-            "annotations": [],
-        },
-        "logprobs": None,
+        "message": message,
+        "logprobs": _logprobs(answer, prompt, body) if body.get("logprobs") else None,
         "finish_reason": _FINISH.get(answer.ending, answer.ending),
     }
+
+
+def _call(call: Call, prompt: Prompt) -> dict[str, Any]:
+    tool = prompt.offer.find(call.name)
+    if tool is not None and tool.takes_text:
+        return {"id": f"call_{call.mark}", "type": "custom", "custom": {"name": call.name, "input": call.written}}
+    return {
+        "id": f"call_{call.mark}",
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.written},
+    }
+
+
+def _logprobs(answer: Answer, prompt: Prompt, body: dict[str, Any]) -> dict[str, Any]:
+    found = logprobs_of(answer.text, body.get("top_logprobs") or 0, prompt.digest)
+    refused = answer.ending == "refusal"
+    return {"content": None if refused else found, "refusal": found if refused else None}
 
 
 def _usage(usage: Usage) -> dict[str, Any]:

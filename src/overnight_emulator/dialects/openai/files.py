@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from aiohttp import BodyPartReader, web
 from msgspec import Struct
@@ -16,6 +18,7 @@ from overnight_emulator.faults import Event, text_of
 from overnight_emulator.identity import new_id
 from overnight_emulator.misdeeds import send_file, suffer
 from overnight_emulator.store import StoredFile
+from overnight_emulator.truth import Truth
 from overnight_emulator.wire import damaged_forms, json_reply
 from overnight_emulator.world import World
 
@@ -33,10 +36,19 @@ class _Received(Struct):
     sha256: str = ""
 
 
+class FileTerms(Struct, frozen=True):
+    """In what the files of a look-alike differ: how one is shown, what is checked in it, and how long it is kept."""
+
+    show: Callable[[StoredFile], dict[str, Any]] = file_object
+    check: Callable[[Path, Truth], None] = lambda _path, _truth: None
+    lifetime: float | None = RETENTION_SECONDS
+
+
 class FileRoutes:
-    def __init__(self, world: World, dialect: str) -> None:
+    def __init__(self, world: World, dialect: str, terms: FileTerms | None = None) -> None:
         self._world = world
         self._dialect = dialect
+        self._terms = terms or FileTerms()
 
     def routes(self) -> list[web.RouteDef]:
         return [
@@ -56,13 +68,14 @@ class FileRoutes:
             with damaged_forms(lambda: ApiError(400, "We could not read the form of your request.")):
                 fields, received = await _receive(request, part)
             _check_upload(fields, received, self._world.truth.limits.bytes or MOST_BYTES)
+            self._terms.check(part, self._world.truth)
             event = Event("upload", text_of(received.filename, fields["purpose"]), received.sha256, peek_model(part))
 
             fault = self._world.faults.strike(event)
 
             async def keep() -> web.Response:
                 file = self._world.keep(self._keep(file_id, part, fields, received), fault)
-                return json_reply(file_object(file))
+                return json_reply(self._terms.show(file))
 
             return await suffer(fault, self._world.clock, keep, from_fault)
         finally:
@@ -80,10 +93,10 @@ class FileRoutes:
             if after not in ids:
                 raise no_such_file(after)
             shown = shown[ids.index(after) + 1 :]
-        return json_reply(page([file_object(file) for file in shown[: limit + 1]], limit))
+        return json_reply(page([self._terms.show(file) for file in shown[: limit + 1]], limit))
 
     async def retrieve(self, request: web.Request) -> web.Response:
-        return json_reply(file_object(self._find(request)))
+        return json_reply(self._terms.show(self._find(request)))
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         file = self._find(request)
@@ -118,7 +131,7 @@ class FileRoutes:
     def _keep(self, file_id: str, part: Path, fields: dict[str, str], received: _Received) -> StoredFile:
         now = self._world.clock.now()
         asked = fields.get("expires_after[seconds]")
-        lifetime = RETENTION_SECONDS if fields["purpose"] == "batch" else None
+        lifetime = self._terms.lifetime if fields["purpose"] == "batch" else None
         if asked is not None:
             lifetime = int(asked)
         file = StoredFile(

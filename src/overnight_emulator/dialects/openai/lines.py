@@ -9,13 +9,17 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.answering import Models
+from overnight_emulator.answering import Models, Turn
 from overnight_emulator.batch import Batch, Flaw
 from overnight_emulator.dialects.openai.chat import complete
+from overnight_emulator.dialects.openai.embeddings import embed, texts_of
 from overnight_emulator.dialects.openai.errors import ApiError
+from overnight_emulator.dialects.openai.moderations import USUAL_MODEL, inputs_of, moderate
 from overnight_emulator.dialects.openai.prompts import chat_prompt, chat_turns, responses_prompt, responses_turns
 from overnight_emulator.dialects.openai.responses import respond
-from overnight_emulator.dialects.openai.rules import CHAT, check_request, exists
+from overnight_emulator.dialects.openai.rules import CHAT, EMBEDDINGS, MODERATIONS, RESPONSES, check_request, exists
+from overnight_emulator.dialects.openai.strict import check_strictly
+from overnight_emulator.embedding import Embedder
 from overnight_emulator.identity import new_id
 from overnight_emulator.rows import Content, Reply, Row, canonical
 from overnight_emulator.schema import UnusableSchemaError
@@ -60,6 +64,7 @@ class OpenAIRows:
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
         self._models = Models(truth)
+        self._embedder = Embedder(truth.seed)
 
     def validate(self, batch: Batch, file: StoredFile | None, lines: Iterable[bytes]) -> Content | Flaw:
         if file is None or file.purpose != "batch":
@@ -85,6 +90,8 @@ class OpenAIRows:
         return Row(read.custom_id, read.body, sha256(canonical(read.body)).digest())
 
     def answer(self, row: Row, batch: Batch, moment: float) -> Reply:
+        if batch.endpoint in {EMBEDDINGS, MODERATIONS}:
+            return look_at(self._models, self._embedder, self._truth, row.body, batch.endpoint, row.digest)
         return answer(self._models, self._truth, row.body, batch.endpoint, moment, row.digest)
 
     def error(self, status: int, code: str | None, kind: str | None, message: str | None) -> Reply:
@@ -113,7 +120,7 @@ class OpenAIRows:
 
     def _content(self, batch: Batch, lines: Iterable[bytes]) -> Content:
         model, total, tokens = "", 0, 0
-        turns_of = chat_turns if batch.endpoint == CHAT else responses_turns
+        turns_of = _TURNS[batch.endpoint]
         seen: set[str] = set()
         blank: int | None = None
         for number, line in enumerate(lines, 1):
@@ -127,7 +134,7 @@ class OpenAIRows:
             model = self._checked_model(read.body, model, number)
             seen.add(read.custom_id)
             total += 1
-            tokens += self._models.tokens.of(sum(len(turn.text) for turn in turns_of(read.body)), model)
+            tokens += self._models.input_tokens(turns_of(read.body), model)
         limit = self._truth.limits.requests or MOST_REQUESTS
         if not total:
             raise Refused("empty_file", "The input file contains no requests.")
@@ -151,18 +158,65 @@ class OpenAIRows:
         return model
 
 
-def answer(models: Models, truth: Truth, body: dict[str, Any], endpoint: str, moment: float, digest: bytes) -> Reply:
-    """One request of either endpoint, live or in a batch."""
+def answer(
+    models: Models,
+    truth: Truth,
+    body: dict[str, Any],
+    endpoint: str,
+    moment: float,
+    digest: bytes,
+    before: tuple[Turn, ...] | None = None,
+) -> Reply:
+    """One request of either endpoint. `before` is what a live one follows; in a batch there is no such thing."""
     try:
         check_request(body, endpoint, truth)
+        if truth.strict:
+            check_strictly(body, endpoint, truth, models)
         if endpoint == CHAT:
             return complete(models, chat_prompt(body, digest), body, moment)
-        return respond(models, responses_prompt(body, digest), body, moment)
+        if before is None:
+            _check_alone(body)
+        return respond(models, responses_prompt(body, digest, before or ()), body, moment)
     except ApiError as refusal:
         return Reply(refusal.status, refusal.body)
     except UnusableSchemaError as error:
         invalid = ApiError(400, f"Invalid schema: {error}.", param="response_format", code="invalid_json_schema")
         return Reply(invalid.status, invalid.body)
+
+
+def look_at(
+    models: Models, embedder: Embedder, truth: Truth, body: dict[str, Any], endpoint: str, digest: bytes
+) -> Reply:
+    """One request for embeddings or moderations, live or in a batch."""
+    try:
+        check_request({"model": USUAL_MODEL, **body} if endpoint == MODERATIONS else body, endpoint, truth)
+        return moderate(models, body, digest) if endpoint == MODERATIONS else embed(embedder, models, body)
+    except ApiError as refusal:
+        return Reply(refusal.status, refusal.body)
+
+
+def _embedded(body: dict[str, Any]) -> tuple[Turn, ...]:
+    try:
+        return tuple(Turn("user", text) for text in texts_of(body))
+    except ApiError:
+        return ()  # its row will say why
+
+
+def _moderated(body: dict[str, Any]) -> tuple[Turn, ...]:
+    try:
+        return tuple(Turn("user", text) for text, _ in inputs_of(body))
+    except ApiError:
+        return ()
+
+
+_TURNS = {CHAT: chat_turns, RESPONSES: responses_turns, EMBEDDINGS: _embedded, MODERATIONS: _moderated}
+
+
+def _check_alone(body: dict[str, Any]) -> None:
+    for name in ("previous_response_id", "background"):
+        if body.get(name):
+            message = f"'{name}' is not simulated by this emulator in batches."
+            raise ApiError(400, message, param=name, code="unsupported_parameter")
 
 
 def too_large(size: int, limit: int) -> str:

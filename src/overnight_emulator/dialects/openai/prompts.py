@@ -5,9 +5,16 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
+import msgspec
+
 from overnight_emulator.answering import Prompt, Turn
 from overnight_emulator.dialects.openai.rules import thinks
+from overnight_emulator.dialects.openai.tools import chat_offer, responses_offer
 from overnight_emulator.rows import canonical
+
+# Parts that are no text: a picture, a sound, a document.
+FILES = frozenset({"image_url", "input_audio", "file", "input_image", "input_file"})
+_ROLES = {"function": "tool"}
 
 
 def read_prompt(body: dict[str, Any]) -> Prompt:
@@ -18,6 +25,7 @@ def read_prompt(body: dict[str, Any]) -> Prompt:
 
 def chat_prompt(body: dict[str, Any], digest: bytes) -> Prompt:
     form = body.get("response_format") or {}
+    stop = body.get("stop") or ()
     return Prompt(
         model=body["model"],
         turns=chat_turns(body),
@@ -26,31 +34,37 @@ def chat_prompt(body: dict[str, Any], digest: bytes) -> Prompt:
         wants_json=form.get("type") == "json_object",
         max_tokens=body.get("max_completion_tokens") or body.get("max_tokens"),
         effort=_effort(body["model"], body.get("reasoning_effort")),
+        offer=chat_offer(body),
+        stops=(stop,) if isinstance(stop, str) else tuple(stop),
     )
 
 
-def responses_prompt(body: dict[str, Any], digest: bytes) -> Prompt:
+def responses_prompt(body: dict[str, Any], digest: bytes, before: tuple[Turn, ...] = ()) -> Prompt:
+    """`before` is what was said in the responses that this one follows."""
     form = (body.get("text") or {}).get("format") or {}
     reasoning = body.get("reasoning") or {}
+    turns = responses_turns(body)
+    head = turns[:1] if isinstance(body.get("instructions"), str) else ()
     return Prompt(
         model=body["model"],
-        turns=responses_turns(body),
+        turns=(*head, *before, *turns[len(head) :]),
         digest=digest,
         schema=form["schema"] if form.get("type") == "json_schema" else None,
         wants_json=form.get("type") == "json_object",
         max_tokens=body.get("max_output_tokens"),
         effort=_effort(body["model"], reasoning.get("effort")),
+        offer=responses_offer(body),
     )
 
 
 def chat_turns(body: dict[str, Any]) -> tuple[Turn, ...]:
     """Of any body, whether or not it would pass the rules."""
-    return _turns(body.get("messages"))
+    return turns_of(body.get("messages"))
 
 
 def responses_turns(body: dict[str, Any]) -> tuple[Turn, ...]:
     said = body.get("input")
-    turns = (Turn("user", said),) if isinstance(said, str) else _turns(said)
+    turns = (Turn("user", said),) if isinstance(said, str) else turns_of(said)
     instructions = body.get("instructions")
     return (Turn("system", instructions), *turns) if isinstance(instructions, str) else turns
 
@@ -59,20 +73,38 @@ def _effort(model: str, asked: str | None) -> str:
     return (asked or "medium") if thinks(model) else "none"
 
 
-def _turns(messages: Any) -> tuple[Turn, ...]:
+def turns_of(messages: Any) -> tuple[Turn, ...]:
+    """Messages, or the items that the Responses API has in their place."""
     if not isinstance(messages, list):
         return ()
-    return tuple(
-        Turn(str(message.get("role", "user")), _text(message.get("content")))
-        for message in messages
-        if isinstance(message, dict)
-    )
+    return tuple(_turn(message) for message in messages if isinstance(message, dict))
 
 
-def _text(content: Any) -> str:
-    """Text, or the text parts of a list; pictures and sound say nothing to a simulated model."""
+def _turn(message: dict[str, Any]) -> Turn:
+    content, kind = message.get("content"), message.get("type", "message")
+    if type(content) is str and "tool_calls" not in message and kind == "message":  # as nearly always
+        role = str(message.get("role", "user"))
+        return Turn(_ROLES.get(role, role), content)
+    if kind in {"function_call", "custom_tool_call"}:
+        return Turn("assistant", f"{message.get('name')} {message.get('arguments', message.get('input'))}")
+    if kind in {"function_call_output", "custom_tool_call_output"}:
+        return Turn("tool", *_content(message.get("output")))
+    if kind == "reasoning":
+        return Turn("assistant", "")
+    role = str(message.get("role", "user"))
+    text, files = _content(content)
+    if message.get("tool_calls"):
+        calls = msgspec.json.encode(message["tool_calls"]).decode()
+        text = f"{text}\n{calls}" if text else calls
+    return Turn(_ROLES.get(role, role), text, files)
+
+
+def _content(content: Any) -> tuple[str, int]:
+    """The text of a content, and how many pictures and documents are in it: these say nothing to a simulated model."""
     if isinstance(content, str):
-        return content
+        return content, 0
     if not isinstance(content, list):
-        return ""
-    return "\n".join(str(part["text"]) for part in content if isinstance(part, dict) and "text" in part)
+        return "", 0
+    parts = [part for part in content if isinstance(part, dict)]
+    words = "\n".join(str(part["text"]) for part in parts if "text" in part)
+    return words, sum(part.get("type") in FILES for part in parts)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from overnight_emulator.answering import EFFORTS
 from overnight_emulator.dialects.openai.errors import ApiError
+from overnight_emulator.dialects.openai.unsimulated import refuse_chat, refuse_responses
 from overnight_emulator.patterns import matches_any
 from overnight_emulator.truth import Truth
 
@@ -16,16 +18,45 @@ _RESPONSES_ONLY = re.compile(r"-pro(?:-|$)|codex|deep-research")
 _MOST_CHOICES = 128
 _NO_STOP = re.compile(r"^(?:o3|o4-mini)")
 
+_TIERS = ("auto", "default", "flex", "scale", "priority", "fast")
+_MOST_TOP = 20
+_MOST_STOPS = 4
+
 CHAT = "/v1/chat/completions"
 RESPONSES = "/v1/responses"
+EMBEDDINGS = "/v1/embeddings"
+MODERATIONS = "/v1/moderations"
 
 
+@lru_cache(1_000)
 def thinks(model: str) -> bool:
     return _REASONING.match(model) is not None and not model.endswith("-chat-latest")
 
 
 def exists(model: str, truth: Truth) -> bool:
     return not matches_any(model, truth.models.unknown)
+
+
+# The snapshots that short names stand for; other names are said back as they are.
+_SNAPSHOTS = {
+    **dict.fromkeys(("gpt-4.1", "gpt-4.1-mini", "gpt-4.1-nano"), "2025-04-14"),
+    "gpt-4o": "2024-08-06",
+    "gpt-4o-mini": "2024-07-18",
+    **dict.fromkeys(("gpt-5", "gpt-5-mini", "gpt-5-nano"), "2025-08-07"),
+    "gpt-5.1": "2025-11-13",
+    **dict.fromkeys(("o3", "o4-mini"), "2025-04-16"),
+}
+
+
+def served_name(model: str) -> str:
+    """The model that answers, as the service names it: a snapshot with its date."""
+    return f"{model}-{_SNAPSHOTS[model]}" if model in _SNAPSHOTS else model
+
+
+def tier_of(body: Mapping[str, Any]) -> str:
+    """The tier that a request is run in: what is asked for, or the usual one."""
+    asked = body.get("service_tier") or "auto"
+    return "default" if asked == "auto" else str(asked)
 
 
 def check_request(body: Mapping[str, Any], endpoint: str, truth: Truth) -> None:
@@ -36,12 +67,20 @@ def check_request(body: Mapping[str, Any], endpoint: str, truth: Truth) -> None:
     if not exists(model, truth):
         message = f"The model `{model}` does not exist or you do not have access to it."
         raise ApiError(404, message, code="model_not_found")
+    if endpoint in {EMBEDDINGS, MODERATIONS}:
+        return
     if endpoint == CHAT:
         _check_chat(body, model)
+        refuse_chat(body)
     else:
         _check_responses(body, model)
+        refuse_responses(body)
     if thinks(model):
         _check_sampling(body)
+    tier = body.get("service_tier")
+    if tier is not None and tier not in _TIERS:
+        message = f"Invalid value: '{tier}'. Supported values are: {', '.join(_TIERS)}."
+        raise ApiError(400, message, param="service_tier", code="invalid_value")
 
 
 def _check_chat(body: Mapping[str, Any], model: str) -> None:
@@ -56,6 +95,10 @@ def _check_chat(body: Mapping[str, Any], model: str) -> None:
             raise _unsupported("max_tokens", "is not supported with this model. Use 'max_completion_tokens' instead.")
         if _NO_STOP.match(model) and body.get("stop") is not None:
             raise _unsupported("stop", "is not supported with this model.")
+        if body.get("logprobs"):
+            raise _unsupported("logprobs", "is not supported with this model.")
+    _check_stop(body.get("stop"))
+    _check_logprobs(body, asked=bool(body.get("logprobs")))
     _check_effort(body.get("reasoning_effort"), "reasoning_effort", model)
     for name in ("max_tokens", "max_completion_tokens"):
         _check_limit(body, name)
@@ -72,6 +115,7 @@ def _check_responses(body: Mapping[str, Any], model: str) -> None:
         raise _missing("input")
     _check_effort(_mapping(body, "reasoning").get("effort"), "reasoning.effort", model)
     _check_limit(body, "max_output_tokens")
+    _check_logprobs(body, asked=True)
     form = _mapping(_mapping(body, "text"), "format")
     if form.get("type") == "json_schema":
         _check_schema(form, "text.format")
@@ -88,6 +132,26 @@ def _check_sampling(body: Mapping[str, Any]) -> None:
                 " Only the default (1) value is supported."
             )
             raise ApiError(400, message, param=name, code="unsupported_value")
+
+
+def _check_stop(stop: object) -> None:
+    listed = [stop] if isinstance(stop, str) else [] if stop is None else stop
+    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+        raise ApiError(400, "Invalid type for 'stop': expected a string or strings.", param="stop", code="invalid_type")
+    if len(listed) > _MOST_STOPS:
+        message = f"Invalid 'stop': array too long. Expected at most {_MOST_STOPS}, got {len(listed)}."
+        raise ApiError(400, message, param="stop", code="array_above_max_length")
+
+
+def _check_logprobs(body: Mapping[str, Any], *, asked: bool) -> None:
+    top = body.get("top_logprobs")
+    if top is None:
+        return
+    if not asked:
+        raise ApiError(400, "'top_logprobs' needs 'logprobs' to be true.", param="top_logprobs", code="invalid_value")
+    if not isinstance(top, int) or isinstance(top, bool) or not 0 <= top <= _MOST_TOP:
+        message = f"Invalid 'top_logprobs': expected a whole number from 0 to {_MOST_TOP}, got {top!r}."
+        raise ApiError(400, message, param="top_logprobs", code="invalid_value")
 
 
 def _check_effort(effort: object, param: str, model: str) -> None:

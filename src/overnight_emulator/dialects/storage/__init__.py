@@ -8,6 +8,7 @@ from aiohttp import web
 
 from overnight_emulator.dialects import Dialect
 from overnight_emulator.dialects.google.errors import GoogleError
+from overnight_emulator.dialects.storage.copying import CopyRoutes
 from overnight_emulator.dialects.storage.errors import StorageError, check_token
 from overnight_emulator.dialects.storage.objects import NAME
 from overnight_emulator.dialects.storage.routes import StorageRoutes
@@ -32,6 +33,7 @@ def _application(world: World) -> web.Application:
             return json_reply(StorageError(400, MISSHAPEN_WORDS).body, 400)
 
     app = web.Application(middlewares=[speak])
+    app.add_routes(CopyRoutes(world).routes())
     app.add_routes(StorageRoutes(world).routes())
     app.add_routes(UploadRoutes(world).routes())
     return app

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from aiohttp import web
 
-from overnight_emulator.dialects.google.paging import page, page_size
+from overnight_emulator.dialects.google.paging import page_size
 from overnight_emulator.dialects.storage.errors import StorageError, bad_json, check_bucket, from_fault, no_such_object
 from overnight_emulator.dialects.storage.objects import Objects, bucket_resource, object_resource
 from overnight_emulator.faults import Event, text_of
@@ -54,10 +57,19 @@ class StorageRoutes:
 
         async def show() -> web.Response:
             self._world.works.settle()
-            found = self._objects.listed(bucket, request.query.get("prefix", ""), self._world.clock.now())
-            rest = [file for file in found if file.details["name"] > token]
-            shown = page("items", rest, limit, lambda one: object_resource(one, origin_of(request)), _name)
-            return json_reply({"kind": "storage#objects", **shown})
+            prefix, delimiter = request.query.get("prefix", ""), request.query.get("delimiter", "")
+            found = self._objects.listed(bucket, prefix, self._world.clock.now())
+            begins, ends = request.query.get("startOffset", ""), request.query.get("endOffset")
+            found = [file for file in found if _name(file) >= begins and (ends is None or _name(file) < ends)]
+            folders, files = _folded(found, prefix, delimiter)
+            rest = [name for name in sorted({*folders, *files}) if name > token]
+            shown, more = rest[:limit], rest[limit:]
+            listing: dict[str, Any] = {"kind": "storage#objects"}
+            if items := [object_resource(files[name], origin_of(request)) for name in shown if name in files]:
+                listing["items"] = items
+            if prefixes := [name for name in shown if name in folders]:
+                listing["prefixes"] = prefixes
+            return json_reply(listing | ({"nextPageToken": shown[-1]} if more else {}))
 
         return await suffer(self._world.faults.strike(event), self._world.clock, show, from_fault)
 
@@ -103,6 +115,20 @@ class StorageRoutes:
         if file is None:
             raise no_such_object(bucket, name)
         return file
+
+
+def _folded(found: Sequence[StoredFile], prefix: str, delimiter: str) -> tuple[set[str], dict[str, StoredFile]]:
+    """What has the delimiter behind the prefix stands together under the name up to it, as in a folder."""
+    folders: set[str] = set()
+    files: dict[str, StoredFile] = {}
+    for file in found:
+        name = _name(file)
+        place = name.find(delimiter, len(prefix)) if delimiter else -1
+        if place >= 0:
+            folders.add(name[: place + len(delimiter)])
+        else:
+            files[name] = file
+    return folders, files
 
 
 def origin_of(request: web.Request) -> str:

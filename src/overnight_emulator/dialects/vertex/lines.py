@@ -65,7 +65,7 @@ class VertexRows:
             except Misread as misread:
                 return Flaw("3", f"Failed to import data. Error at line {number}: {misread}", line=number)
             total += 1
-            tokens += self._models.tokens.of(sum(len(turn.text) for turn in turns_of(request)), model)
+            tokens += self._models.input_tokens(turns_of(request), model)
         limit = self._truth.limits.requests or _MOST_REQUESTS
         if not total or total > limit:
             return Flaw("3", f"Failed to import data: {total} requests, wanted from 1 to {limit}.")

@@ -1,0 +1,114 @@
+"""Other people's clients against the emulator: each in an environment of its own, live, streaming, tools and batch.
+
+    python bench/clients/run.py                 all of them (make clients)
+    python bench/clients/run.py litellm llm     these
+
+Each script beside this one drives one client and says what it saw, a line for each thing that it tried. A client that
+cannot do something by its own fault says so in a line that begins with `defect`, with what was seen; anything else that
+fails is a finding.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+ENVIRONMENTS = ROOT / ".venv-clients"
+CLIENTS: dict[str, tuple[str, ...]] = {
+    "chatlas": ("chatlas[openai,anthropic,google]",),
+    "inspect_ai": ("inspect_ai", "openai", "anthropic", "google-genai"),
+    "langchain": ("langchain-openai", "langchain-anthropic", "langchain-google-genai"),
+    # litellm 1.106.2 cannot call a tool without mcp, which it does not bring along.
+    "litellm": ("litellm", "mcp"),
+    "llm": ("llm", "llm-anthropic", "llm-gemini"),
+    "node": ("openai", "@anthropic-ai/sdk", "@google/genai"),
+    "plugin": (str(ROOT / "packages" / "emulator"), "pytest", "openai"),
+}
+PATIENCE = 300
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("clients", nargs="*", metavar="CLIENT", help=", ".join(CLIENTS))
+    options = parser.parse_args()
+    findings = 0
+    for name in options.clients or sorted(CLIENTS):
+        print(f"{name} ({', '.join(CLIENTS[name])})", flush=True)
+        problem = _prepared(name)
+        lines = [f"not installed: {problem}"] if problem else _run(name)
+        findings += sum(not line.startswith(("ok ", "defect ")) for line in lines)
+        print("".join(f"  {line}\n" for line in lines), flush=True)
+    return 1 if findings else 0
+
+
+def _prepared(name: str) -> str:
+    """Why the client cannot be installed; nothing when it is."""
+    place = ENVIRONMENTS / name
+    place.mkdir(parents=True, exist_ok=True)
+    if name == "node":
+        if shutil.which("npm") is None:
+            return "there is no npm"
+        wanted = ["npm", "install", "--silent", "--no-save", "--prefix", str(place), *CLIENTS[name]]
+    else:
+        if not (place / "bin" / "python").exists():
+            subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+        python = str(place / "bin" / "python")
+        wanted = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *CLIENTS[name]]
+    done = subprocess.run(wanted, check=False, capture_output=True, text=True)
+    return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no word"])[-1][:200]
+
+
+def _run(name: str) -> list[str]:
+    """What the client's script says, with an emulator of its own beside it."""
+    script = HERE / (f"{name}.mjs" if name == "node" else f"{name}_client.py")
+    runner = "node" if name == "node" else str(ENVIRONMENTS / name / "bin" / "python")
+    command = [
+        sys.executable,
+        "-m",
+        "overnight_emulator",
+        "--port",
+        "0",
+        "--time-scale",
+        "5000",
+        "--until-stdin-closes",
+    ]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as emulator:
+        assert emulator.stdout is not None
+        url = emulator.stdout.readline().removeprefix("listening on ").strip()
+        try:
+            done = subprocess.run(
+                [runner, str(script)],
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+                env={**os.environ, **_variables(url), "NODE_PATH": str(ENVIRONMENTS / "node" / "node_modules")},
+                cwd=ENVIRONMENTS / name,
+            )
+        except subprocess.TimeoutExpired:
+            return [f"hung for {PATIENCE} s"]
+        finally:
+            assert emulator.stdin is not None
+            emulator.stdin.close()
+            time.sleep(0.1)
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("ok ", "defect ", "wrong "))]
+    if done.returncode:
+        lines.append(f"ended with {done.returncode}: {' | '.join(done.stderr.strip().splitlines()[-3:])[:600]}")
+    return lines or ["said nothing"]
+
+
+def _variables(url: str) -> dict[str, str]:
+    from overnight_emulator.dialects.all import environment
+
+    return {**environment(url), "EMULATOR_URL": url}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""A chat completion in pieces: chunks with what is new in each, then the word that all is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from overnight_emulator.dialects.openai.errors import from_fault
+from overnight_emulator.faults import Fault
+from overnight_emulator.streaming import EVENTS, Stream, event, portions
+
+_DONE = b"data: [DONE]\n\n"
+_SHARED = ("id", "created", "model", "service_tier", "system_fingerprint")
+
+
+def chat_stream(body: Mapping[str, Any]) -> Stream:
+    options = body.get("stream_options")
+    counted = isinstance(options, dict) and bool(options.get("include_usage"))
+    return Stream(EVENTS, lambda completion: chunks(completion, counted=counted), _error, _DONE)
+
+
+def chunks(completion: Mapping[str, Any], *, counted: bool) -> Iterator[bytes]:
+    """`counted`: the last chunk has the usage and nothing else, and all others say that they have none."""
+    head = {name: completion[name] for name in _SHARED if name in completion}
+    head = {**head, "object": "chat.completion.chunk"} | ({"usage": None} if counted else {})
+    for choice in completion["choices"]:
+        for delta, logprobs in _deltas(choice):
+            yield event({**head, "choices": [_choice(choice, delta, None, logprobs)]})
+        yield event({**head, "choices": [_choice(choice, {}, choice["finish_reason"], None)]})
+    if counted:
+        yield event({**head, "choices": [], "usage": completion["usage"]})
+
+
+def _choice(choice: Mapping[str, Any], delta: dict[str, Any], ending: str | None, logprobs: Any) -> dict[str, Any]:
+    return {"index": choice["index"], "delta": delta, "logprobs": logprobs, "finish_reason": ending}
+
+
+def _deltas(choice: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
+    message = choice["message"]
+    calls = message.get("tool_calls") or ()
+    yield {"role": "assistant", "content": None if calls else "", "refusal": None}, None
+    logprobs = (choice.get("logprobs") or {}).get("content")
+    if logprobs is not None:
+        for one in logprobs:
+            yield {"content": one["token"]}, {"content": [one], "refusal": None}
+    else:
+        yield from (({"content": part}, None) for part in portions(message.get("content") or ""))
+    yield from (({"refusal": part}, None) for part in portions(message.get("refusal") or ""))
+    for place, call in enumerate(calls):
+        yield from (({"tool_calls": [{"index": place, **part}]}, None) for part in _call(call))
+
+
+def _call(call: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    kind = call["type"]
+    told = "arguments" if kind == "function" else "input"
+    yield {"id": call["id"], "type": kind, kind: {"name": call[kind]["name"], told: ""}}
+    for part in portions(call[kind][told]):
+        yield {kind: {told: part}}
+
+
+def _error(fault: Fault) -> bytes:
+    return event(from_fault(fault).body)
