@@ -25,8 +25,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from hardening.conftest import ITEMS, KEY, NOBODY, STUDY
 from hardening.generated.cases import Case, finding, inside
 from hardening.generated.families import FAMILIES
+from own_time import use_own_time
 
-PATIENCE_SECONDS = 60
+# How long a case may take, and how long it may take until the first one begins: a run is made for some of them.
+CASE_SECONDS, BEGIN_SECONDS = 60, 300
 
 
 def main() -> int:
@@ -39,6 +41,7 @@ def main() -> int:
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     _surroundings()
+    use_own_time()
     if options.worker:
         return _work(options)
     found = 0
@@ -81,7 +84,7 @@ def _commands(family: str, options: argparse.Namespace) -> tuple[int, list[str]]
         command = [sys.executable, __file__, "--worker", "--family", family, "--from", str(begin), *only]
         command += ["--seed", str(options.seed), "--cases", str(options.cases)]
         worker = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        name = ""
+        name, before = "", begin
         for line in _lines(worker):
             kind, _, rest = line.partition(" ")
             if kind == "begin":
@@ -93,14 +96,17 @@ def _commands(family: str, options: argparse.Namespace) -> tuple[int, list[str]]
                 worker.wait()
                 return int(rest), findings
         worker.wait()
+        if begin == before:
+            raise SystemExit(f"{family}: no case began within {BEGIN_SECONDS} seconds")
         findings.append(f"{name}: hung, or ended the process")
 
 
 def _lines(worker: subprocess.Popen[str]) -> Iterator[str]:
     """What the worker says; it is killed when it is silent for too long."""
     assert worker.stdout is not None
+    seconds = BEGIN_SECONDS
     while True:
-        timer = threading.Timer(PATIENCE_SECONDS, worker.kill)
+        timer = threading.Timer(seconds, worker.kill)
         timer.start()
         line = worker.stdout.readline()
         timer.cancel()
@@ -108,6 +114,7 @@ def _lines(worker: subprocess.Popen[str]) -> Iterator[str]:
             worker.kill()
             return
         yield line.rstrip("\n")
+        seconds = CASE_SECONDS
 
 
 def _work(options: argparse.Namespace) -> int:

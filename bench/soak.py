@@ -23,13 +23,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
+from soak_adopted import adopted_schedule, soak_adopted
 from soak_foreign import foreign_schedule, soak_foreign
 from soak_hostile import hostile_schedule, soak_hostile
 from soak_night import KEY, OVER, CalmEmulators, Hung, SoakNight, emulator_for, forked, warm_up
 from soak_schedule import Schedule, schedule
 
 # How many of all seeds are of these kinds.
-_HOSTILE, _FOREIGN = 0.07, 0.12
+_HOSTILE, _FOREIGN, _ADOPTED = 0.07, 0.1, 0.1
 _SCRATCH = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 
 
@@ -42,12 +43,18 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     failed_rows: bool
     story: list[str]
     seconds: float
+    # What really happened to the folder between commands, and how often.
+    incidents: dict[str, int] = {}
 
 
 def kind_of(seed: int) -> str:
     """Most are runs of our own; some are folders of somebody else's making, and studies that are up to no good."""
     drawn = random.Random(f"kind {seed}").random()
-    return "hostile" if drawn < _HOSTILE else "foreign" if drawn < _HOSTILE + _FOREIGN else "run"
+    for kind, share in {"hostile": _HOSTILE, "foreign": _FOREIGN, "adopted": _ADOPTED}.items():
+        if drawn < share:
+            return kind
+        drawn -= share
+    return "run"
 
 
 def soak(seed: int, calm: CalmEmulators, keep: Path | None = None) -> Outcome:
@@ -56,7 +63,7 @@ def soak(seed: int, calm: CalmEmulators, keep: Path | None = None) -> Outcome:
 
 
 def soak_stranger(seed: int, kind: str, keep: Path | None = None) -> Outcome:
-    """A folder that R made, or a hostile study, by its seed."""
+    """A folder that R made, a batch of another tool, or a hostile study, by its seed."""
     begun, fired, kills = time.monotonic(), 0, 0
     scratch = Path(tempfile.mkdtemp(prefix=f"soak-{seed}-", dir=keep or _SCRATCH))
     try:
@@ -64,6 +71,10 @@ def soak_stranger(seed: int, kind: str, keep: Path | None = None) -> Outcome:
             plan = foreign_schedule(seed)
             kills = sum(kill is not None for kill in plan.kills)
             found, story, fired = soak_foreign(plan, scratch)
+        elif kind == "adopted":
+            theirs = adopted_schedule(seed)
+            kills = sum(kill is not None for kill in theirs.kills)
+            found, story, fired = soak_adopted(theirs, scratch)
         else:
             found, story = soak_hostile(hostile_schedule(seed), scratch)
     except Hung:
@@ -92,6 +103,8 @@ def soak_run(seed: int, calm: CalmEmulators, keep: Path | None = None) -> Outcom
         wanted = SoakNight(scratch / "undisturbed", plan, calm.of(plan)).finish()
         disturbed.perform()
         state = disturbed.finish(passes=plan.passes_only).state
+        if state in OVER and plan.late_damage is not None:
+            state = disturbed.damage_late().state
         log = emulator.log(calls=False)
         log["reasked"] = disturbed.reasked
         found = _judged(scratch, plan, (wanted.state, state), log)
@@ -111,6 +124,7 @@ def soak_run(seed: int, calm: CalmEmulators, keep: Path | None = None) -> Outcom
         failed_rows=state == "rows failed",
         story=disturbed.story,
         seconds=time.monotonic() - begun,
+        incidents={**disturbed.incidents, **({"passes only": 1} if plan.passes_only else {})},
     )
 
 
@@ -165,6 +179,7 @@ def report(outcome: Outcome) -> None:
 
 def soak_all(seeds: range, jobs: int) -> Counter[str]:
     totals: Counter[str] = Counter()
+    happened: Counter[str] = Counter()
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_Worker.begin) as pool:
         waiting = [pool.submit(_Worker.soak, seed) for seed in seeds]
         for number, done in enumerate(as_completed(waiting), 1):
@@ -172,17 +187,20 @@ def soak_all(seeds: range, jobs: int) -> Counter[str]:
             totals[outcome.kind] += 1
             totals.update(runs=1, kills=outcome.kills, faults=outcome.faults_fired)
             totals.update(failed_rows=outcome.failed_rows, seconds=round(outcome.seconds))
+            happened.update(outcome.incidents)
             if outcome.problems:
                 totals["failures"] += 1
                 report(outcome)
             if number % 25 == 0:
                 print(f"{number} of {len(seeds)}: {_summary(totals)}", flush=True)
+    print("beside the main road:", ", ".join(f"{count} {what}" for what, count in sorted(happened.items())), flush=True)
     return totals
 
 
 def _summary(totals: Counter[str]) -> str:
     return (
-        f"{totals['runs']} runs ({totals['foreign']} of folders that R made, {totals['hostile']} of hostile studies), "
+        f"{totals['runs']} runs ({totals['foreign']} of folders that R made, {totals['adopted']} of adopted batches, "
+        f"{totals['hostile']} of hostile studies), "
         f"{totals['kills']} kills, {totals['faults']} faults, "
         f"{totals['failed_rows']} with rows that failed for good, {totals['failures']} failures"
     )
@@ -201,7 +219,8 @@ def main() -> int:
         calm = CalmEmulators()
         outcome = soak(asked.only, calm, asked.keep)
         calm.close()
-        drawn = {"run": schedule, "foreign": foreign_schedule, "hostile": hostile_schedule}[outcome.kind](asked.only)
+        schedules = {"foreign": foreign_schedule, "adopted": adopted_schedule, "hostile": hostile_schedule}
+        drawn = schedules.get(outcome.kind, schedule)(asked.only)
         print(msgspec.json.format(msgspec.json.encode(drawn), indent=1).decode())
         for line in outcome.story:
             print(f"| {line}")

@@ -7,10 +7,11 @@ import json
 import re
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from soak_schedule import Schedule
 from soak_study import paid
 
@@ -40,8 +41,8 @@ def problems(run: Path, reference: Path, plan: Schedule, log: dict[str, Any]) ->
             *(_called_once(db, log) if plan.study.get("mode") == "live" else _paid_once(db, log)),
             *_batches(db, log),
             *_ledger(db, run),
-            *_money(db, run),
-            *_bill(db, log),
+            *_money(db, run, log),
+            *_bill(db, plan, log),
             *_secrets(run, log),
         ]
 
@@ -184,7 +185,7 @@ def _ledger(db: sqlite3.Connection, run: Path) -> Iterator[str]:
         yield f"left behind: {', '.join(leftovers)}"
 
 
-def _money(db: sqlite3.Connection, run: Path) -> Iterator[str]:
+def _money(db: sqlite3.Connection, run: Path, log: dict[str, Any]) -> Iterator[str]:
     """The bill is the sum of its rows, nothing is set aside any more, and all of it is within the budget."""
     (settled, presumed) = db.execute(
         "SELECT coalesce(sum(settled), 0), coalesce(sum(presumed), 0) FROM spent"
@@ -196,18 +197,53 @@ def _money(db: sqlite3.Connection, run: Path) -> Iterator[str]:
     if reserved:
         yield f"{reserved} are still set aside"
     budget = json.loads((run.parents[1] / "study.yaml").read_text()).get("budget")
-    if budget is not None and settled + presumed > round(budget["total"] * DOLLAR):
+    # A provider that runs a create twice keeps to nobody's budget.
+    if budget is not None and not log["twice_fired"] and settled + presumed > round(budget["total"] * DOLLAR):
         yield f"{settled + presumed} were spent of a budget of {budget['total']}"
 
 
-def _bill(db: sqlite3.Connection, log: dict[str, Any]) -> Iterator[str]:
+def _bill(db: sqlite3.Connection, plan: Schedule, log: dict[str, Any]) -> Iterator[str]:
     """What the provider charged is on record: settled or presumed, and the same where nothing is presumed."""
-    if log["twice_fired"]:
-        return  # a second batch of one create is the provider's own, and nobody else knows what it ran
+    if log["twice_fired"] and plan.untagged:
+        return  # nobody can tell a second batch of one create from a stranger's
     (settled, presumed) = db.execute(
         "SELECT coalesce(sum(settled), 0), coalesce(sum(presumed), 0) FROM spent"
     ).fetchone()
-    charged = paid(log)
+    yield from _compared(paid(log), settled, presumed)
+
+
+def kept_bill(runs: Sequence[Path], log: dict[str, Any]) -> Iterator[str]:
+    """The same for runs of batches that somebody else has sent, by the prices that were kept with them."""
+    from overnight.api.costs import costs_of
+    from overnight.core.result import Usage
+    from overnight.ledger.ledger import look_at
+    from overnight.prices import Price
+    from overnight.prices.charges import cost
+    from overnight.store.run_folder import RunFolder
+
+    bills, prices = [], set()
+    for run in runs:
+        bills += costs_of(RunFolder(run)).select("settled", "presumed").rows()
+        with look_at(RunFolder(run)) as view:
+            kept = view.spending.prices()
+            prices.update(price for (_, processing), price in kept.items() if processing == "batch")
+    if not bills or any(presumed is None for _, presumed in bills):
+        return  # rows were run without a bill, and nothing bounds them: that is unknown, and said to be
+    settled, presumed = (round(sum(bill[place] for bill in bills) * DOLLAR) for place in (0, 1))
+    (price,) = prices
+    used = log["billed"]["batch"].values()
+    charged = cost(
+        msgspec.json.decode(price, type=Price),
+        Usage(
+            input=sum(one["input_tokens"] for one in used),
+            cached=sum(one["cached_tokens"] for one in used),
+            output=sum(one["output_tokens"] for one in used),
+        ),
+    )
+    yield from _compared(charged or 0, settled, presumed)
+
+
+def _compared(charged: int, settled: int, presumed: int) -> Iterator[str]:
     if charged > settled + presumed:
         yield f"{charged} were paid, {settled} are settled and {presumed} presumed"
     if not presumed and charged != settled:

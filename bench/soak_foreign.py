@@ -34,7 +34,7 @@ class ForeignSchedule(msgspec.Struct, frozen=True, kw_only=True):
 
 def foreign_schedule(seed: int) -> ForeignSchedule:
     draw = random.Random(f"foreign {seed}")
-    faults = [_fault(draw) for _ in range(draw.choice((1, 1, 2, 3)))]
+    faults = [draw_fault(draw) for _ in range(draw.choice((1, 1, 2, 3)))]
     return ForeignSchedule(
         seed=seed,
         provider=draw.choice(("openai", "anthropic")),
@@ -47,7 +47,8 @@ def foreign_schedule(seed: int) -> ForeignSchedule:
     )
 
 
-def _fault(draw: random.Random) -> dict[str, Any]:
+def draw_fault(draw: random.Random) -> dict[str, Any]:
+    """What goes wrong with a batch that somebody else has sent."""
     share = round(draw.random(), 2)
     choices: list[dict[str, Any]] = [
         {"on": "row", "do": "error", "status": draw.choice((400, 429, 500))},
@@ -78,6 +79,8 @@ def soak_foreign(plan: ForeignSchedule, scratch: Path) -> tuple[list[str], list[
         log = emulator.log(calls=False)
         if len(log["batches"]) != made["batches"]:
             found.append(f"{len(log['batches'])} batches are at the provider; R had sent {made['batches']}")
+        judged = Child(lambda: _billed(folder, log)).wait()
+        found += ["the checks themselves failed"] if judged is None else judged
         return found, story, sum(log["faults_fired"].values())
 
 
@@ -136,6 +139,12 @@ def _collected(emulator: EmulatorProcess, folder: Path) -> dict[str, Any]:
     }
 
 
+def _billed(folder: Path, log: dict[str, Any]) -> list[str]:
+    from soak_checks import kept_bill
+
+    return list(kept_bill([ledger.parent for ledger in folder.glob("*/ledger.db")], log))
+
+
 def _judged(told: dict[str, Any], wanted: list[str]) -> list[str]:
     both = sorted([*told["won"], *told["lost"]])
     problems = [f"{key} has the wrong winner" for key in told["wrong"]]
@@ -144,4 +153,4 @@ def _judged(told: dict[str, Any], wanted: list[str]) -> list[str]:
     return problems
 
 
-__all__ = ["ForeignSchedule", "foreign_schedule", "soak_foreign"]
+__all__ = ["ForeignSchedule", "draw_fault", "foreign_schedule", "soak_foreign"]

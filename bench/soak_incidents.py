@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 _LEDGER = ("ledger.db", "ledger.db-wal", "ledger.db-shm")
-KINDS = ("backup", "restore", "damage", "lose_ledger")
+KINDS = ("restore", "restore_folder", "damage", "lose_ledger")
 PARTS = ("raw", "requests", "items", "outbox")
 DAMAGES = ("cut", "flip", "swap", "empty", "remove", "zeros", "append")
 LOSSES = ("remove", "empty", "half", "no_wal")
@@ -25,34 +25,50 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     part: str = "raw"
     how: str = "cut"
-    # Which of the files, and where in it, as a share.
+    # Which of the files or backups, and where in a file, as a share.
     pick: float = 0.0
 
 
 def draw_incident(draw: random.Random) -> Incident:
-    kind = draw.choice(("backup", "backup", "restore", "restore", "damage", "damage", "lose_ledger"))
+    kind = draw.choice(("restore", "restore", "restore_folder", "damage", "damage", "damage", "lose_ledger"))
     how = draw.choice(LOSSES if kind == "lose_ledger" else DAMAGES)
-    return Incident(kind=kind, part=draw.choice(PARTS), how=how, pick=round(draw.random(), 3))
+    return Incident(kind=kind, part=draw.choice((*PARTS, "raw")), how=how, pick=round(draw.random(), 3))
+
+
+def draw_damage(draw: random.Random) -> Incident:
+    """Of a run that is over: its outbox is empty."""
+    return Incident(
+        kind="damage",
+        part=draw.choice(("raw", "raw", "requests", "items")),
+        how=draw.choice(DAMAGES),
+        pick=round(draw.random(), 3),
+    )
 
 
 class Incidents:
-    """What was kept aside, so that it can be put back."""
+    """What was kept aside, so that it can be put back. `whole_folder`: whether all of a run may be set back in time."""
 
-    def __init__(self, run: Path, aside: Path) -> None:
+    def __init__(self, run: Path, aside: Path, *, whole_folder: bool) -> None:
         self._run = run
         self._aside = aside
-        self._has_newest = False
+        self._whole_folder = whole_folder
+        self._backups: list[Path] = []
+        # The newest ledger, or the whole newest folder, while an older one is in its place.
+        self._newest: Path | None = None
+
+    def back_up(self) -> None:
+        """As somebody's nightly backup does; after every command."""
+        if (self._run / "ledger.db").exists():
+            self._backups.append(self._aside / f"backup{len(self._backups)}")
+            shutil.copytree(self._run, self._backups[-1])
 
     def begin(self, incident: Incident) -> Callable[[bool], str] | None:
         """Let it happen; what to do afterwards, told whether the command refused. None when nothing could happen."""
         if not self._run.is_dir():
             return None
         match incident.kind:
-            case "backup":
-                self._copy(self._run, self._aside / "backup")
-                return lambda _: "a backup of the ledger was made"
-            case "restore":
-                return self._restore()
+            case "restore" | "restore_folder":
+                return self._restore(incident)
             case "damage":
                 return self._damage(incident)
             case _:
@@ -60,32 +76,48 @@ class Incidents:
 
     def put_back_newest(self) -> bool:
         """The ledger as it was before an older one was put in its place; False when there was none."""
-        if not self._has_newest:
+        if self._newest is None:
             return False
-        self._copy(self._aside / "newest", self._run)
-        self._has_newest = False
+        if self._newest.name == "folder":
+            shutil.rmtree(self._run)
+            shutil.copytree(self._newest, self._run)
+        else:
+            self._copy(self._newest, self._run)
+        self._newest = None
         return True
 
-    def _restore(self) -> Callable[[bool], str] | None:
-        if not (self._aside / "backup" / "ledger.db").exists():
+    def _restore(self, incident: Incident) -> Callable[[bool], str] | None:
+        # The last backup is the run as it is.
+        older = self._backups[:-1]
+        whole = incident.kind == "restore_folder"
+        if not older or (whole and not self._whole_folder):
             return None
-        self._copy(self._run, self._aside / "newest")
-        self._has_newest = True
-        self._copy(self._aside / "backup", self._run)
-        return self._after_restore
+        backup = older[int(incident.pick * len(older))]
+        if whole:
+            self._newest = self._aside / "folder"
+            shutil.rmtree(self._newest, ignore_errors=True)
+            shutil.copytree(self._run, self._newest)
+            shutil.rmtree(self._run)
+            shutil.copytree(backup, self._run)
+        else:
+            self._newest = self._aside / "newest"
+            self._copy(self._run, self._newest)
+            self._copy(backup, self._run)
+        return lambda refused: self._after_restore(whole=whole, refused=refused)
 
-    def _after_restore(self, refused: bool) -> str:
+    def _after_restore(self, *, whole: bool, refused: bool) -> str:
+        what = "folder" if whole else "ledger"
         if refused:
             self.put_back_newest()
-            return "an old ledger was refused, the newest one is back"
-        return "an old ledger was restored, and worked on"
+            return f"an old {what} was refused, the newest one is back"
+        return f"an old {what} was restored, and worked on"
 
     def _lose(self, incident: Incident) -> Callable[[bool], str] | None:
         ledger, wal = self._run / "ledger.db", self._run / "ledger.db-wal"
         if not ledger.exists() or (incident.how == "no_wal" and not (wal.exists() and wal.stat().st_size)):
             return None
-        self._copy(self._run, self._aside / "newest")
-        self._has_newest = True
+        self._newest = self._aside / "newest"
+        self._copy(self._run, self._newest)
         match incident.how:
             case "remove":
                 for name in _LEDGER:

@@ -10,12 +10,13 @@ import socket
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from soak_incidents import Incidents
+from soak_incidents import Incident, Incidents
 from soak_schedule import Schedule, Step
 from soak_study import PRICES_FILE, prices
 
@@ -25,7 +26,12 @@ from emulator_process import EmulatorProcess
 
 RUN = "soaked"
 KEY = "sk-soak-0123456789abcdefghijklmnop"
-PROJECT = {"GOOGLE_CLOUD_PROJECT": "lab", "VERTEX_INPUT_BUCKET": "gs://lab/in", "VERTEX_OUTPUT_BUCKET": "gs://lab"}
+PROJECT = {
+    "FIREWORKS_ACCOUNT_ID": "lab",
+    "GOOGLE_CLOUD_PROJECT": "lab",
+    "VERTEX_INPUT_BUCKET": "gs://lab/in",
+    "VERTEX_OUTPUT_BUCKET": "gs://lab",
+}
 # Plain commands after the schedule, until the run is over. Held-up and undecided runs need a few.
 _LAST_COMMANDS = 40
 # Passes that do not wait, and how long a cron job sleeps between two of them, in real seconds.
@@ -130,7 +136,11 @@ class SoakNight:
         self._twins: list[Child] = []
         # Whether the user has said that rows are to be asked again though they were run.
         self.reasked = False
-        self._incidents = Incidents(folder / "runs" / RUN, folder / "aside")
+        # Live calls, and batches without a tag, cannot be found again: there a whole folder is not set back.
+        whole_folder = not plan.live and not plan.untagged
+        self._incidents = Incidents(folder / "runs" / RUN, folder / "aside", whole_folder=whole_folder)
+        # What happened to the folder, by kind; a schedule may draw what cannot happen.
+        self.incidents: Counter[str] = Counter()
         folder.mkdir(parents=True)
         (folder / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in plan.items))
         (folder / "study.yaml").write_text(json.dumps(plan.study))
@@ -141,8 +151,25 @@ class SoakNight:
             undo = self._incidents.begin(step.incident) if step.incident is not None else None
             ending = self._step(step)
             self._tell(step.verb, ending, step)
-            if undo is not None:
+            if undo is not None and step.incident is not None:
+                self._count(step.incident)
                 self.story.append(undo(_refused(ending)))
+            self._incidents.back_up()
+
+    def damage_late(self) -> Ending:
+        """A file of a run that is over is damaged: the same command mends it, or refuses, until it is put back."""
+        damage = self.plan.late_damage
+        undo = None if damage is None else self._incidents.begin(damage)
+        if damage is None or undo is None:
+            return self.command("run", ())
+        self._count(damage)
+        ending = self.command("run", ())
+        self._tell("run", ending)
+        self.story.append(undo(_refused(ending)))
+        return self.finish()
+
+    def _count(self, incident: Incident) -> None:
+        self.incidents[f"{incident.kind} {incident.part}" if incident.kind == "damage" else incident.kind] += 1
 
     def finish(self, *, passes: bool = False) -> Ending:
         """Commands until the run is over; the last one's ending.
@@ -185,11 +212,12 @@ class SoakNight:
             moments.append((step.emulator_dies_after, lambda _: self.emulator.kill()))
             moments.append((back, lambda _: self.emulator.restart()))
         if step.twin_after is not None:
-            again = lambda _: self._twins.append(Child(lambda: self._child(step.verb, 0)))  # noqa: E731
+            again = lambda _: self._twins.append(Child(lambda: self._child(step.twin_verb, 0)))  # noqa: E731
             moments.append((step.twin_after, again))
         ending = self.command(step.verb, moments, kill_at=step.kill_at)
         while self._twins:
-            self._tell(f"{step.verb} (a second time)", _ending(self._twins.pop().wait()))
+            self.incidents["second process"] += 1
+            self._tell(f"{step.twin_verb} (in a second terminal)", _ending(self._twins.pop().wait()))
         if step.emulator_dies_after is not None:
             self.emulator.restart()
         return ending
@@ -212,6 +240,12 @@ class SoakNight:
                     outcome = api.submit("study.yaml")
                 case "decide":
                     return {"message": "; ".join(_decided(api))}
+                case "rebuild":
+                    return {"message": str(api.rebuild(RUN))}
+                case "status":
+                    return {"message": str(api.status(RUN)[0].to_do)}
+                case "cancel":
+                    outcome = api.cancel(RUN)
                 case _:
                     outcome = api.resume(RUN, once=verb == "once", timeout=_TIMEOUT)
         except OvernightError as error:
@@ -219,7 +253,7 @@ class SoakNight:
         except BaseException:  # noqa: BLE001 - the process's edge: whatever it was is reported
             return {"error": "crash", "message": traceback.format_exc()}
         last = outcome[-1] if isinstance(outcome, list) else outcome
-        return {"state": last.state, "message": last.message}
+        return {"message": "told another process"} if last is None else {"state": last.state, "message": last.message}
 
     def _decide(self) -> None:
         """As the user would: keep the first candidate."""

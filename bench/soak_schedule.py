@@ -11,9 +11,11 @@ from typing import Any
 
 import msgspec
 import soak_study
-from soak_incidents import Incident, draw_incident
+from soak_incidents import Incident, draw_damage, draw_incident
 
 _VERBS = ("run", "run", "resume", "once", "once", "submit")
+# What somebody else may type meanwhile, beside the same command.
+_TWINS = ("run", "resume", "once", "rebuild", "status", "cancel")
 _LATE_CHECKPOINT = 160
 # Tokens of the longest conversation there is: a queue that cannot hold one row would never let it pass.
 _LONGEST_ROW = 400
@@ -29,8 +31,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     # The provider dies this long after the command began, and comes back after the pause.
     emulator_dies_after: float | None = None
     emulator_pause: float = 0.0
-    # The same command is typed in a second terminal, this long after the first.
+    # A command is typed in a second terminal, this long after the first.
     twin_after: float | None = None
+    twin_verb: str = ""
     # What happens to the folder before the command.
     incident: Incident | None = None
 
@@ -45,6 +48,17 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     steps: list[Step]
     # Nobody waits: a cron job comes by now and then (`resume --once`).
     passes_only: bool = False
+    # What is damaged when the run is over; then the same command is typed again.
+    late_damage: Incident | None = None
+
+    @property
+    def untagged(self) -> bool:
+        """Whether a part of it goes to a provider that keeps neither tag nor input."""
+        return "anthropic/" in str(self.study)
+
+    @property
+    def live(self) -> bool:
+        return self.study.get("mode") == "live"
 
     @property
     def kills(self) -> int:
@@ -78,6 +92,7 @@ def schedule(seed: int) -> Schedule:
         limits=_limits(draw, models, items),
         steps=_steps(draw, live=live, passes_only=passes_only),
         passes_only=passes_only,
+        late_damage=draw_damage(draw) if draw.random() < 0.2 else None,
     )
 
 
@@ -211,7 +226,7 @@ def _row_fault(draw: random.Random) -> dict[str, Any]:
 
 
 def _steps(draw: random.Random, *, live: bool, passes_only: bool) -> list[Step]:
-    steps = [_step(draw, first=number == 0, live=live) for number in range(draw.choice((1, 1, 2, 3, 5)))]
+    steps = [_step(draw, first=number == 0, live=live) for number in range(draw.choice((1, 2, 3, 3, 5)))]
     if passes_only:
         verbs = ["submit", *("once" for _ in steps[1:])]
         steps = [msgspec.structs.replace(step, verb=verb) for step, verb in zip(steps, verbs, strict=True)]
@@ -226,9 +241,9 @@ def _step(draw: random.Random, *, first: bool, live: bool) -> Step:
     kill_at = round(_LATE_CHECKPOINT ** draw.random()) if how < 0.6 else 0
     kill_after = round(draw.uniform(0.0, 0.8), 3) if 0.6 <= how < 0.9 else None
     dies = round(draw.uniform(0.0, 0.5), 3) if draw.random() < 0.15 else None
-    twin = round(draw.choice((0.0, 0.0, draw.uniform(0.0, 0.3))), 3) if draw.random() < 0.15 else None
-    incident = draw_incident(draw) if not first and draw.random() < 0.35 else None
-    if incident is not None and incident.kind in ("restore", "lose_ledger"):
+    twin = round(draw.choice((0.0, 0.0, draw.uniform(0.0, 0.3))), 3) if draw.random() < 0.2 else None
+    incident = draw_incident(draw) if not first and draw.random() < 0.5 else None
+    if incident is not None and incident.kind in ("restore", "restore_folder", "lose_ledger"):
         # Whether such a command refuses or goes on must be known before anything else happens.
         kill_at, kill_after, dies, twin = 0, None, None, None
     return Step(
@@ -238,5 +253,6 @@ def _step(draw: random.Random, *, first: bool, live: bool) -> Step:
         emulator_dies_after=dies,
         emulator_pause=round(draw.uniform(0.0, 0.3), 3) if dies is not None else 0.0,
         twin_after=twin,
+        twin_verb=draw.choice((verb, verb, *_TWINS)),
         incident=incident,
     )

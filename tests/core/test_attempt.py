@@ -125,7 +125,8 @@ def test_events_come_back_from_json_as_they_were(event: AttemptEvent) -> None:
 def test_a_create_is_never_sent_without_its_fence_on_record() -> None:
     for state in ("intended", "unsure", "running", "ended"):
         assert state not in LEGAL[Creating]
-    assert legal_from(Accepted("b", "listing")) == {"intended", "uploaded", "creating", "unsure", "stuck"}
+    listed = {"intended", "uploaded", "creating", "unsure", "stuck", "running"}
+    assert legal_from(Accepted("b", "listing")) == listed
     assert legal_from(Accepted("b", "answer")) == {"creating"}
 
 

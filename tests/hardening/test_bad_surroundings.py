@@ -110,6 +110,9 @@ def test_a_ledger_that_is_no_ledger(begun: Shell, verb: tuple[str, ...]) -> None
     ending = begun.type(*verb)
     assert ending.code == 2
     assert "ledger.db" in ending.complaint
+    # Starting anew pays again, and a batch that was sent can still be had.
+    assert "adopt PROVIDER --token TOKEN" in ending.complaint
+    assert "asks and pays again" in ending.complaint
 
 
 def test_a_second_process_is_told_who_works_on_the_run(begun: Shell) -> None:

@@ -264,3 +264,17 @@ def test_a_batch_that_failed_has_failed_for_good_when_nothing_is_asked_again(
     batch = made_elsewhere(one)
     assert one.call("adopt", "openai", batch, ask_again=False).state == "rows failed"
     assert one.statuses(f"adopted-{batch}") == {"failed": 6}
+
+
+@pytest.mark.parametrize("ask_again", [True, False])
+def test_a_batch_that_its_maker_cancelled_is_over(scenario: Callable[..., Scenario], ask_again: bool) -> None:
+    """Nobody can say `run` of it: its rows have failed at once, and do not wait for that word."""
+    one = scenario(faults=[{"on": "batch", "do": "cancel", "times": 1}])
+    batch = made_elsewhere(one)
+    ending = one.call("adopt", "openai", batch, ask_again=ask_again)
+    name = f"adopted-{batch}"
+    for again in (ending, one.call("resume", name)):
+        assert again.state == "rows failed", again
+        assert one.statuses(name).keys() <= {"answered", "failed"}
+        assert set(one.table(name)["cause"].drop_nulls()) == {"cancelled"}
+    assert len(one.batches()) == 1

@@ -9,10 +9,10 @@ import pytest
 
 from overnight.core.shard import TOKEN_LENGTH
 from scenarios.bill import priced
-from scenarios.conftest import PROVIDERS, Scenario
+from scenarios.conftest import SHAPES, Scenario
 
 UNTAGGED = "anthropic"
-TAGGED = [name for name in PROVIDERS if name != UNTAGGED]
+TAGGED = [name for name in SHAPES if name != UNTAGGED]
 NOBODYS = "a" * TOKEN_LENGTH
 
 

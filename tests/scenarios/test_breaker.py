@@ -62,6 +62,16 @@ def test_an_unreachable_host_says_so(scenario: Callable[..., Scenario]) -> None:
     assert "127.0.0.1:9" in ending.message
 
 
+def test_a_pass_that_does_not_wait_says_what_it_would_wait_for(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
+    nowhere = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    one.run(one.study(), environ=nowhere, timeout="1s")
+    ending = one.call("resume", "night", once=True, environ=nowhere)
+    assert ending.state == "running", ending
+    assert "no connection to 127.0.0.1:9" in ending.message
+    assert "no connection" not in one.run(one.study()).message
+
+
 def test_a_rotated_key_of_the_same_account_is_proved_by_its_batches(scenario: Callable[..., Scenario]) -> None:
     one = scenario({"latency": {"batch": [20_000, 40_000], "live": [0, 0]}})
     one.call("submit", one.study())

@@ -11,7 +11,7 @@ import pytest
 
 from overnight import api
 from scenarios.bill import assert_bill, on_record, paid, priced
-from scenarios.conftest import PROVIDERS, Scenario
+from scenarios.conftest import SHAPES, Scenario
 
 # In virtual seconds: long enough for many looks at a spoiled file.
 A_WHILE = 4_000
@@ -37,7 +37,7 @@ def looks(one: Scenario) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("how", SPOILED)
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", SHAPES)
 def test_a_spoiled_download_is_not_believed(scenario: Callable[..., Scenario], provider: str, how: str) -> None:
     one = scenario(faults=[{"on": "content", "lasts": A_WHILE, **SPOILED[how]}], provider=provider)
     ending = one.run(priced(one, budget=0.05))

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from ledger.damage import edit
 from scenarios.bill import assert_bill, priced
-from scenarios.conftest import PROVIDERS, Scenario
+from scenarios.conftest import SHAPES, Scenario
 
 LIE = {"on": "create", "do": "status", "applied": True, "times": 1}
 REFUSALS: list[dict[str, Any]] = [
@@ -18,7 +19,7 @@ REFUSALS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", SHAPES)
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: str(refusal["status"]))
 def test_a_refusal_after_the_batch_was_made(scenario: Callable[..., Scenario], provider: str, refusal: Any) -> None:
     one = scenario(faults=[{**LIE, **refusal}], provider=provider)
@@ -57,9 +58,11 @@ def test_ordinary_refusals_are_sent_again_and_soon(scenario: Callable[..., Scena
     assert created[-1] - created[0] < 600
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", SHAPES)
 def test_a_create_that_is_answered_with_another_batch(scenario: Callable[..., Scenario], provider: str) -> None:
     """A cache on the way repeats the answer to the first: the second has a batch of its own, which is looked for."""
+    if provider == "xai":
+        pytest.skip("what is created is named in the address, and not in the answer")
     one = scenario(faults=[{"on": "create", "do": "cached", "times": 2}], provider=provider)
     ending = one.run(priced(one, 10))
     assert ending.state == "done", ending
@@ -69,14 +72,21 @@ def test_a_create_that_is_answered_with_another_batch(scenario: Callable[..., Sc
     assert_bill(one)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_batch_that_is_denied_for_an_hour_is_not_given_up(scenario: Callable[..., Scenario], provider: str) -> None:
-    # Fewer than it takes to give up, however long a busy machine takes between two looks.
-    denied = {"on": "retrieve", "do": "status", "status": 404, "times": 4}
-    hidden = {"on": "list", "do": "stale", "seconds": 10**9, "times": 6, "skip": 4}
-    one = scenario({"latency": {"batch": [3000, 3000], "live": [0, 0]}}, faults=[denied, hidden], provider=provider)
-    ending = one.run(one.study(5))
+@pytest.mark.parametrize("provider", SHAPES)
+def test_a_batch_that_is_denied_for_minutes_is_not_given_up(scenario: Callable[..., Scenario], provider: str) -> None:
+    """Three times by name and in the listing, within five minutes."""
+    one = scenario({"time_scale": 1_000, "latency": {"batch": [100, 100], "live": [0, 0]}}, provider=provider)
+    study = one.study(5)
+    assert one.call("submit", study).state == "submitted"
+    one.emulator.arm(
+        [
+            {"on": "retrieve", "do": "status", "status": 404, "times": 3},
+            {"on": "list", "do": "stale", "seconds": 10**9, "times": 3},
+        ]
+    )
+    ending = one.run(study)
     assert ending.state == "done", ending
+    assert _kinds(one).count("denied") == 3
     assert one.statuses() == {"answered": 5}
     one.assert_paid_once()
 
@@ -132,7 +142,7 @@ PORTAL: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", SHAPES)
 def test_a_portal_on_the_way_is_no_verdict(scenario: Callable[..., Scenario], provider: str) -> None:
     """Whatever is called, and whatever it answers in the provider's place."""
     faults = [
@@ -145,6 +155,27 @@ def test_a_portal_on_the_way_is_no_verdict(scenario: Callable[..., Scenario], pr
     one.assert_paid_once()
 
 
+@pytest.mark.parametrize("provider", ["openai", "gemini", "vertex"])
+def test_a_batch_under_another_id_than_was_told_is_found_by_its_token(
+    scenario: Callable[..., Scenario], provider: str
+) -> None:
+    """Before a batch that the provider denies is given up, its listing is asked for our token."""
+    one = scenario(provider=provider)
+    study = priced(one, 5)
+    assert one.call("submit", study).error is None
+    (batch,) = one.batches()
+    edit(
+        one.folder / "runs" / "night",
+        "UPDATE event SET data=replace(data, ?, 'nobody-has-this') WHERE kind='accepted'",
+        batch["id"].rsplit("/", 1)[-1],
+    )
+    ending = one.run(study)
+    assert ending.state == "done", ending
+    assert one.statuses() == {"answered": 5}
+    assert len(one.batches()) == 1
+    assert_bill(one)
+
+
 def test_more_than_five_thousand_newer_batches(scenario: Callable[..., Scenario]) -> None:
     one = scenario(faults=[{"on": "create", "do": "lose_request", "times": 1}])
     study = one.study(5)
@@ -154,7 +185,7 @@ def test_more_than_five_thousand_newer_batches(scenario: Callable[..., Scenario]
     one.assert_paid_once()
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", SHAPES)
 def test_times_that_are_behind_the_servers_clock(scenario: Callable[..., Scenario], provider: str) -> None:
     """150 newer batches of others stand before ours in the listing, and all bear times from before the fence's date."""
     one = scenario(

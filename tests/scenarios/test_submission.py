@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 
 from overnight import api
+from scenarios.bill import assert_bill, priced
 from scenarios.conftest import Scenario
 
 
@@ -49,7 +50,7 @@ def test_a_create_that_arrives_after_all_looks_cannot_run(scenario: Callable[...
 
 def test_two_candidates_stop_the_shard_and_nothing_else(scenario: Callable[..., Scenario]) -> None:
     one = scenario(faults=[{"on": "create", "do": "twice", "times": 1}])
-    ending = one.run(one.study())
+    ending = one.run(priced(one))
     assert ending.state == "undecided"
     assert "overnight adopt --shard night:" in ending.message
     assert "overnight resolve night --shard" in ending.message
@@ -59,20 +60,30 @@ def test_two_candidates_stop_the_shard_and_nothing_else(scenario: Callable[..., 
     assert f"overnight resolve night --shard {stuck.shard} --none" in status.to_do[0]
     # The user keeps one of them, and the run ends.
     candidates = status.to_do[0].split("(")[1].split(")")[0].split(", ")
-    api.resolve_shard("night", stuck.shard, batch_id=candidates[0], runs=one.folder / "runs")
+    told = api.resolve_shard("night", stuck.shard, batch_id=candidates[0], runs=one.folder / "runs")
+    assert "1 other batch counts as presumed spent" in told
     assert one.call("resume", "night").state == "done"
     assert one.statuses() == {"answered": 12}
+    # The other one has run the same rows, and has to be paid.
+    assert_bill(one, presumed=True)
+    api.rebuild("night", runs=one.folder / "runs")
+    assert_bill(one, presumed=True)
+    assert one.findings() == []
 
 
 def test_the_user_may_say_that_no_candidate_is_ours(scenario: Callable[..., Scenario]) -> None:
     one = scenario(faults=[{"on": "create", "do": "twice", "times": 1}])
-    assert one.run(one.study()).state == "undecided"
+    assert one.run(priced(one, models=[one.model])).state == "undecided"
     status = api.status("night", runs=one.folder / "runs")[0]
     (stuck,) = [batch for batch in status.batches if batch.state == "stuck"]
     told = api.resolve_shard("night", stuck.shard, runs=one.folder / "runs")
-    assert "goes back to the queue" in told
+    assert "goes back to the queue; 2 other batches count as presumed spent" in told
     assert one.call("resume", "night").state == "done"
     assert one.statuses() == {"answered": 12}
+    # Without `max_tokens` nobody can say what they cost at most: that is unknown, and not nought.
+    (costs,) = api.costs("night", runs=one.folder / "runs").iter_rows(named=True)
+    assert costs["presumed"] is None
+    assert "rows presumed spent, at a cost that nobody can say" in costs["price_note"]
 
 
 def test_an_incomplete_listing_proves_nothing(scenario: Callable[..., Scenario]) -> None:

@@ -259,7 +259,8 @@ LEGAL: dict[type, frozenset[str]] = {
     Intended: frozenset({"intended"}),
     Uploaded: frozenset({"intended"}),
     Creating: frozenset({"uploaded"}),
-    Accepted: frozenset({"intended", "uploaded", "creating", "unsure", "stuck"}),
+    # While it runs: the provider denies the batch that it had named, and lists another one as ours.
+    Accepted: frozenset({"intended", "uploaded", "creating", "unsure", "stuck", "running"}),
     Reopened: frozenset({"closed"}),
     Refused: frozenset({"creating"}),
     Believed: frozenset({"unsure"}),

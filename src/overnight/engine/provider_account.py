@@ -139,6 +139,8 @@ class ProviderAccount:
         self.turns = ModelSwapping(provider.connection, waiting)
         self._waiting = waiting
         self._creates: deque[float] = deque()
+        # Why the last call that may be repeated did not get through; nothing once one did.
+        self._held_up_by: str | None = None
 
     @property
     def batches(self) -> BatchConnection:
@@ -161,7 +163,7 @@ class ProviderAccount:
         """What holds this account up, in words."""
         if self.cooldown.times >= _TELL_PAUSES:
             return f"{self.provider.name}: calls are turned away; pausing"
-        return self.poller.trouble
+        return self.poller.trouble or self._held_up_by
 
     def halt(self, reason: ProviderError) -> None:
         """Nothing more is sent with this account until somebody has mended it; what waits for it is told."""
@@ -193,8 +195,9 @@ class ProviderAccount:
         number = 0
         while True:
             try:
-                return await self._waiting.while_going(call())
+                answer = await self._waiting.while_going(call())
             except (Throttled, Unavailable) as error:
+                self._held_up_by = str(error)
                 number += 1
                 if number >= tries:
                     raise
@@ -203,3 +206,6 @@ class ProviderAccount:
                     await self._waiting.pause(backoff(number - 1, advised))
                 else:
                     await self._waiting.while_going(self._waiting.clock.sleep(pause))
+            else:
+                self._held_up_by = None
+                return answer

@@ -65,7 +65,9 @@ class Settlement:
     def fate(self, result: Result, line: int) -> Fate:
         tries = self.rows[line].tries
         context = self._context
-        if not context.can_ask_again:
+        # What the maker of an adopted batch has called off is over: there is no study to say `run` of.
+        called_off = self._attempt.adopted and result.cause == "cancelled"
+        if not context.can_ask_again or called_off:
             return Fate(final=True, tries=tries + 1)
         return row_fate(result, tries, context.tries, live=self._attempt.live)
 

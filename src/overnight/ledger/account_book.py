@@ -2,12 +2,13 @@
 
 import sqlite3
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from overnight.core.opening import make_folders_above, make_private
 from overnight.core.surroundings import disk_trouble
+from overnight.ledger.connection import connect
 from overnight.ledger.trouble import ledger_trouble
 
 _SCHEMA = """
@@ -17,6 +18,32 @@ CREATE TABLE IF NOT EXISTS density(
     place TEXT, model TEXT, bytes INTEGER NOT NULL, tokens INTEGER NOT NULL,
     PRIMARY KEY(place, model)) WITHOUT ROWID;
 """
+
+
+class KnownAccount(NamedTuple):
+    """What is remembered of one model at one account; None and nought where nothing is."""
+
+    account: str
+    model: str
+    queue_limit: int | None
+    bytes: int
+    tokens: int
+
+
+def known_accounts(path: Path) -> list[KnownAccount]:
+    """Everything in the book, read from outside; nothing where there is no book."""
+    if not path.exists():
+        return []
+    query = (
+        "SELECT place, model, max(tokens), max(bytes), max(counted) FROM ("
+        "SELECT place, model, tokens, 0 AS bytes, 0 AS counted FROM queue_limit "
+        "UNION ALL SELECT place, model, NULL, bytes, tokens FROM density) GROUP BY 1, 2 ORDER BY 1, 2"
+    )
+    try:
+        with closing(connect(path, read_only=True)) as db:
+            return [KnownAccount._make(row) for row in db.execute(query)]
+    except sqlite3.Error as error:
+        raise ledger_trouble(path, error) from error
 
 
 class AccountBook:

@@ -33,8 +33,24 @@ _POINTERS = (
         ("settled", "ask", "ask"),
         ("item", "stage", "stage"),
         ("queue", "ask", "ask"),
+        ("opened", "stage", "stage"),
+        ("screening", "stage", "stage"),
     ),
+    ("ingest", "attempt", "attempt"),
+    *(("spent", "arm", "arm"), ("price", "arm", "arm"), ("counted", "arm", "arm"), ("reservation", "shard", "shard")),
+    *(("shard_done", "shard", "shard"), ("announced", "attempt", "attempt"), ("landed", "stage", "stage")),
+    *(("passed_on", "stage", "stage"), ("round", "stage", "stage"), ("round_closed", "stage", "stage")),
 )
+# What else cannot be: how many rows are so, and the words for it.
+_CONTRADICTIONS = {
+    "arm.definition names another stage than its own": "SELECT count(*) FROM arm JOIN stage ON stage.id=arm.stage "
+    "WHERE json_valid(definition) AND json_extract(definition, '$.stage') IS NOT stage.name",
+    "result.offset and length do not go with its file": "SELECT count(*) FROM result "
+    "WHERE (file IS NULL) + (offset IS NULL) + (length IS NULL) NOT IN (0, 3)",
+    "result.cause is missing": "SELECT count(*) FROM result WHERE outcome='failed' AND cause IS NULL",
+    "fact.value of begun_at is no time": "SELECT count(*) FROM fact WHERE name='begun_at' "
+    f"AND (CAST(value AS REAL) NOT BETWEEN 1 AND {_LAST_TIME})",
+}
 # What came in a file, or from another run, was sent with no account that we know.
 _POINTS_NOWHERE = {("attempt", "account"): "adopted AND account=0"}
 
@@ -93,6 +109,8 @@ def damages(db: sqlite3.Connection) -> Iterator[str]:
         but = _POINTS_NOWHERE.get((table, column), f"{column} IS NULL")
         query = f"SELECT count(*) FROM {table} WHERE NOT ({but}) AND {column} NOT IN (SELECT id FROM {other})"
         yield from _counted(db, query, f"{table}.{column} names no {other}")
+    for words, query in _CONTRADICTIONS.items():
+        yield from _counted(db, query, words)
 
 
 def _table_damages(

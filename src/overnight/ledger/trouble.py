@@ -9,7 +9,11 @@ from pathlib import Path
 from overnight.core.errors import LedgerError
 from overnight.core.surroundings import GO_ON, words_of
 
-_BACKUP = "put ledger.db back from a backup, or start anew under another name: --as NAME"
+_BACKUP = (
+    "put ledger.db back from a backup; without one, `overnight adopt PROVIDER --token TOKEN` brings in a batch that "
+    "the provider still lists (tokens are in the file `sent` beside it), and `--as NAME` starts anew under "
+    "another name, which asks and pays again"
+)
 
 
 def ledger_trouble(path: Path, error: sqlite3.Error) -> LedgerError:

@@ -350,7 +350,10 @@ class BatchAttempt:
         fence = self._attempt.fence
         since = fence.at if fence is not None and fence.at is not None else 0.0
         batch = await self._account.poller.look(batch_id, since)
-        batch = batch or await as_listed(self._account, self._attempt, batch_id)
+        if batch is None:
+            batch = await as_listed(self._account, self._attempt, self._intent(), batch_id)
+            if batch is not None and batch.id != batch_id:
+                await self._claimed((batch.id,))
         if batch is None:
             if not self._attempt.denials:
                 self._context.say(f"shard {self._attempt.shard}: the provider does not know {batch_id}; asking again")
@@ -368,7 +371,7 @@ class BatchAttempt:
 
     async def _ended(self, batch: Batch) -> None:
         event = ended_event(batch)
-        if batch.phase != "cancelled" or self._context.spilled:
+        if batch.phase != "cancelled" or self._context.spilled or self._attempt.adopted:
             await self._record(event)
             return
         context, attempt, at = self._context, self._attempt, self._context.now()

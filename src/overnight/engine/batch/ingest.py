@@ -91,7 +91,7 @@ class Ingest:
         self._settlement = await Settlement.of(self._context, self._attempt, overhead)
         if self._attempt.adopted:
             self._foreign = await ledger.read(lambda view: view.shards.foreign_lines(shard))
-        if self._ended.phase == "cancelled" and not self._context.spilled:
+        if self._ended.phase == "cancelled" and not self._context.spilled and not self._attempt.adopted:
             why = f"batch {self._attempt.batch_id} was cancelled; `run` asks its rows again"
             self._context.halt_arm(self._attempt.arm, why)
         given_up = self._attempt.id in self._context.reask_missing

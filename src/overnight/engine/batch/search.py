@@ -43,7 +43,7 @@ async def found_before(context: RunContext, account: ProviderAccount, attempt: A
         earlier = await asyncio.to_thread(lambda: _given_up(context.ledger.view(), attempt))
         for one in earlier:
             if batches := our_batches.named(one.token):
-                return Found(instead=await _reopen(context, attempt, one, batches[0]))
+                return Found(instead=await _reopen(context, attempt, one, batches))
     unknown = await asyncio.to_thread(lambda: strays(context, our_batches))
     if unknown:
         context.halt_arm(attempt.arm, strays_text(context.name, unknown))
@@ -57,11 +57,12 @@ def _given_up(view: View, attempt: Attempt) -> list[Attempt]:
     return [one for one in same if one.closed is not None and one.closed.how in ("absent", "refused")]
 
 
-async def _reopen(context: RunContext, present: Attempt, earlier: Attempt, batch_id: str) -> Attempt:
-    at = context.now()
+async def _reopen(context: RunContext, present: Attempt, earlier: Attempt, batches: tuple[str, ...]) -> Attempt:
+    at, batch_id = context.now(), batches[0]
 
     def fact(tx: Transaction) -> tuple[Attempt, Attempt]:
         why = f"attempt {earlier.n} has made a batch after all"
+        tx.spending.presume_whole(earlier.shard, earlier.arm, earlier.id, len(batches) - 1)
         return tx.attempts.record(present, Closed("abandoned", why), at), tx.attempts.record(
             earlier, Reopened(batch_id), at
         )
@@ -109,8 +110,15 @@ async def look(context: RunContext, account: ProviderAccount, attempt: Attempt, 
     return Looked(seen.complete, found, possible, seen.endless)
 
 
-async def as_listed(account: ProviderAccount, attempt: Attempt, batch_id: str) -> Batch | None:
-    """A batch as the listing shows it, which may know what is denied to whoever asks by name."""
+async def as_listed(account: ProviderAccount, attempt: Attempt, intent: Intent, batch_id: str) -> Batch | None:
+    """A batch as the listing shows it, which may know what is denied to whoever asks by name.
+
+    Where it does not, the one other batch that is surely this attempt's: then the name was wrong.
+    """
     fence = how_far(attempt.fence)
     seen = await account.patiently(lambda: account.batches.recent(fence, LISTING_PAGES))
-    return next((batch for batch in seen.batches if batch.id == batch_id), None)
+    listed = {batch.id: batch for batch in seen.batches}
+    if batch_id in listed or attempt.adopted or attempt.state != "running":
+        return listed.get(batch_id)
+    ours = listed_as_ours(account, intent, attempt, seen.batches)
+    return listed[ours[0]] if len(ours) == 1 else None

@@ -28,7 +28,7 @@ _TIGHTEN = 0.8
 _RELAX = 0.05
 _RELAX_MOST = 1.0
 _QUIET_SECONDS = 20.0
-# Answers before a first guess is made: a refusal among the first few calls says little.
+# Answers that a guess rests on: how fast a few calls between two refusals got through says little.
 _ENOUGH = 8
 _LOWEST_GUESS = 1.0
 
@@ -243,7 +243,8 @@ class Pace:
     def _guess(self, now: float) -> None:
         """A limit that nobody tells of is about what got through between two times that it was met.
 
-        Where next to nothing has got through yet, nothing is known of it: the pause is all.
+        Where next to nothing has got through yet, nothing is known of it: the pause is all. Where little has since the
+        last guess, that one is only made tighter.
         """
         if self._counted < _ENOUGH and self._guessed_at is None:
             self._counted_from = self._counted_from if self._counted else None
@@ -252,7 +253,7 @@ class Pace:
         got_through = 60 * self._counted / since * _GUESS
         before = self.requests.limit if self._guessed_at is not None else None
         tighter = got_through if before is None else before * _TIGHTEN
-        guess = min(got_through, tighter) if self._counted else tighter
+        guess = min(got_through, tighter) if self._counted >= _ENOUGH else tighter
         self.requests.learn(max(_LOWEST_GUESS, guess), now)
         self._guessed_at, self._counted, self._counted_from = now, 0, now
         self._relaxed = _RELAX
