@@ -1,6 +1,7 @@
 """Firth's bias reduction and the ridge that the data choose."""
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.optimize import minimize, minimize_scalar
 
@@ -182,3 +183,35 @@ def test_a_few_pairs_asked_often_are_no_reliable_ranking():
     fit = fit_bt_model(rows, penalty="eb", by_pair=True)
     assert fit.worth == pytest.approx(3 / 30)
     assert fit.reliability < 0.3
+
+
+@pytest.mark.parametrize("penalty", [0.0, "eb"])
+@pytest.mark.parametrize("votes", [1, 2, 10])
+def test_a_perfect_order_that_coins_often_make_is_no_reliable_one(penalty, votes):
+    """Six items that all met come out in a perfect order for 2% of coins, however often each coin is asked again."""
+    fit = fit_bt_model(perfect_order(6, votes), penalty=penalty, by_pair=True)
+    assert fit.reliability == 0
+    assert "could have given these verdicts" in fit.coin_problems[0]
+    # Coins hardly ever put twelve in a perfect order, and never make one of thousands of votes that are independent.
+    sure = fit_bt_model(perfect_order(12, votes), penalty=penalty, by_pair=True)
+    assert sure.reliability > 0.8
+    assert sure.coin_problems == []
+    assert fit_bt_model(perfect_order(6, 100), penalty=penalty).reliability > 0.9
+
+
+def perfect_order(n, votes):
+    pairs = [(first, second) for second in range(n) for first in range(second)]
+    rows = [{"object1": better, "object2": worse, "result": 1} for better, worse in pairs]
+    turned = [{"object1": worse, "object2": better, "result": 0} for better, worse in pairs]
+    return [row for number in range(votes) for row in (turned if number % 2 else rows)]
+
+
+def test_votes_that_repeat_each_other_are_worth_one_together_and_no_less():
+    """A fit whose residuals are large by chance made them less than one, and a reliable ranking an unreliable one."""
+    rng = np.random.default_rng(3)
+    table = Truth(centred(rng.normal(size=20))).draw(rng, 200)
+    pair = [pl.min_horizontal("object1", "object2"), pl.max_horizontal("object1", "object2").alias("high")]
+    once = table.unique(pair, keep="first", maintain_order=True)
+    often = fit_bt_model(once.with_columns(count=pl.lit(4)), by_pair=True)
+    assert often.worth == pytest.approx(0.25)
+    assert often.reliability == pytest.approx(fit_bt_model(once).reliability, abs=0.01)

@@ -4,6 +4,7 @@ Texts have none. To sort them by letters would put 10 before 2, and excellent be
 """
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,22 @@ def categories_of(column: Any) -> list[Any] | None:
 def coded(values: Sequence[Any], order: Sequence[Any] | None, *, ordered: bool) -> tuple[Ints, list[Any]]:
     """Where each value stands among the labels, and the labels that occur."""
     plain = [value.item() if hasattr(value, "item") else value for value in values]
+    order = order if order is not None else _members(plain)
     try:
-        found = sorted(set(plain))
+        found = list(set(plain)) if order is not None else sorted(set(plain))
     except TypeError as error:
-        raise WrongArgument(f"labels must be texts or numbers, of one kind that can be sorted: {error}") from error
+        found = list(dict.fromkeys(plain))
+        raise WrongArgument(f"labels must be of one kind, all texts or all numbers; found {_shown(found)}") from error
     labels = _in_order(found, order, ordered=ordered)
     place = {label: at for at, label in enumerate(labels)}
     return np.array([place[value] for value in plain], dtype=np.int64), labels
+
+
+def _members(labels: Sequence[Any]) -> list[Any] | None:
+    """Those of a Python Enum, as it lists them."""
+    kinds = {type(label) for label in labels}
+    members: list[Any] = [member for kind in kinds if issubclass(kind, Enum) for member in kind]
+    return members if members and len(kinds) == 1 else None
 
 
 def _in_order(found: list[Any], order: Sequence[Any] | None, *, ordered: bool) -> list[Any]:

@@ -1,7 +1,8 @@
 """How often, with an interval that stays between zero and one, and holds the truth as often as it says.
 
 Wilson's where both outcomes were seen often enough, Clopper and Pearson's where one was seen fewer than five times,
-and Wilson's for the number of independent rows where rows are clustered.
+and Wilson's for the number of independent rows where rows are clustered. Where all rows of all clusters are alike,
+Clopper and Pearson's for the number of clusters.
 """
 
 from collections.abc import Sequence
@@ -100,13 +101,17 @@ def _clustered(values: Floats, codes: Ints, n_missing: int, level: float) -> Rat
         return Rate(n, n_missing, share, np.nan, 0.0, 1.0, 1, None, alone)
     error = mean_error(values, codes)
     independent = share * (1 - share) / n
-    # a share of nought or one has no error to go by: each cluster then counts as one row
-    effect = error**2 / independent if independent else n / n_clusters
-    holding = min(len(np.unique(codes[values == outcome])) for outcome in (0, 1)) if independent else n_clusters - 1
+    if not independent:
+        # a share of nought or one has no error to go by: each cluster then counts as one row, in which the limit is
+        # exact, since a row is no likelier to differ than any of its cluster
+        low, high = _exact(share * n_clusters, n_clusters, level)
+        return Rate(n, n_missing, share, error, low, high, n_clusters, n / n_clusters)
+    effect = error**2 / independent
+    holding = min(len(np.unique(codes[values == outcome])) for outcome in (0, 1))
     known = min(holding, n_clusters - 1)
     low, high = _wilson(share, n / max(effect * n_clusters / (n_clusters - 1), 1.0), quantile(level, known + 1))
     problem = None
-    if independent and holding < _FEW:
+    if holding < _FEW:
         problem = f"The rarer outcome is in {holding} of {n_clusters} clusters: the interval is wide for it."
     return Rate(n, n_missing, share, error, low, high, n_clusters, effect, problem)
 

@@ -27,6 +27,7 @@ from overnight.rank.pair_votes import (
     degrees_of_freedom,
     has_one_vote_each,
     read_pair_votes,
+    worth_of_one_each,
 )
 from overnight.rank.sandwich import clustered_covariance
 from overnight.rank.tally import (
@@ -81,6 +82,9 @@ def fit_bt_model(
     estimate = _estimate(design)
     if by_pair and estimate.bread is not None and not has_one_vote_each(design.model.cells):
         design, estimate = _by_pair(design, estimate)
+    if by_pair and design.graph.is_separated and not design.penalty:
+        # What was fitted is only a part of the votes, and tells nothing of how much the others have in common.
+        design = replace(design, worth=min(design.worth, worth_of_one_each(design.cells)))
     if cluster is not None and estimate.bread is not None:
         estimate = _clustered(design, estimate, small_sample=small_sample)
     return report(design, estimate)
@@ -237,15 +241,16 @@ def _by_pair(design: Design, estimate: Estimate) -> tuple[Design, Estimate]:
     n_pairs = len(votes.low)
     if n_pairs < 2:
         return design, replace(estimate, spread=None, n_clusters=n_pairs)
-    # What is asked of the fit later, such as its reliability, must not count the same evidence twice either.
-    design = replace(design, worth=votes.worth)
+    # What is asked of the fit later, such as its reliability, must not count the same evidence twice either; but
+    # votes that only repeat each other are still one together.
+    design = replace(design, worth=max(votes.worth, worth_of_one_each(design.model.cells)))
     if n_pairs < FEW_PAIRS:
         # a sandwich of so few is mostly luck: all errors grow alike, by what votes on a pair have in common
         spread = estimate.bread.scaled(votes.dispersion)
         df = np.full(estimate.model.n_items, max(1.0, n_pairs - estimate.model.n_items + 1.0))
     else:
         spread = covariance_by_pair(votes, estimate.bread)
-        df = degrees_of_freedom(votes, estimate.model.n_items)
+        df = degrees_of_freedom(votes, estimate.bread)
     return design, replace(estimate, spread=spread, n_clusters=n_pairs, df=df)
 
 

@@ -8,6 +8,13 @@ Few or cleverly chosen comparisons leave open how far apart the items are, and a
 abilities are averaged over all ridges that the comparisons leave possible, each weighted by its evidence and a wide
 prior (all standard deviations are as probable). What is known of an ability is then a mixture, with its longer
 tail away from the middle; its intervals are quantiles of that mixture.
+
+Whether there is any spread at all is asked first. A judge who flips coins over a few items often seems to have an order
+in mind: six items that all met come out in a perfect one twice in a hundred times. So the comparisons are held against
+coins by a Bayes factor. Among coins it is 1 on average, however few comparisons there are and whoever chose
+which items meet, and by what earlier verdicts; so it reaches 100 for at most one coin in a hundred, and 1,000 for at
+most one in a thousand (Ville). Below 100 nothing is called reliable; from there on, the reliability counts by the
+probability that the items differ, if the odds were a thousand to one for a coin before.
 """
 
 from collections.abc import Iterator
@@ -16,6 +23,7 @@ from typing import Final
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import expit
 from scipy.stats import norm
 
 from overnight.rank.arrays import Floats
@@ -29,9 +37,12 @@ STRONGEST_RIDGE: Final = 1e5
 _STRIDE: Final = np.log(4.0)
 _PROBES: Final = 24
 _EXACT_TRACE_UP_TO: Final = 600
-# The gain in log evidence over coins that coins reach once in a thousand times, and once in a hundred.
-_BEYOND_CHANCE: Final = 4.775
-_NOT_REFUTED: Final = 2.706
+# The Bayes factor from which on comparisons are told from coins; each standard deviation is as probable beforehand.
+_BEYOND_CHANCE: Final = float(np.log(100.0))
+# The odds that speak for coins beforehand, and the factor from which on they no longer matter.
+_ODDS_FOR_COINS: Final = float(np.log(1_000.0))
+_BEYOND_DOUBT: Final = float(np.log(1e7))
+_SPREADS: Final = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 # Ridges are averaged over as far as the evidence for them falls by so much.
 _NEGLIGIBLE: Final = 7.0
 # Each ridge of the average costs an inverse of the information; many items settle the ridge well by themselves.
@@ -48,7 +59,7 @@ class Shrinkage:
 
     ridge: float
     optimum: Optimum[Evaluation]
-    # The share of the spread among estimated abilities that is real, at the least.
+    # The share of the spread among estimated abilities that is real; 0 where coins could have given the comparisons.
     reliability: float
     # Ridges that the comparisons leave possible, and how much each weighs; the weights add up to one.
     possible: tuple[tuple[float, float], ...] = ()
@@ -93,18 +104,26 @@ class _Search:
         return Shrinkage(model.ridge, optimum, self._reliability(log_ridge), possible)
 
     def _reliability(self, log_ridge: float) -> float:
-        """With few items, coins look as if some of them were better: then the least spread not refuted is told."""
-        strongest = float(np.log(STRONGEST_RIDGE))
-        gain = self._evidence(log_ridge) - self._evidence(strongest)
-        if gain <= _NOT_REFUTED:
+        """The share that is real if items differ, times the probability that they do."""
+        differ = self._probability_of_spread(log_ridge)
+        if not differ:
             return 0.0
-        if gain < _BEYOND_CHANCE:
-            enough = self._evidence(log_ridge) - _NOT_REFUTED
-            log_ridge = float(brentq(lambda one: self._evidence(one) - enough, log_ridge, strongest, xtol=1e-3))
         model, optimum = self._fit(log_ridge)
         abilities = optimum.point[: model.n_items]
         spread = float(abilities @ abilities)
-        return spread / (spread + _ability_variance(model, model.information(optimum.evaluation)))
+        return differ * spread / (spread + _ability_variance(model, model.information(optimum.evaluation)))
+
+    def _probability_of_spread(self, log_ridge: float) -> float:
+        coins = self._evidence(float(np.log(STRONGEST_RIDGE)))
+        # No spread explains the comparisons better than the best one.
+        if self._evidence(log_ridge) - coins < _BEYOND_CHANCE:
+            return 0.0
+        factor = -np.inf
+        for one in sorted((-2 * float(np.log(spread)) for spread in _SPREADS), key=lambda at: abs(at - log_ridge)):
+            factor = np.logaddexp(factor, self._evidence(one) - coins - np.log(len(_SPREADS)))
+            if factor >= _BEYOND_DOUBT:  # the likeliest spreads often settle it alone, and each costs a fit
+                return 1.0
+        return 0.0 if factor < _BEYOND_CHANCE else float(expit(factor - _ODDS_FOR_COINS))
 
     def _possible(self, log_ridge: float) -> Iterator[tuple[float, float]]:
         """Evenly spaced in the logarithm, between the ends where the evidence has become negligible."""

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from overnight.rank.arrays import Floats, Ints
 from overnight.rank.comparison_graph import ComparisonGraph
-from overnight.rank.empirical_bayes import Mixture, choose_ridge
+from overnight.rank.empirical_bayes import STRONGEST_RIDGE, Mixture, choose_ridge
 from overnight.rank.laplacian import SingularInformationError
 from overnight.rank.newton import Model
 
@@ -92,7 +92,7 @@ class BradleyTerryFit:
         """The share of the spread among estimated abilities that is real, by empirical Bayes.
 
         Unlike one minus the mean squared error over the variance, this is not fooled when close items were chosen
-        to be compared.
+        to be compared. It is 0 where the comparisons cannot be told from those of a judge who flips coins.
         """
         cells = self.model.cells
         if self.model.outcomes.has_tie and not (cells.wins.any() or cells.losses.any()):
@@ -101,6 +101,18 @@ class BradleyTerryFit:
             return choose_ridge(self.model).reliability
         except SingularInformationError:
             return np.nan
+
+    @property
+    def coin_problems(self) -> list[str]:
+        """What is to be said where the reliability is 0; apart from `problems`, since it takes as long as a fit."""
+        all_equal = isinstance(self.penalty, float) and np.isclose(self.penalty, STRONGEST_RIDGE)
+        if self.reliability != 0 or all_equal:  # then `problems` says it
+            return []
+        sentence = (
+            "A judge who flips coins could have given these verdicts: none of the spread among the abilities is shown "
+            "to be real, so that reliability is 0."
+        )
+        return [sentence]
 
     def _chances(self, a: Any, b: Any) -> tuple[float, float, float]:
         ahead, _ = self.difference(a, b)

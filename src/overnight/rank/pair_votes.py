@@ -21,6 +21,8 @@ from overnight.rank.tally import Cells
 
 # A pair that decides an item's ability alone has no residual; its share is held below all.
 _MOST_LEVERAGE: Final = 0.95
+# From so many degrees of freedom on, Student's quantiles are the normal ones.
+_MANY_PAIRS: Final = 200
 # So many pairs tell how much the votes on one have in common.
 FEW_PAIRS: Final = 30
 
@@ -54,8 +56,20 @@ class PairVotes:
 
 def has_one_vote_each(cells: Cells) -> bool:
     """No pair was asked about twice, so that there is nothing to depend on."""
+    return bool((_votes(cells) <= 1).all())
+
+
+def worth_of_one_each(cells: Cells) -> float:
+    """How much each vote is worth when all votes on a pair together count as one."""
+    votes = _votes(cells)
+    return min(1.0, len(votes) / float(votes.sum()))
+
+
+def _votes(cells: Cells) -> Floats:
+    """By unordered pair."""
     n = int(max(cells.first.max(), cells.second.max())) + 1
-    return bool((np.bincount(np.unique(_pairs(cells, n), return_inverse=True)[1], cells.total) <= 1).all())
+    pairs, which = np.unique(_pairs(cells, n), return_inverse=True)
+    return summed(which, cells.total, len(pairs))
 
 
 def read_pair_votes(model: Model, point: Floats, bread: Covariance) -> PairVotes:
@@ -81,15 +95,26 @@ def covariance_by_pair(votes: PairVotes, bread: Covariance) -> Covariance:
     return Covariance(spread[:n, :n], spread[:n, n:], spread[n:, n:])
 
 
-def degrees_of_freedom(votes: PairVotes, n_items: int) -> Floats:
-    """For each item, how many equally telling pairs its error rests on."""
+def degrees_of_freedom(votes: PairVotes, bread: Covariance) -> Floats:
+    """For each item, how many equally telling pairs its error rests on (Satterthwaite's).
+
+    Those of others tell something of it too; where its own are many, they are enough.
+    """
+    spread, n = bread.abilities, len(bread.abilities)
 
     def by_item(values: Floats) -> Floats:
-        return summed(votes.low, values, n_items) + summed(votes.high, values, n_items)
+        return summed(votes.low, values, n) + summed(votes.high, values, n)
 
-    squared = by_item(votes.told**2)
-    total = by_item(votes.told)
-    return np.maximum(np.divide(total**2, squared, out=np.ones_like(total), where=squared > 0), 1.0)
+    found = _equally_telling(by_item(votes.told), by_item(votes.told**2))
+    for item in np.flatnonzero(found < _MANY_PAIRS):
+        share = (spread[item, votes.low] - spread[item, votes.high]) ** 2 * votes.told
+        found[item] = _equally_telling(share.sum(keepdims=True), (share**2).sum(keepdims=True))[0]
+    return found
+
+
+def _equally_telling(total: Floats, squared: Floats) -> Floats:
+    ratio: Floats = np.divide(total**2, squared, out=np.ones_like(total), where=squared > 0)
+    return np.maximum(ratio, 1.0)
 
 
 def _pairs(cells: Cells, n_items: int) -> Ints:
@@ -97,4 +122,12 @@ def _pairs(cells: Cells, n_items: int) -> Ints:
     return low.astype(np.int64) * n_items + high
 
 
-__all__ = ["FEW_PAIRS", "PairVotes", "covariance_by_pair", "degrees_of_freedom", "has_one_vote_each", "read_pair_votes"]
+__all__ = [
+    "FEW_PAIRS",
+    "PairVotes",
+    "covariance_by_pair",
+    "degrees_of_freedom",
+    "has_one_vote_each",
+    "read_pair_votes",
+    "worth_of_one_each",
+]

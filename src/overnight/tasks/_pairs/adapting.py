@@ -120,13 +120,17 @@ def _most_telling(beliefs: Sequence[Belief], asked: Mapping[Places, Tally], size
         reach, most = min(2 * reach, samples - 1), most + 1
 
 
+def worth_of(one: Belief, other: Belief) -> tuple[float, float]:
+    """How probable it is that the first wins, and what a verdict would tell."""
+    chance = _chance(one.ability - other.ability)
+    return chance, chance * (1 - chance) * (one.variance + other.variance)
+
+
 def _by_worth(by_ability: Sequence[int], beliefs: Sequence[Belief], reach: int, seed: int) -> list[Places]:
     worth: dict[Places, float] = {}
     for at in range(len(by_ability)):
         for one, other in ((by_ability[at], far) for far in by_ability[at + 1 : at + 1 + reach]):
-            chance = _chance(beliefs[one].ability - beliefs[other].ability)
-            told = chance * (1 - chance) * (beliefs[one].variance + beliefs[other].variance)
-            worth[_in_order(one, other)] = told
+            worth[_in_order(one, other)] = worth_of(beliefs[one], beliefs[other])[1]
     return sorted(worth, key=lambda pair: (-worth[pair], _lot(seed, "tie", *pair)))
 
 
@@ -142,4 +146,4 @@ def _lot(seed: int, *what: object) -> bytes:
     return hashlib.blake2b("\x1f".join(map(str, (seed, *what))).encode(), digest_size=8).digest()
 
 
-__all__ = ["Belief", "Places", "Tally", "believed", "next_pairs"]
+__all__ = ["Belief", "Places", "Tally", "believed", "next_pairs", "worth_of"]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 EVERYTHING = "all"
 # Tables are made at the end of every pass: a fit that takes minutes is left to `rank-pairs`.
 MOST_RANKED = 3_000
+READABLE = ("first", "second", "tie")
 # What a ranking may be of, where there are several: the word in `scope`, and the column of the verdicts.
 _PARTS = {"template": "template", "model": "judge", "thinking": "thinking"}
 # How a fit says that the order of pairs does not tell what being shown first does.
@@ -42,17 +43,17 @@ def rankings(verdicts: pl.DataFrame, *, adaptive: bool) -> Iterator[pl.DataFrame
 
     `adaptive` says that its pairs were chosen by earlier verdicts.
     """
-    rows = verdicts.filter(pl.col("verdict").is_in(["first", "second", "tie"]))
+    rows = verdicts.filter(pl.col("verdict").is_in(READABLE))
     if rows.is_empty() or pl.concat([rows["first_id"], rows["second_id"]]).n_unique() > MOST_RANKED:
         return
-    yield _ranking(rows, EVERYTHING, adaptive=adaptive)
+    yield ranking_of(rows, EVERYTHING, adaptive=adaptive)
     for word, column in _PARTS.items():
         values = rows[column].unique().sort()
         for value in values if len(values) > 1 else ():
-            yield _ranking(rows.filter(pl.col(column) == value), f"{word}={value}", adaptive=adaptive)
+            yield ranking_of(rows.filter(pl.col(column) == value), f"{word}={value}", adaptive=adaptive)
 
 
-def _ranking(rows: pl.DataFrame, scope: str, *, adaptive: bool) -> pl.DataFrame:
+def ranking_of(rows: pl.DataFrame, scope: str, *, adaptive: bool) -> pl.DataFrame:
     """Votes on one pair count as dependent, and being shown first is allowed for wherever the order can tell it.
 
     Where pairs were chosen by earlier verdicts, and where somebody won or lost everything, a prior is learnt from the
@@ -74,7 +75,7 @@ def _ranking(rows: pl.DataFrame, scope: str, *, adaptive: bool) -> pl.DataFrame:
             pairs=pl.lit(_pair_count(rows)),
             position=pl.lit(fit.position, pl.Float64),
             position_se=pl.lit(fit.position_se, pl.Float64),
-            note=pl.lit(" ".join(fit.problems) or None, pl.String),
+            note=pl.lit(" ".join([*fit.problems, *fit.coin_problems]) or None, pl.String),
         )
     )
     return table.select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())

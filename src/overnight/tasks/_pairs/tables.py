@@ -3,8 +3,9 @@
 A task whose rows have the columns of `_verdicts.COLUMNS` puts these into its kind. Where it compares the same two items
 on several things, a column `subject` says on which; verdicts on one subject then count as dependent.
 
-    tables=PAIR_TABLES, make_tables=make_pair_tables, missing_table=missing_pair_table, summary=pair_summary,
-    report=pair_sections
+    tables=PAIR_TABLES, make_tables=make_pair_tables, missing_table=missing_pair_table, summary=pair_summary
+
+Its report calls `pair_report` with a function for the texts of a pair.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
-    from overnight.reporting import Section, Source
-
 PAIR_TABLES = ("verdicts", "rankings", "consistency", "bias", "agreement")
+# Of pairs that are chosen in rounds.
+ROUND_TABLES = ("selection", "precision")
 _WHY_NOT = {
     "agreement": "agreement: there is one judge only",
+    "selection": "table of selected pairs: none of its stages chooses pairs in rounds (`select: adaptive`)",
+    "precision": "table of precision: none of its stages chooses pairs in rounds (`select: adaptive`), or it has too "
+    "many items",
     "rankings": "ranking: it takes a readable verdict and at most {most:,} items; try overnight rank-pairs {verdicts}",
 }
 
@@ -32,6 +36,7 @@ def make_pair_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple[s
     # Polars takes a third of a second, and scipy half of one, which a study that is only read need not wait.
     from overnight.tasks._pairs.judge_tables import judge_names, judge_tables  # noqa: PLC0415
     from overnight.tasks._pairs.rankings import rankings  # noqa: PLC0415
+    from overnight.tasks._pairs.selection import selection_tables  # noqa: PLC0415
     from overnight.tasks._pairs.verdicts import scan_verdicts  # noqa: PLC0415
 
     verdicts = scan_verdicts(results, [stage.name for stage in stages])
@@ -43,6 +48,9 @@ def make_pair_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple[s
         names = judge_names(stage.arms)
         for name, table in judge_tables(said.with_columns(said["arm"].replace(names))):
             yield name, table.lazy()
+        if isinstance(stage.task, Rounds):
+            for name, table in selection_tables(results, stage.name):
+                yield name, table.lazy()
 
 
 def missing_pair_table(table: str, tables: Path) -> str:
@@ -57,12 +65,9 @@ def missing_pair_table(table: str, tables: Path) -> str:
 
 def pair_summary(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator["RenderableType"]:
     from overnight.tasks._pairs.pictures import pictures  # noqa: PLC0415 - as above
+    from overnight.tasks._unjudged_answers import not_judged  # noqa: PLC0415 - as above
 
-    return pictures(tables, run, typed)
-
-
-def pair_sections(source: "Source") -> Iterator["Section"]:
-    """Of a task whose items have no one text."""
-    from overnight.tasks._pairs.report import pair_report  # noqa: PLC0415 - as above
-
-    return pair_report(source)
+    yield from pictures(tables, run, typed)
+    # Where single answers are scored as well, the line stands under the scores.
+    if not (tables / "scores.parquet").exists():
+        yield from not_judged(tables, typed(f"overnight results {run} --table unjudged"))
