@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from browser.rehearsals import rehearse
 from overnight.reporting.building import build
 from overnight.reporting.run_facts import BatchFacts, RunFacts, StageFacts
 from overnight.tables.costs import COLUMNS
@@ -22,7 +23,6 @@ FLAGS = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 MANY = 100_000
-HOSTILE_ANSWER = "<script>document.title='taken over'</script> \\e[31m"
 
 
 @pytest.fixture(scope="session")
@@ -38,33 +38,12 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """By what they are of: two rehearsals, every kind of part with a hostile text in each place, and many rows."""
+    """By what they are of: each kind of run, every kind of part with a hostile text in each place, and many rows."""
     folder = tmp_path_factory.mktemp("reports")
     found = {"hostile": folder / "hostile.html", "large": folder / "large.html"}
     found["hostile"].write_text(page(HOSTILE), encoding="utf-8")
     found["large"].write_text(large_page(), encoding="utf-8")
-    return found | _rehearsals(folder)
-
-
-def _rehearsals(folder: Path) -> dict[str, Path]:
-    import overnight
-
-    hostile = "<script>document.title='taken over'</script><img src=x onerror=alert(1)> \x1b[31m"
-    items = [{"id": f"essay {at}", "text": f"Essay {at} is about winter. {hostile}"} for at in range(6)]
-    models = ["openai/gpt-4.1-mini", "anthropic/claude-haiku-4-5"]
-    studies = [
-        overnight.Study(
-            name="compare", task="compare", items=items, models=models, pairs={"reverse": 1.0}, explanation=True
-        ),
-        overnight.Study(name="generate", task="generate", items=items, models=models, prompt="Repeat: {text}"),
-    ]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OVERNIGHT_TIME_SCALE", "6000")
-        patch.chdir(folder)
-        truth = folder / "truth.yaml"
-        truth.write_text(f'answer_with:\n  "Repeat: Essay": "{HOSTILE_ANSWER}"\n')
-        done = [overnight.run(study, emulate=True, truth=truth, runs=folder / "runs") for study in studies]
-        return {run.name: overnight.report(run).path for run in done}
+    return found | rehearse(folder)
 
 
 def large_page() -> str:

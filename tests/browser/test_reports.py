@@ -11,7 +11,19 @@ from typing import Any
 import pytest
 
 AXE = Path(__file__).parents[2] / ".browser" / "node_modules" / "axe-core" / "axe.min.js"
-PAGES = ("compare", "generate", "hostile", "large")
+RUNS = ("compare", "adaptive", "generate", "spec", "pressure", "failing", "open")
+PAGES = (*RUNS, "hostile", "large")
+
+UNFOLD = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
+# Words of figures that lie on each other, or that run out of their figure.
+MISPLACED = """() => [...document.querySelectorAll('figure svg')].filter(svg => svg.getClientRects().length).flatMap(svg => {
+  const edge = svg.getBoundingClientRect();
+  const words = [...svg.querySelectorAll('text')].map(one => [one.firstChild.textContent, one.getBoundingClientRect()]);
+  const out = words.filter(([, box]) => box.left < edge.left - 2 || box.right > edge.right + 2);
+  const on = words.filter(([, a], at) => words.some(([, b], other) => other > at &&
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4));
+  return [...out, ...on].map(([text]) => svg.getAttribute('aria-label') + ': ' + text);
+})"""
 
 
 @contextmanager
@@ -36,21 +48,20 @@ def asked(url: str, path: Path) -> bool:
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")])
-def test_it_fits_and_asks_for_nothing(
-    browser: Any, reports: dict[str, Path], name: str, width: int, scheme: str, tmp_path: Path
-) -> None:
-    with opened(browser, reports[name], width, scheme) as page:
+def test_it_fits_and_asks_for_nothing(browser: Any, reports: dict[str, Path], name: str) -> None:
+    with opened(browser, reports[name]) as page:
         page.wait_for_selector(".browser[data-ready=yes]")
-        assert page.evaluate("document.documentElement.scrollWidth") == width
-        shown = page.locator("figure svg:visible")
-        assert shown.count() == page.locator("figure").count()
-        kinds = page.evaluate(
-            "[...new Set([...document.querySelectorAll('figure svg')].filter(e => e.getClientRects().length).map(e => e.classList[1]))]"
-        )
-        assert kinds == ["narrow" if width == 360 else "wide"]
-        dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert dark == ("rgb(18, 22, 29)" if scheme == "dark" else "rgb(255, 255, 255)")
+        page.evaluate(UNFOLD)
+        for width, kind in ((1280, "wide"), (360, "narrow")):
+            page.set_viewport_size({"width": width, "height": 900})
+            for scheme, colour in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(18, 22, 29)")):
+                page.emulate_media(color_scheme=scheme)
+                assert page.evaluate("document.documentElement.scrollWidth") == width
+                assert page.locator(f"figure svg.{kind}:visible").count() == page.locator("figure").count()
+                assert page.locator("figure svg:visible").count() == page.locator("figure").count()
+                assert page.evaluate("getComputedStyle(document.body).backgroundColor") == colour
+            if name in RUNS:
+                assert page.evaluate(MISPLACED) == []
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -60,7 +71,7 @@ def test_those_who_cannot_see_it_can_read_it(browser: Any, reports: dict[str, Pa
         pytest.skip("make browser installs axe-core")
     with opened(browser, reports[name], 1280, scheme, bypass_csp=True) as page:
         page.wait_for_selector(".browser[data-ready=yes]")
-        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        page.evaluate(UNFOLD)
         page.add_script_tag(path=str(AXE))
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         serious = [one["id"] for one in found["violations"] if one["impact"] in ("serious", "critical")]
@@ -109,7 +120,7 @@ def test_it_works_by_keyboard(browser: Any, reports: dict[str, Path]) -> None:
         assert {"A", "SUMMARY", "BUTTON", "INPUT"} <= reached
 
 
-@pytest.mark.parametrize("name", ["compare", "generate", "hostile"])
+@pytest.mark.parametrize("name", PAGES)
 def test_figures_and_numbers_stand_without_scripts(browser: Any, reports: dict[str, Path], name: str) -> None:
     context = browser.new_context(viewport={"width": 1280, "height": 900}, java_script_enabled=False)
     page = context.new_page()
@@ -122,7 +133,7 @@ def test_figures_and_numbers_stand_without_scripts(browser: Any, reports: dict[s
     context.close()
 
 
-@pytest.mark.parametrize("name", ["compare", "hostile"])
+@pytest.mark.parametrize("name", [*RUNS, "hostile"])
 def test_on_paper_everything_is_unfolded_and_light(browser: Any, reports: dict[str, Path], name: str) -> None:
     with opened(browser, reports[name], 1280, "dark") as page:
         page.wait_for_selector(".browser[data-ready=yes]")
@@ -132,13 +143,16 @@ def test_on_paper_everything_is_unfolded_and_light(browser: Any, reports: dict[s
         assert page.pdf(format="A4").startswith(b"%PDF")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.locator("details:not([open])").count() == 0
+        # The width of A4 between its margins: nothing on it is cut.
+        page.set_viewport_size({"width": 718, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") == 718
 
 
 def test_hostile_texts_do_nothing_and_are_shown(browser: Any, reports: dict[str, Path]) -> None:
     for name in ("hostile", "compare", "generate"):
         with opened(browser, reports[name]) as page:
             page.wait_for_selector(".browser[data-ready=yes]")
-            page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+            page.evaluate(UNFOLD)
             assert page.locator("img").count() == 0
             assert "taken over" not in page.title()
             assert "\x1b" not in page.content()

@@ -1,11 +1,18 @@
 """`overnight report`: where it goes, what it says, and that it is the same whenever it is drawn."""
 
+import base64
 import json
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
+import overnight
+from cli.shell import clean_environment
 from overnight.cli import main
 
 RUN = Path("runs/.rehearsal/fruit")
@@ -27,6 +34,15 @@ def test_it_is_the_same_byte_for_byte_here_and_elsewhere(looking: Path, tmp_path
     assert main(["rebuild", "fruit", "--emulate", "--runs", str(tmp_path / "other"), "-q"]) == 0
     assert main(["report", "fruit", "--emulate", "--runs", str(tmp_path / "other"), "-q"]) == 0
     assert (moved / "report.html").read_bytes() == first
+    # Zipped and unpacked under another name, by somebody in another place, whose Python orders sets otherwise.
+    packed = shutil.make_archive(str(tmp_path / "sent"), "zip", tmp_path / "other")
+    far = tmp_path / "f\u00e4r away" / "runs"
+    shutil.unpack_archive(packed, far)
+    (far / ".rehearsal" / "fruit" / "report.html").unlink()
+    place = {"TZ": "Asia/Kathmandu", "LC_ALL": "C", "LANG": "tr_TR", "PYTHONHASHSEED": "7", "HOME": str(tmp_path)}
+    words = [sys.executable, "-m", "overnight", "report", "fruit", "--emulate", "-q"]
+    subprocess.run([*words, "--runs", str(far)], env=clean_environment() | place, cwd=tmp_path, check=True)
+    assert (far / ".rehearsal" / "fruit" / "report.html").read_bytes() == first
 
 
 def test_what_failed_is_counted_and_shown(looking: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -39,6 +55,12 @@ def test_what_failed_is_counted_and_shown(looking: Path, tmp_path: Path, capsys:
     assert "Of 3 rows, 2 were answered and 1 failed." in text
     assert "1 row failed for good: their causes are in the table above." in text
     assert "invalid_request" in text
+    # The same items have the same mark in any run of them.
+    marks = [
+        re.findall(r"<td>SHA-256 ([0-9a-f]{16})</td>", one)[0] for one in (text, (RUN / "report.html").read_text())
+    ]
+    assert '<th scope="col">hash of items</th>' in text
+    assert marks[0] == marks[1]
 
 
 def test_figures_as_files(looking: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -63,3 +85,21 @@ def test_figures_as_files(looking: Path, tmp_path: Path, capsys: pytest.CaptureF
 def test_wrong_use_is_one_line(looking: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str):
     assert main(words) == 2
     assert said in capsys.readouterr().err
+
+
+def test_in_a_notebook_a_run_shows_what_was_found_and_its_figures(looking: Path, tmp_path: Path):
+    (run,) = overnight.resume("fruit", emulate=True)
+    shown = run._repr_html_()
+    assert "All 3 rows were answered." in shown
+    pictures = re.findall(r'<img alt="([^"]*)" src="data:image/svg\+xml;base64,([A-Za-z0-9+/=]*)"', shown)
+    assert [title for title, _ in pictures] == [
+        "How often does each arm answer?",
+        "How many characters does an answer have?",
+    ]
+    assert all(base64.b64decode(data).startswith(b"<svg ") for _, data in pictures)
+    assert "$" not in re.sub(r'base64,[^"]*', "", shown)
+    copy = tmp_path / "fruit"
+    shutil.copytree(RUN, copy)
+    (copy / "tables" / "results.parquet").write_bytes(b"no table")
+    damaged = msgspec.structs.replace(run, path=copy)._repr_html_()
+    assert "its figures cannot be drawn" in damaged

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from overnight.reporting import (
     Bar,
     Bars,
+    Conversation,
     Figure,
     Interval,
     Intervals,
@@ -26,10 +27,12 @@ from overnight.reporting import (
     Sentence,
     Span,
     Table,
+    Talks,
     Timeline,
+    Turn,
 )
 from overnight.reporting.files import figure_svg
-from overnight.reporting.page.html import Fact, Page, Rows, page_text, table_csv
+from overnight.reporting.page.html import Fact, Finding, Page, Rows, page_text, table_csv
 from overnight.reporting.page.packed import packed
 from overnight.reporting.shown_text import escaped, plain
 from reporting import pages
@@ -41,8 +44,10 @@ def figures(text: str) -> list[Figure]:
     drawings = [
         Intervals(rows=[Interval(text, 0.2, 0.1, 0.4, text), Interval("b", None), Interval("c", 0.1)], axis=text),
         Matrix(labels=[text, "b"], shares=[[None, 0.7], [0.3, None]]),
+        Matrix(labels=[text, "b"], shares=[[0.1], [0.9]], columns=[text], texts=[[text], ["x"]]),
         Bars(rows=[Bar(text, [1, 0], text)], words=[text, "b"], tones=["good", "bad"], axis=text),
         Lines(lines=[Line(text, [Point(0, 1, 0.9, 1), Point(1, 0.5, 0.4, 0.6)])], x_axis=text, y_axis=text),
+        Lines(lines=[Line(text, [Point(3, 1), Point(8, 0.5)])], x_axis=text, y_axis=text, joined=True, dollars=True),
         Timeline(spans=[Span(text, 1e9, 1e9 + 60, "good", text)]),
     ]
     numbers = Table(columns={text: [text, None], "n": [1, 2.5]})
@@ -56,16 +61,18 @@ def page(text: str) -> str:
     frame = pl.DataFrame({"item": [plain(text), None], "n": [1, None]})
     rows = Rows(title=text, about=text, data=packed(frame), first=Table(columns={text: [text]}))
     reading = Reading(title=text, texts=[(text, text)], notes=[text])
+    talk = Conversation(label=text, turns=[Turn(text, text, notes=[text]), Turn(text, text, own=True, marked=True)])
     parts = [
         Sentence(text),
         Sentence(text, "finding"),
         *figures(text),
         reading,
+        Talks(title=text, talks=[talk, talk], notes=[text]),
         Table(columns={text: [text]}, title=text),
     ]
     return page_text(
         Page(
-            title=text, eyebrow=text, findings=[text], facts=[Fact(word=text, value=text, more=text)],
+            title=text, eyebrow=text, findings=[Finding(text=text, about=text)], facts=[Fact(word=text, value=text, more=text)],
             sections=[Section(title=text, parts=parts), Section(title=text, parts=[])], rows=[rows], footer=text,
         )
     )  # fmt: skip
@@ -74,7 +81,7 @@ def page(text: str) -> str:
 def tags_of(text: str) -> Counter[str]:
     """But for those that come and go with a text's length: a title where a label is cut, what is small, a mark in a drawing."""
     return Counter(
-        tag for tag, _ in pages.Page(page(text)).tags if tag not in ("title", "small", "rect", "text", "line")
+        tag for tag, _ in pages.Page(page(text)).tags if tag not in ("title", "small", "b", "rect", "text", "line")
     )
 
 

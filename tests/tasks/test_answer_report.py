@@ -10,7 +10,8 @@ import polars as pl
 from overnight.core.ask import Arm, Model
 from overnight.core.stage import Stage
 from overnight.reporting import Reading, Sentence, Source
-from overnight.tasks._answer_report import Difference, answer_report, difference_text, differences
+from overnight.tasks._answer_report import answer_report, answered_text
+from overnight.tasks._differences import difference_text, differences
 from overnight.tasks.generate import Generate
 
 
@@ -38,14 +39,13 @@ def test_two_that_are_the_same_throughout_are_not_called_different() -> None:
     assert same.low < 0 < same.high
 
 
-def test_words_follow_the_interval_of_the_difference() -> None:
-    clear = Difference("A", "B", 50, -0.1, -0.15, -0.05)
-    assert difference_text([clear], "answers more often", percent=True) == (
-        "B answers more often than A (by 10.0 points, 5.0 to 15.0) (95% confidence)."
-    )
-    unclear = Difference("A", "B", 50, 0.1, -0.05, 0.25)
-    assert "No difference between A and B can be told" in difference_text([unclear], "answers", percent=True)
-    assert "cannot be compared" in difference_text([], "answers", percent=True)
+def test_where_everything_was_answered_nothing_is_compared() -> None:
+    assert answered_text(frame({"A": 1.0, "B": 1.0})) == "All 400 rows were answered."
+    assert answered_text(frame({"A": 1.0}, items=1)) == "The only row was answered."
+    assert answered_text(frame({"A": 0.0}, items=1)) == "0.0% of 1 row was answered (95% interval 0.0 to 97.5%)."
+    # Several rows of one item say nothing about other items.
+    alone = pl.concat([frame({"A": 0.5}, items=1, seed=seed) for seed in range(10)])
+    assert "(95% interval 0.0 to 100.0%)" in answered_text(alone)
 
 
 def test_the_whole_report_of_a_stage(tmp_path: Path) -> None:

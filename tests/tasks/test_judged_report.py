@@ -6,7 +6,7 @@ from random import Random
 
 import polars as pl
 
-from overnight.tasks._answer_report import difference_text
+from overnight.tasks._differences import difference_text
 from overnight.tasks._judging.report import score_differences, score_text
 
 

@@ -68,13 +68,17 @@ def test_judges_that_the_place_sways_are_tested_together() -> None:
 
 
 def test_agreement_goes_by_its_interval() -> None:
-    row = {"n_judges": 2, "observed": 0.6, "kappa": 0.2, "kappa_lwr": 0.1, "kappa_upr": 0.3}
+    row = {"n_judges": 2, "n_pairs": 60, "observed": 0.6, "kappa": 0.2, "kappa_lwr": 0.1, "kappa_upr": 0.3}
     assert (
         agreement_text(row) == "2 judges say the same in 60.0% of votes on one pair, 0.20 beyond chance (0.10 to 0.30)."
     )
     assert agreement_text(row | {"kappa_lwr": -0.1}).startswith("No agreement beyond chance can be told")
     assert "contradict each other" in agreement_text(row | {"kappa": -0.2, "kappa_lwr": -0.3, "kappa_upr": -0.1})
     assert "cannot be told" in agreement_text(row | {"kappa": None})
+    # Five pairs on which all say the same are no proof, whatever a formula makes of them.
+    few = row | {"n_pairs": 5, "observed": 1.0, "kappa": 1.0, "kappa_lwr": 0.99, "kappa_upr": 1.0}
+    assert "how sure that is cannot be told" in agreement_text(few)
+    assert agreement_text(few | {"n_pairs": 40}) == "2 judges say the same in every vote on each of 40 pairs."
 
 
 def planted(folder: Path, abilities: list[float], place: float, seed: int = 1) -> Source:
@@ -126,7 +130,10 @@ def planted(folder: Path, abilities: list[float], place: float, seed: int = 1) -
 
 def sections(source: Source) -> dict[str, Section]:
     return {
-        one.title: one for one in pair_report(source, lambda stage, item: str(source.item(stage.name, item)["text"]))
+        one.title: one
+        for one in pair_report(
+            source, lambda stage, _, names: [(name, str(source.item(stage.name, name)["text"])) for name in names]
+        )
     }
 
 

@@ -1,6 +1,6 @@
 """`report`: a run as one page to read, drawn from its own records."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from html import escape
 from importlib.metadata import version
@@ -11,9 +11,11 @@ import msgspec
 import polars as pl
 
 from overnight.api.on_record import stages_on_record
+from overnight.api.phases import phase_costs
 from overnight.api.places import run_folder
+from overnight.api.run_state import left_out_text
 from overnight.api.tables import readable_tables
-from overnight.api.work import Run, left_out_text
+from overnight.api.work import Run
 from overnight.core.arguments import checked
 from overnight.core.ask import Arm, thinking_text
 from overnight.core.attempt import Attempt
@@ -98,14 +100,21 @@ def draw_report(folder: RunFolder) -> Built:
         raise StudyError(f"run '{folder.name}' has no tables yet: overnight rebuild {folder.name}")
     with look_at(folder) as view, RawFiles(folder.files, view.files.paths()) as raw, readable_tables():
         stages = stages_on_record(view)
-        numbers = {stage.name: stage.id for stage in stages}
-
-        def item(stage: str, name: str) -> Mapping[str, Any]:
-            return view.items.fields(raw.read, numbers[stage], name)
-
         facts = _facts(view, folder, stages)
-        own = _own_sections(folder.tables, stages, item)
+        own = _own_sections(folder.tables, stages, _items(view, raw, stages))
         return build(facts, pl.scan_parquet(results, glob=False), own)
+
+
+def drawn_sections(folder: RunFolder) -> list[Section]:
+    """What the run's tasks draw of it, without what every run has."""
+    with look_at(folder) as view, RawFiles(folder.files, view.files.paths()) as raw, readable_tables():
+        stages = stages_on_record(view)
+        return list(_own_sections(folder.tables, stages, _items(view, raw, stages)))
+
+
+def _items(view: View, raw: RawFiles, stages: tuple[Stage, ...]) -> Callable[[str, str], Mapping[str, Any]]:
+    numbers = {stage.name: stage.id for stage in stages}
+    return lambda stage, name: view.items.fields(raw.read, numbers[stage], name)
 
 
 def _own_sections(tables: Path, stages: tuple[Stage, ...], item: Any) -> Iterator[Section]:
@@ -131,13 +140,19 @@ def _facts(view: View, folder: RunFolder, stages: tuple[Stage, ...]) -> RunFacts
                 version=stage.task.version,
                 of=stage.of,
                 arms=[_arm(arm) for arm in stage.arms],
+                items=count or None,
+                items_hash=f"SHA-256 {mark[:_HASH]}" if count else "",
             )
             for stage in stages
+            for count, mark in [view.items.mark(stage.id)]
         ],
         definition=None if definition is None else msgspec.json.decode(definition),
         hashes={what: value for what, value in hashes.items() if value},
-        batches=list(_batches(view)),
-        left_out=[left_out_text(one) for one in view.threads.left_out()],
+        batches=list(batch_facts(view)),
+        left_out=[
+            *(text for phase in phase_costs(view) for text in phase.moved_on),
+            *(left_out_text(one) for one in view.threads.left_out()),
+        ],
         asked_again=view.counts.asked_again(),
         costs=pl.DataFrame(list(cost_rows(view)), schema=COLUMNS, orient="row"),
     )
@@ -163,7 +178,7 @@ def _arm(arm: Arm) -> dict[str, str]:
     }
 
 
-def _batches(view: View) -> Iterator[BatchFacts]:
+def batch_facts(view: View) -> Iterator[BatchFacts]:
     """What was sent, oldest first. What is still under way lasts until the last thing that is on record."""
     log = view.attempts.log()
     latest = max((entry.at for entry in log), default=0.0)

@@ -6,6 +6,7 @@ A task draws with the plain data that is named here; how it looks is decided in 
 from overnight.reporting.parts import (
     Bar,
     Bars,
+    Conversation,
     Figure,
     Interval,
     Intervals,
@@ -20,12 +21,15 @@ from overnight.reporting.parts import (
     Source,
     Span,
     Table,
+    Talks,
     Timeline,
+    Turn,
 )
 
 __all__ = [
     "Bar",
     "Bars",
+    "Conversation",
     "Figure",
     "Interval",
     "Intervals",
@@ -40,5 +44,7 @@ __all__ = [
     "Source",
     "Span",
     "Table",
+    "Talks",
     "Timeline",
+    "Turn",
 ]

@@ -8,13 +8,13 @@ import polars as pl
 
 from overnight.core.wording import number_of
 from overnight.reporting import run_sections
-from overnight.reporting.page.html import Fact, Page, figures_of, page_text
+from overnight.reporting.page.html import Fact, Finding, Page, figures_of, page_text
 from overnight.reporting.parts import Figure, Section, Sentence
 from overnight.reporting.row_browser import not_read, row_browsers
 from overnight.reporting.run_facts import RunFacts
 from overnight.reporting.wording import money_text, percent_text
 
-_REHEARSAL = "This is a rehearsal: the emulator answered, and no model was asked."
+_REHEARSAL = "This is a rehearsal: the emulator stands in for every model."
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,8 @@ def build(facts: RunFacts, results: pl.LazyFrame, own: Iterable[Section]) -> Bui
     counts = run_sections.counted(results)
     drawn = list(own)
     sections = _with_own_names([*drawn, *_common(facts, results, counts)])
-    sentences = [part for section in drawn for part in section.parts if isinstance(part, Sentence)]
-    findings = [sentence.text for sentence in sentences if sentence.kind == "finding"]
-    findings = findings or [run_sections.came_back_text(counts)]
-    rehearsal = [_REHEARSAL] if facts.rehearsal else []
+    findings = _findings(drawn) or [Finding(text=run_sections.came_back_text(counts))]
+    rehearsal = [Finding(text=_REHEARSAL)] if facts.rehearsal else []
     tasks = ", ".join(dict.fromkeys(stage.task for stage in facts.stages))
     page = Page(
         title=facts.name,
@@ -45,7 +43,20 @@ def build(facts: RunFacts, results: pl.LazyFrame, own: Iterable[Section]) -> Bui
         rows=list(row_browsers(results)),
         footer=f"Made by Overnight {facts.version}. Everything on this page is in this file; nothing is fetched.",
     )
-    return Built(page_text(page), list(figures_of(sections)), findings)
+    told = [f"{one.about}: {one.text}" if one.about else one.text for one in findings]
+    return Built(page_text(page), list(figures_of(sections)), told)
+
+
+def _findings(sections: Sequence[Section]) -> list[Finding]:
+    """Under what they are about, where several sections found something."""
+    found = [
+        (section.title, part.text)
+        for section in sections
+        for part in section.parts
+        if isinstance(part, Sentence) and part.kind == "finding"
+    ]
+    several = len({title for title, _ in found}) > 1
+    return [Finding(text=text, about=title if several else "") for title, text in found]
 
 
 def _common(facts: RunFacts, results: pl.LazyFrame, counts: pl.DataFrame) -> list[Section]:
@@ -68,12 +79,14 @@ def _facts(facts: RunFacts, counts: pl.DataFrame) -> list[Fact]:
     settled = facts.costs["settled"].drop_nulls()
     unknown = facts.costs["settled"].null_count()
     spent = money_text(sum(sorted(settled.to_list()))) if settled.len() else "not known"
-    out = rows - run_sections.total(counts, "answered")
+    still_open = run_sections.total(counts, "pending")
+    out = rows - run_sections.total(counts, "answered") - still_open
     return [
         Fact(word="models" if models != 1 else "model", value=f"{models:,}"),
         Fact(word="rows" if rows != 1 else "row", value=f"{rows:,}"),
         Fact(word="answered", value=percent_text(answered / rows) if rows else "\u2013", more=f"{answered:,}"),
         Fact(word="left out", value=f"{out:,}"),
+        *([Fact(word="still open", value=f"{still_open:,}")] if still_open else []),
         Fact(
             word="spent", value=spent, more=f"without {number_of(unknown, 'arm')}" if unknown and settled.len() else ""
         ),

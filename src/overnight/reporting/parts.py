@@ -76,10 +76,16 @@ class Intervals:
 
 @dataclass(frozen=True, kw_only=True)
 class Matrix:
-    """Shares of rows against columns, dark where they are far from one half on either side. Columns go by number."""
+    """Shares of rows by columns, dark where they are far from one half on either side.
+
+    Without `columns` the rows are set against each other. `texts` is what is written in the cells, where that is not
+    the share of a hundred.
+    """
 
     labels: Sequence[str]
     shares: Sequence[Sequence[float | None]]
+    columns: Sequence[str] | None = None
+    texts: Sequence[Sequence[str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -118,13 +124,18 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Lines:
-    """Values that hold until the next one, with bands; `times` has seconds since 1970 on the axis."""
+    """Values that hold until the next one, with bands; `times` has seconds since 1970 on the axis.
+
+    `joined` are values that were measured at these points only: a dot for each, joined by straight lines.
+    """
 
     lines: Sequence[Line]
     x_axis: str
     y_axis: str
     percent: bool = False
     times: bool = False
+    joined: bool = False
+    dollars: bool = False
 
 
 @dataclass(frozen=True)
@@ -166,7 +177,37 @@ class Reading:
     notes: Sequence[str] = ()
 
 
-Part = Sentence | Figure | Table | Reading
+@dataclass(frozen=True)
+class Turn:
+    """What somebody said in a conversation, and what was said of it."""
+
+    speaker: str
+    text: str
+    # Whether the model that is looked at said it; the others are set apart.
+    own: bool = False
+    notes: Sequence[str] = ()
+    # Whether the notes are about what the reader looks for, and stand out.
+    marked: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversation:
+    """Turns in their order, under what they are of."""
+
+    label: str
+    turns: Sequence[Turn]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Talks:
+    """Conversations to read beside each other. Their texts may hold anything: they are shown, never followed."""
+
+    title: str
+    talks: Sequence[Conversation]
+    notes: Sequence[str] = ()
+
+
+Part = Sentence | Figure | Table | Reading | Talks
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,9 @@ class StageFacts:
     version: str
     of: str | None
     arms: Sequence[Mapping[str, str]]
+    # How many items it was given, and a short hash of all of them; None for requests that were made elsewhere.
+    items: int | None = None
+    items_hash: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

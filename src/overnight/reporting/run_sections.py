@@ -79,8 +79,10 @@ def asked(facts: RunFacts) -> Section:
             "stage": [stage.name for stage in facts.stages],
             "task": [stage.task for stage in facts.stages],
             "version": [stage.version for stage in facts.stages],
-            "items": [f"rows of {stage.of}" if stage.of else "a table" for stage in facts.stages],
+            "items": [stage.items for stage in facts.stages],
+            "from": [f"the rows of {stage.of}" if stage.of else "its own" for stage in facts.stages],
             "arms": [len(stage.arms) for stage in facts.stages],
+            "hash_of_items": [stage.items_hash for stage in facts.stages],
         },
         title="Stages",
     )
@@ -95,8 +97,9 @@ def asked(facts: RunFacts) -> Section:
 def _definition(definition: Mapping[str, Any]) -> Iterator[Part]:
     """Every setting that defines the questions; long texts, such as templates, behind a fold."""
     stages: Mapping[str, Any] = definition.get("stages") or ({"": definition} if definition else {})
+    several = len(stages) > 1
     flat = [
-        (" / ".join(filter(None, (stage, *path))), value)
+        (" / ".join(filter(None, (stage if several else "", *path))), value)
         for stage, keys in stages.items()
         for path, value in _flat({key: value for key, value in keys.items() if key != "arms"})
     ]
@@ -317,14 +320,19 @@ def bill(costs: pl.DataFrame) -> Section:
         drawing = Bars(
             rows=bars, words=words, tones=("good", "middling", "odd", "none"), axis="US dollars", dollars=True
         )
-        caption = (
-            "Each bar is the most that an arm could have cost, as estimated before it was sent; the number after it "
-            "is what it cost."
-        )
+        bounded = priced["estimated"].null_count() < priced.height
+        caption = "At the end of each bar: what the arm cost, by the provider's own count of tokens."
+        if bounded:
+            caption = (
+                "Each bar is the most that an arm could have cost, as estimated before it was sent; the number after "
+                "it is what it cost."
+            )
+        if bounded and priced["estimated"].null_count():
+            caption += " Arms without max_tokens have no such bound: their bars end with what they cost."
         parts.append(
             Figure(
                 name="costs",
-                title="What did it cost, against the estimate?",
+                title="What did it cost, against the estimate?" if bounded else "What did it cost?",
                 caption=caption,
                 drawing=drawing,
                 numbers=numbers,

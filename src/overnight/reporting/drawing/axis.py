@@ -36,18 +36,25 @@ def scale_of(values: Iterable[float | None], begin: float, end: float, keep: Seq
     return Scale(low - room, high + room, begin, end)
 
 
-def within_shares(scale: Scale) -> Scale:
-    """A share is never below nought or above one, and an axis that is nearly whole is made so."""
+def within_shares(scale: Scale, values: Iterable[float | None]) -> Scale:
+    """A share is never below nought or above one, and an axis that is nearly whole is made so.
+
+    A difference of shares may be below nought: then the scale stays as it is.
+    """
+    if any(value is not None and not -1e-9 <= value <= 1 + 1e-9 for value in values if value == value):  # noqa: PLR0124
+        return scale
     low, high = max(scale.low, 0.0), min(scale.high, 1.0)
     return Scale(0.0 if low < 0.08 else low, 1.0 if high > 0.92 else high, scale.begin, scale.end)
 
 
-def ticks(scale: Scale, room: float) -> list[float]:
-    """Round numbers on the scale, as many as have so many pixels each."""
+def ticks(scale: Scale, room: float, *, whole: bool = False) -> list[float]:
+    """Round numbers on the scale, as many as have so many pixels each; `whole`: none between two whole numbers."""
     most = max(2, int(abs(scale.end - scale.begin) / room))
     least = (scale.high - scale.low) / most
+    least = max(least, 1.0) if whole else least
     power = 10.0 ** math.floor(math.log10(least))
-    step = next(power * factor for factor in _STEPS if power * factor >= least * 0.999)
+    steps = [power * factor for factor in _STEPS if not whole or (power * factor).is_integer()]
+    step = next(one for one in steps if one >= least * 0.999)
     first = math.ceil(scale.low / step - 1e-9)
     last = math.floor(scale.high / step + 1e-9)
     return [number * step for number in range(first, last + 1)]
@@ -62,10 +69,18 @@ def tick_text(value: float, step: float, *, percent: bool = False) -> str:
 
 
 def bottom_axis(
-    canvas: Canvas, scale: Scale, top: float, bottom: float, words: str, *, percent: bool = False, dollars: bool = False
+    canvas: Canvas,
+    scale: Scale,
+    top: float,
+    bottom: float,
+    words: str,
+    *,
+    percent: bool = False,
+    dollars: bool = False,
+    whole: bool = False,
 ) -> None:
     """Grid lines from top to bottom, numbers under them, and what they are."""
-    marks = ticks(scale, 56 if canvas.narrow else 72)
+    marks = ticks(scale, 56 if canvas.narrow else 72, whole=whole)
     step = marks[1] - marks[0] if len(marks) > 1 else 1.0
     for value in marks:
         x = scale(value)

@@ -21,7 +21,7 @@ def draw_bars(drawing: Bars, canvas: Canvas) -> None:
     top = _legend([drawing.words[place] for place in used], [drawing.tones[place] for place in used], canvas) + 6
     step = 40.0 if canvas.narrow else 26.0
     bottom = top + step * len(rows)
-    bottom_axis(canvas, scale, top, bottom, drawing.axis, dollars=drawing.dollars)
+    bottom_axis(canvas, scale, top, bottom, drawing.axis, dollars=drawing.dollars, whole=not drawing.dollars)
     for place, row in enumerate(rows):
         y = top + step * place
         if canvas.narrow:

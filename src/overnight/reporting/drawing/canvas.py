@@ -59,7 +59,9 @@ class Canvas:
     def text(
         self, x: float, y: float, text: str, kind: str = "label", anchor: str = "start", *, full: str | None = None
     ) -> None:
-        """`full` is the whole of a label that was cut."""
+        """`full` is the whole of a label that was cut. Nothing is written of what is empty."""
+        if not text:
+            return
         turned = "" if anchor == "start" else f' text-anchor="{anchor}"'
         more = f"<title>{escaped(full)}</title>" if full is not None and full != text else ""
         self._shapes.append(f'<text class="{kind}" x="{place(x)}" y="{place(y)}"{turned}>{escaped(text)}{more}</text>')

@@ -22,7 +22,7 @@ def draw_intervals(drawing: Intervals, canvas: Canvas) -> None:
     begin, end = (_ROOM, canvas.width - _ROOM) if canvas.narrow else (label_room, canvas.width - _ROOM - note_room)
     values = [value for row in rows for value in (row.value, row.low, row.high)]
     scale = scale_of(values, begin, end, () if drawing.reference is None else (drawing.reference,))
-    scale = within_shares(scale) if drawing.percent else scale
+    scale = within_shares(scale, values) if drawing.percent else scale
     step = 38.0 if canvas.narrow else 26.0
     bottom = 6 + step * len(shown)
     bottom_axis(canvas, scale, 6, bottom, drawing.axis, percent=drawing.percent)

@@ -51,7 +51,7 @@ _LINES = (
 _RULES = """\
 .figure text{font-family:system-ui,"Segoe UI","Liberation Sans",Helvetica,Arial,sans-serif;font-size:12px}
 .figure text{fill:var(--ink)}
-.figure .label{paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}
+.figure .label,.figure .tick{paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}
 .figure .tick{font-size:11px;fill:var(--soft)}
 .figure .cell{font-size:11px}
 .figure .grid{stroke:var(--line);stroke-width:1}
@@ -70,6 +70,7 @@ _RULES = """\
 .figure .bar.none{fill:var(--none)}
 .figure .steps{fill:none;stroke-width:2}
 .figure .band{stroke:none;fill-opacity:.18}
+.figure .band.faint{fill-opacity:.1}
 """
 
 

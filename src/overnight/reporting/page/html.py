@@ -10,19 +10,21 @@ import hashlib
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from overnight.core.wording import number_of
 from overnight.reporting.drawing import NARROW, WIDE, draw
 from overnight.reporting.page.colours import colour_rules, figure_rules
-from overnight.reporting.parts import Figure, Part, Reading, Section, Sentence, Table
+from overnight.reporting.parts import Conversation, Figure, Part, Reading, Section, Sentence, Table, Talks, Turn
 from overnight.reporting.shown_text import cut, escaped
 from overnight.reporting.wording import cell_text, csv_text
 
 # A table in the page has so many rows at most; its CSV has all.
 _MOST_ROWS = 200
+# A cell with more characters than these is a sentence.
+_LONG_CELL = 40
 # As much of one text as is read in a page.
 LONGEST_TEXT = 6_000
 
@@ -34,6 +36,14 @@ class Fact:
     word: str
     value: str
     more: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What was found, on top of the page; and what it is about, where there is more than one thing."""
+
+    text: str
+    about: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +60,7 @@ class Rows:
 class Page:
     title: str
     eyebrow: str
-    findings: Sequence[str]
+    findings: Sequence[Finding]
     facts: Sequence[Fact]
     sections: Sequence[Section]
     rows: Sequence[Rows]
@@ -110,7 +120,7 @@ def _anchors(titles: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _header(page: Page) -> str:
-    findings = "".join(f'<p class="finding">{escaped(text)}</p>' for text in page.findings)
+    findings = "".join(map(_finding, page.findings))
     facts = "".join(
         f"<div><dt>{escaped(fact.word)}</dt><dd>{escaped(fact.value)}"
         f"{f' <small>{escaped(fact.more)}</small>' if fact.more else ''}</dd></div>"
@@ -120,6 +130,11 @@ def _header(page: Page) -> str:
         f'<p class="eyebrow">{escaped(page.eyebrow)}</p><h1>{escaped(page.title)}</h1>{findings}'
         f'<dl class="facts">{facts}</dl>'
     )
+
+
+def _finding(finding: Finding) -> str:
+    about = f"<b>{escaped(finding.about)}</b> " if finding.about else ""
+    return f'<p class="finding">{about}{escaped(finding.text)}</p>'
 
 
 def part_html(part: Part) -> str:
@@ -134,6 +149,8 @@ def part_html(part: Part) -> str:
             return figure_html(part)
         case Reading():
             return _reading(part)
+        case Talks():
+            return _talks(part)
 
 
 def figure_html(figure: Figure) -> str:
@@ -149,6 +166,8 @@ def figure_html(figure: Figure) -> str:
 
 
 def table_html(table: Table, title: str) -> str:
+    """Columns that say nothing of any row are left to the CSV."""
+    table = replace(table, columns=_telling(table))
     numeric = {name for name, values in table.columns.items() if _is_numeric(values)}
     heads = "".join(
         f'<th scope="col"{" class=n" if name in numeric else ""}>{escaped(name.replace("_", " "))}</th>'
@@ -163,12 +182,23 @@ def table_html(table: Table, title: str) -> str:
     )
 
 
+def _telling(table: Table) -> dict[str, Sequence[object]]:
+    told = {name: values for name, values in table.columns.items() if any(one is not None for one in values)}
+    return told or dict(table.columns)
+
+
 def _line(row: Sequence[object], table: Table, numeric: Iterable[str]) -> str:
-    cells = (
-        f"<td{' class=n' if name in numeric else ''}>{escaped(cell_text(value, table.forms.get(name)))}</td>"
+    shown = (
+        (name in numeric, cell_text(value, table.forms.get(name)))
         for name, value in zip(table.columns, row, strict=True)
     )
+    cells = (f"<td{_kind(text, is_number=is_number)}>{escaped(text)}</td>" for is_number, text in shown)
     return f"<tr>{''.join(cells)}</tr>"
+
+
+def _kind(text: str, *, is_number: bool) -> str:
+    """Numbers stand to the right; a sentence gets some room."""
+    return " class=n" if is_number else " class=long" if len(text) > _LONG_CELL else ""
 
 
 def _is_numeric(values: Sequence[object]) -> bool:
@@ -193,6 +223,26 @@ def _reading(reading: Reading) -> str:
         for label, text in reading.texts
     )
     return f'<details><summary>{escaped(reading.title)}</summary>{notes}<div class="texts">{texts}</div></details>'
+
+
+def _talks(talks: Talks) -> str:
+    notes = "".join(f'<p class="note">{escaped(note)}</p>' for note in talks.notes)
+    told = "".join(map(_conversation, talks.talks))
+    return f'<details><summary>{escaped(talks.title)}</summary>{notes}<div class="texts">{told}</div></details>'
+
+
+def _conversation(talk: Conversation) -> str:
+    return f'<div class="talk"><h4>{escaped(talk.label)}</h4>{"".join(map(_turn, talk.turns))}</div>'
+
+
+def _turn(turn: Turn) -> str:
+    kind = "turn own" if turn.own else "turn"
+    mark = "said-of marked" if turn.marked else "said-of"
+    notes = "".join(f'<p class="{mark}">{escaped(note)}</p>' for note in turn.notes)
+    return (
+        f'<div class="{kind}"><p class="speaker">{escaped(turn.speaker)}</p>'
+        f'<pre tabindex="0">{escaped(cut(turn.text, LONGEST_TEXT))}</pre>{notes}</div>'
+    )
 
 
 def _rows(rows: Rows, anchor: str) -> str:

@@ -1,43 +1,44 @@
 """How far answers keep to a specification, for a run's report: by candidate, by judge, and the worst statements."""
 
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from overnight.analysis import paired_difference
-from overnight.core.names import short_names
+from overnight.core.names import short_models, short_names
 from overnight.core.stage import Stage
 from overnight.core.wording import number_of
-from overnight.reporting import Figure, Interval, Intervals, Part, Reading, Section, Sentence, Source, Table
+from overnight.reporting import Figure, Interval, Intervals, Matrix, Part, Reading, Section, Sentence, Source, Table
 from overnight.reporting.wording import known, listed, number_text, percent_text, span_text
-from overnight.tasks._answer_report import MOST_COMPARED, Difference, difference_text
+from overnight.tasks._differences import MOST_COMPARED, Difference, difference_figure, difference_text, differences
+from overnight.tasks._judging.judge_effects import bias_section, length_section, unjudged_section
 from overnight.tasks._judging.judging import Grade
 from overnight.tasks._judging.tables import EVERYBODY, EVERYTHING, INPUT
 
-_CHANCE = 0.05
 _WORST = 15
 _TO_READ = 10
+_STATEMENT = "statement="
+_LOWEST_GRADE, _HIGHEST_GRADE = 1.0, 5.0
 
 
 def judged_report(source: Source) -> Iterator[Section]:
-    verdicts, scores = (_read(source.tables, name) for name in ("verdicts", "scores"))
-    if verdicts is None or scores is None:
-        return
+    tables = {name: _read(source.tables, name) for name in ("verdicts", "scores", "judge_bias", "unjudged")}
     for stage in source.stages:
-        own, said = (frame.filter(pl.col("stage") == stage.name) for frame in (scores, verdicts))
-        if own.is_empty():
-            continue
+        own = {name: None if one is None else one.filter(pl.col("stage") == stage.name) for name, one in tables.items()}
         named = f": {stage.name}" if len(source.stages) > 1 else ""
         shares = not isinstance(stage.task, Grade)
-        title = "Compliance" if shares else "Grades"
-        yield Section(title=f"{title}{named}", parts=list(_scores(own, said, stage.name, shares=shares)))
-        worst = list(_worst(own, stage.name, shares=shares))
-        if worst:
-            yield Section(title=f"{title} where they are worst{named}", parts=worst)
-        yield from _to_read(said, source, stage, named, shares=shares)
+        title = f"{'Compliance' if shares else 'Grades'}{named}"
+        scores, said = own["scores"], own["verdicts"]
+        if scores is not None and said is not None and scores.height:
+            yield Section(title=title, parts=list(_scores(scores, said, stage.name, shares=shares)))
+            parts = [*_matrices(scores, stage.name, shares=shares), *_worst(scores, stage.name, shares=shares)]
+            if parts:
+                yield Section(title=f"{title} by statement", parts=parts)
+            yield from _to_read(said, source, stage, named, shares=shares)
+            yield from bias_section(own["judge_bias"], f"{title}: who is favoured", stage.name, percent=shares)
+            yield from length_section(said, f"{title} and length", stage.name)
+        yield from unjudged_section(own["unjudged"], f"{title}: answers that were not judged")
 
 
 def _read(tables: Path, name: str) -> pl.DataFrame | None:
@@ -46,28 +47,34 @@ def _read(tables: Path, name: str) -> pl.DataFrame | None:
 
 
 def _scores(scores: pl.DataFrame, verdicts: pl.DataFrame, stage: str, *, shares: bool) -> Iterator[Part]:
-    whole = scores.filter(pl.col("scope") == EVERYTHING).sort("score", "model", descending=[True, False])
+    whole = scores.filter(pl.col("scope") == EVERYTHING).sort(
+        "score", "model", descending=[True, False], nulls_last=True
+    )
     together = whole.filter(pl.col("judge") == EVERYBODY)
     yield Sentence(score_text(together.to_dicts(), shares=shares), "finding")
-    models = together["model"].to_list()
+    models = together.filter(pl.col("score").is_not_null())["model"].to_list()
+    apart: list[Difference] = []
     if 2 <= len(models) <= MOST_COMPARED:
         does = "keeps to the statements more often" if shares else "is graded higher"
-        yield Sentence(difference_text(score_differences(verdicts, sorted(models)), does, percent=shares, decimals=2))
+        apart = score_differences(verdicts, sorted(models))
+        yield Sentence(difference_text(apart, does, percent=shares, decimals=2, those="candidates"), "finding")
     yield _figure(together, f"scores-{stage}", "How well does each candidate keep to it?", shares=shares)
+    if apart:
+        axis = "difference in the share" if shares else "difference in grades"
+        title = "Do candidates differ on the same inputs?"
+        short = short_models(models)
+        shown = [one._replace(one=short[one.one], other=short[one.other]) for one in apart]
+        yield difference_figure(shown, f"score-differences-{stage}", title, axis, percent=shares, those="candidate")
     judged = whole.filter(pl.col("judge") != EVERYBODY)
     if judged.height:
         yield _figure(judged, f"scores-by-judge-{stage}", "Do judges see it alike?", shares=shares)
-    parts = scores.filter(
-        (pl.col("scope") != EVERYTHING)
-        & (pl.col("judge") == EVERYBODY)
-        & ~pl.col("scope").str.starts_with("statement=")
-    )
-    if parts.height:
-        columns = parts.select("scope", "model", "n", "score", "score_lwr", "score_upr").sort("scope", "score", "model")
-        yield Table.of(columns, _forms(shares=shares), "By section, type and authority")
     unread = int(together["unparsed"].sum()) + int(together["none"].sum())
     if unread:
-        yield Sentence(f"{number_of(unread, 'verdict')} came without a readable answer and count for nobody.", "note")
+        yield Sentence(
+            f"{number_of(unread, 'verdict')} came without a readable answer and {'counts' if unread == 1 else 'count'} "
+            "for nobody.",
+            "note",
+        )
 
 
 def _forms(*, shares: bool) -> dict[str, Any]:
@@ -82,35 +89,23 @@ def score_text(rows: list[dict[str, Any]], *, shares: bool) -> str:
 
     def told(row: dict[str, Any]) -> str:
         value = percent_text(row["score"]) if shares else number_text(row["score"])
-        span = span_text(row["score_lwr"], row["score_upr"], percent=shares) if known(row["score_lwr"]) else "unsure"
+        sure = known(row["score_lwr"]) and known(row["score_upr"])
+        span = span_text(row["score_lwr"], row["score_upr"], percent=shares) if sure else "how sure is not known"
         return f"{row['model']} {value} ({span})"
 
     what = "Share of verdicts that an answer keeps to its statement" if shares else "Mean grade"
-    return f"{what}: {listed([told(row) for row in read])}."
+    return f"{what}: {listed([told(row) for row in read], 6)}."
 
 
 def score_differences(verdicts: pl.DataFrame, models: list[str]) -> list[Difference]:
     """Every two candidates on the same inputs; statements are clusters, and the intervals hold together."""
-    read = verdicts.filter(pl.col("score").is_not_null()).with_columns(input=INPUT)
-    means = read.group_by("input", "statement_id", "model").agg(pl.col("score").mean()).sort("input", "model")
-    wide = means.pivot(on="model", index=["input", "statement_id"], values="score", maintain_order=True)
-    pairs = [(one, other) for one, other in combinations(models, 2) if {one, other} <= set(wide.columns)]
-    found = []
-    for one, other in pairs:
-        both = wide.select("statement_id", a=pl.col(one), b=pl.col(other)).drop_nulls(["a", "b"])
-        statements = both["statement_id"].n_unique()
-        if both.height < 2 or statements == 1 < both["statement_id"].count():
-            continue
-        cluster = both["statement_id"] if 1 < statements < both.height else None
-        apart = paired_difference(both["a"], both["b"], cluster, level=1 - _CHANCE / len(pairs))
-        ends = (apart.difference_lwr, apart.difference_upr)
-        found.append(Difference(one, other, both.height, apart.difference, *ends))
-    return found
+    read = verdicts.with_columns(item_id=INPUT, statement_id=pl.coalesce("statement_id", INPUT))
+    return differences(read, "score", models, who="model", cluster="statement_id")
 
 
 def _figure(frame: pl.DataFrame, name: str, title: str, *, shares: bool) -> Figure:
-    rows = frame.to_dicts()
     several = frame["judge"].n_unique() > 1 or frame["judge"][0] != EVERYBODY
+    models, judges = short_models(frame["model"]), short_models(frame["judge"])
     return Figure(
         name=name,
         title=title,
@@ -119,13 +114,13 @@ def _figure(frame: pl.DataFrame, name: str, title: str, *, shares: bool) -> Figu
         drawing=Intervals(
             rows=[
                 Interval(
-                    f"{row['model']}, by {row['judge']}" if several else row["model"],
+                    f"{models[row['model']]}, by {judges[row['judge']]}" if several else models[row["model"]],
                     row["score"],
                     row["score_lwr"],
                     row["score_upr"],
                     number_of(row["n"], "verdict"),
                 )
-                for row in rows
+                for row in frame.iter_rows(named=True)
             ],
             axis="keeps to its statement" if shares else "mean grade",
             percent=shares,
@@ -134,24 +129,74 @@ def _figure(frame: pl.DataFrame, name: str, title: str, *, shares: bool) -> Figu
     )
 
 
+def _matrices(scores: pl.DataFrame, stage: str, *, shares: bool) -> Iterator[Part]:
+    """Candidates by statement, and by section, type and authority; those where they do worst come first."""
+    own = scores.filter((pl.col("judge") == EVERYBODY) & (pl.col("scope") != EVERYTHING))
+    of_statement = pl.col("scope").str.starts_with(_STATEMENT)
+    parts = own.filter(~of_statement).with_columns(row=pl.col("scope").str.replace("=", ": ", literal=True))
+    if parts.height:
+        title = "Which parts of the specification are kept to?"
+        yield _matrix(parts, f"parts-{stage}", title, "parts", shares=shares)
+    statements = own.filter(of_statement).with_columns(row=pl.col("scope").str.strip_prefix(_STATEMENT))
+    if statements.height:
+        title = "Which statements are kept to, and by whom?"
+        yield _matrix(statements, f"statements-{stage}", title, "statements", shares=shares)
+
+
+def _matrix(scores: pl.DataFrame, name: str, title: str, those: str, *, shares: bool) -> Figure:
+    means = scores.drop_nulls("score").group_by("row").agg(pl.col("score").sort().mean(), pl.col("n").sum())
+    ordered = means.sort("score", "n", "row", descending=[False, True, False])["row"].to_list()
+    ordered += sorted(set(scores["row"]) - set(ordered))
+    models = sorted(scores["model"].unique().to_list())
+    found = {(row["row"], row["model"]): row["score"] for row in scores.iter_rows(named=True)}
+    cells = [[found.get((row, model)) for model in models] for row in ordered]
+    width = _HIGHEST_GRADE - _LOWEST_GRADE
+    scaled = [
+        [None if cell is None else cell if shares else (cell - _LOWEST_GRADE) / width for cell in line]
+        for line in cells
+    ]
+    written = "the share of verdicts, of 100, that an answer keeps to it" if shares else "the mean grade"
+    short = short_models(models)
+    order = scores.sort(pl.col("row").cast(pl.Enum(ordered)), "model")
+    return Figure(
+        name=name,
+        title=title,
+        caption=f"In each cell: {written}. The {those} on which candidates do worst on average come first; the lowest "
+        "of many are low by chance as well. The numbers have the intervals.",
+        drawing=Matrix(
+            labels=ordered,
+            columns=[short[model] for model in models],
+            shares=scaled,
+            texts=None
+            if shares
+            else [["" if cell is None else number_text(cell, 1) for cell in line] for line in cells],
+        ),
+        numbers=Table.of(
+            order.select(pl.col("row").alias(those[:-1]), "model", "n", "score", "score_lwr", "score_upr"),
+            _forms(shares=shares),
+        ),
+    )
+
+
 def _worst(scores: pl.DataFrame, stage: str, *, shares: bool) -> Iterator[Part]:
     """Statements and candidates with the lowest scores; ties go to those with more verdicts."""
-    own = scores.filter(pl.col("scope").str.starts_with("statement=") & pl.col("score").is_not_null())
-    ordered = own.with_columns(statement=pl.col("scope").str.strip_prefix("statement=")).sort(
+    own = scores.filter(pl.col("scope").str.starts_with(_STATEMENT) & pl.col("score").is_not_null())
+    ordered = own.with_columns(statement=pl.col("scope").str.strip_prefix(_STATEMENT)).sort(
         "score", "n", "statement", "model", descending=[False, True, False, False]
     )
     if ordered.is_empty():
         return
     shown = ordered.head(_WORST).to_dicts()
+    short = short_models(ordered["model"])
     yield Figure(
         name=f"worst-statements-{stage}",
         title="Where do candidates do worst?",
         caption=f"The {len(shown)} lowest of {number_of(ordered.height, 'score')} of a candidate on a statement, with "
-        "95% intervals. The lowest of many are low by chance as well.",
+        "95% intervals, each by itself. The lowest of many are low by chance as well.",
         drawing=Intervals(
             rows=[
                 Interval(
-                    f"{row['statement']}: {row['model']}",
+                    f"{row['statement']}: {short[row['model']]}",
                     row["score"],
                     row["score_lwr"],
                     row["score_upr"],
@@ -171,19 +216,27 @@ def _worst(scores: pl.DataFrame, stage: str, *, shares: bool) -> Iterator[Part]:
 def _to_read(verdicts: pl.DataFrame, source: Source, stage: Stage, named: str, *, shares: bool) -> Iterator[Section]:
     """Answers with the lowest score, evenly spread over them."""
     read = verdicts.filter(pl.col("score").is_not_null())
-    low = read.filter(pl.col("score") == (0.0 if shares else read["score"].min())).sort(
-        "item_id", "model", "arm", "replicate"
-    )
-    what, title = ("violation", "Violations to read") if shares else ("lowest grade", "Low grades to read")
+    lowest = 0.0 if shares else min(read["score"].to_list(), default=0.0)
+    low = read.filter(pl.col("score") == lowest).sort("item_id", "model", "arm", "replicate")
+    title = "Violations to read" if shares else "Low grades to read"
+    if read.is_empty():
+        return
     if low.is_empty():
-        yield Section(title=f"{title}{named}", parts=[Sentence(f"There is no {what}.")])
+        told = f"There is none: every one of {number_of(read.height, 'verdict')} says that the answer keeps to it."
+        yield Section(title=f"{title}{named}", parts=[Sentence(told)])
         return
     picked = sorted({at * low.height // _TO_READ for at in range(_TO_READ)})
-    labels = short_names(sorted(low["arm"].unique().to_list()))
-    parts: list[Part] = [Sentence(f"{len(picked):,} of {number_of(low.height, what)}, evenly spread.")]
+    labels = short_names(sorted(verdicts["arm"].unique().to_list()))
+    kind = "say that an answer does not keep to its statement" if shares else f"give {lowest:g}, the lowest grade here"
+    which = "all of them" if len(picked) == low.height else f"{len(picked):,} of them, evenly spread,"
+    told = f"{low.height:,} of {number_of(read.height, 'verdict')} {kind}; {which} follow."
+    parts: list[Part] = [Sentence(told)]
     for row in low[picked].iter_rows(named=True):
-        answer = source.item(stage.name, row["item_id"]).get("answer")
-        note = f"{labels[row['arm']]}: {row['label']}" + (f". {row['explanation']}" if row["explanation"] else "")
-        about = f"{row['statement_id'] or row['item_id']}: {row['model']}"
-        parts.append(Reading(title=about, texts=[(row["item_id"], str(answer or "(no text)"))], notes=[note]))
+        fields = source.item(stage.name, row["item_id"])
+        texts = [(word, str(fields[word])) for word in ("statement", "input") if fields.get(word)]
+        texts.append(("answer", str(fields.get("answer") or "(no text)")))
+        label = str(row["label"]).replace("_", " ")
+        note = f"{labels[row['arm']]}: {label}" + (f". {row['explanation']}" if row["explanation"] else "")
+        about = f"{fields.get('item_id') or row['item_id']}: {row['model']}"
+        parts.append(Reading(title=about, texts=texts, notes=[note]))
     yield Section(title=f"{title}{named}", parts=parts)

@@ -16,6 +16,8 @@ from overnight.reporting.wording import known, listed, number_text, p_text, perc
 
 # The chance of a false alarm that is put up with, over all judges together.
 _ALARM = 0.05
+# Fewer pairs than these cannot tell agreement from luck, however alike the verdicts are.
+_FEWEST = 6
 
 
 def judge_sections(stage: Stage, tables: Mapping[str, pl.DataFrame | None], named: str) -> Iterator[Section]:
@@ -72,6 +74,9 @@ def consistency_text(rows: list[dict[str, Any]], labels: Mapping[str, str]) -> s
     ordered = sorted(known_rows, key=lambda row: (-row["prop_consistent"], row["arm"]))
     if len(ordered) == 1:
         return f"The same winner in both orders: {told(ordered[0])}."
+    if ordered[0]["prop_consistent"] == ordered[-1]["prop_consistent"]:
+        share = percent_text(ordered[0]["prop_consistent"])
+        return f"The same winner in both orders: each of {len(ordered)} judges in {share} of its pairs."
     return f"The same winner in both orders: most often {told(ordered[0])}, least often {told(ordered[-1])}."
 
 
@@ -128,6 +133,8 @@ def _agreement(agreement: pl.DataFrame, stage: str) -> Iterator[Part]:
     labels = short_names(sorted({row[name] for row in twos for name in ("arm_a", "arm_b")}))
     if everybody is not None:
         yield Sentence(agreement_text(everybody))
+        if everybody["note"]:
+            yield Sentence(f"Note: {everybody['note']}.", "note")
     if twos:
         yield Figure(
             name=f"agreement-{stage}",
@@ -156,7 +163,10 @@ def agreement_text(row: Mapping[str, Any]) -> str:
     if not known(row["kappa"]):
         return "How far the judges agree cannot be told: no pair has readable verdicts of two of them."
     share = f"{percent_text(row['observed'])} of votes on one pair"
-    if not (known(row["kappa_lwr"]) and known(row["kappa_upr"])):
+    if row["observed"] == 1 and row["n_pairs"] >= _FEWEST:
+        return f"{row['n_judges']} judges say the same in every vote on each of {row['n_pairs']:,} pairs."
+    sure = known(row["kappa_lwr"]) and known(row["kappa_upr"]) and row["kappa_lwr"] < row["kappa_upr"]
+    if not sure or row["n_pairs"] < _FEWEST:
         return f"{row['n_judges']} judges say the same in {share}; how sure that is cannot be told."
     span = f"{number_text(row['kappa'])} beyond chance ({span_text(row['kappa_lwr'], row['kappa_upr'])})"
     if row["kappa_lwr"] > 0:

@@ -1,34 +1,33 @@
-"""What judged pairs come to, for a run's report: the ranking, who beats whom, and whether the judges can be trusted.
+"""What judged pairs come to, for a run's report: the ranking, who beats whom, and whether the judges can be trusted."""
 
-`text_of(stage, id)` is the text of an item that was compared, where its text is the same in all of its pairs.
-"""
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import exp, isfinite
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from overnight.core.stage import Stage
+from overnight.core.names import short_models
 from overnight.core.wording import number_of
 from overnight.reporting import Figure, Interval, Intervals, Matrix, Part, Section, Sentence, Source, Table
 from overnight.reporting.wording import known, listed, number_text, percent_text, span_text
 from overnight.tasks._pairs.judge_report import judge_sections
-from overnight.tasks._pairs.rankings import EVERYTHING
-from overnight.tasks._pairs.to_read import pairs_to_read
+from overnight.tasks._pairs.rankings import EVERYTHING, READABLE
+from overnight.tasks._pairs.round_report import round_sections
+from overnight.tasks._pairs.tables import PAIR_TABLES
+from overnight.tasks._pairs.to_read import TextsOf, pairs_to_read
 
-TextOf = Callable[[Stage, str], str]
 # More than these are put together by tenths of the ranking: a square of a hundred names is no picture.
 MOST_IN_MATRIX = 20
 _TENTHS = 10
 _SURE = 1.959964
-_READABLE = ("first", "second", "tie")
+# What a specification's statements are parted by; other scopes are of the judging.
+_PARTS = ("section", "authority", "type")
 
 
-def pair_report(source: Source, text_of: TextOf | None = None) -> Iterator[Section]:
+def pair_report(source: Source, texts_of: TextsOf | None = None) -> Iterator[Section]:
     """For each stage; a stage without a verdict has none, and without texts there are no pairs to read."""
-    tables = {name: _read(source.tables, name) for name in ("verdicts", "rankings", "consistency", "bias", "agreement")}
+    tables = {name: _read(source.tables, name) for name in (*PAIR_TABLES, "precision")}
     for stage in source.stages:
         own = {name: _of_stage(table, stage.name) for name, table in tables.items()}
         verdicts = own["verdicts"]
@@ -42,9 +41,10 @@ def pair_report(source: Source, text_of: TextOf | None = None) -> Iterator[Secti
             yield from _who_beats_whom(verdicts, together, named, stage.name)
         else:
             yield Section(title=f"Ranking{named}", parts=[Sentence(_no_ranking(verdicts), "finding")])
+        yield from round_sections(own["precision"], named, stage.name)
         yield from judge_sections(stage, own, named)
-        if text_of is not None:
-            yield from pairs_to_read(verdicts, stage, text_of, named)
+        if texts_of is not None:
+            yield from pairs_to_read(verdicts, stage, texts_of, named)
 
 
 def _read(tables: Path, name: str) -> pl.DataFrame | None:
@@ -57,7 +57,7 @@ def _of_stage(table: pl.DataFrame | None, stage: str) -> pl.DataFrame | None:
 
 
 def _no_ranking(verdicts: pl.DataFrame) -> str:
-    read = verdicts.filter(pl.col("verdict").is_in(_READABLE)).height
+    read = verdicts.filter(pl.col("verdict").is_in(READABLE)).height
     if not read:
         return f"Nothing can be ranked: none of {number_of(verdicts.height, 'verdict')} could be read."
     return f"{number_of(read, 'verdict')} could be read; there are too many items for a ranking in the report."
@@ -86,9 +86,39 @@ def _ranking(together: pl.DataFrame, every: pl.DataFrame, stage: str) -> Iterato
     yield Sentence(_rests_on(rows[0]), "note")
     if rows[0]["note"]:
         yield Sentence(f"Note: {rows[0]['note']}", "note")
-    scopes = every.filter(pl.col("scope") != EVERYTHING)
+    of_part = pl.col("scope").str.extract(r"^([^=]*)=").is_in(_PARTS)
+    scopes = every.filter((pl.col("scope") != EVERYTHING) & ~of_part)
     if scopes.height:
         yield Table.of(_by_scope(together, scopes), title="Ranks by part of the judging")
+    for part in _PARTS:
+        own = every.filter(pl.col("scope").str.starts_with(f"{part}="))
+        if own.height:
+            yield _part_figure(own, part, stage)
+
+
+def _part_figure(ranking: pl.DataFrame, part: str, stage: str) -> Figure:
+    """The order on each section, type or level of authority by itself."""
+    short = short_models(ranking["ID"])
+    values = ranking["scope"].str.strip_prefix(f"{part}=")
+    rows = ranking.with_columns(values.alias("part")).sort("part", "rank", "ID", maintain_order=True)
+    columns = ("part", "ID", "rank", "rank_lwr", "rank_upr", "theta", "se", "theta_lwr", "theta_upr")
+    return Figure(
+        name=f"ranking-by-{part}-{stage}",
+        title=f"Which are better, by {part}?",
+        caption=f"Ability in log-odds on the statements of one {part} alone, with its 95% interval. The ranks at the "
+        f"end of a line hold for all candidates of that {part} at once, but not for every {part} at once.",
+        drawing=Intervals(
+            rows=[
+                Interval(
+                    f"{row['part']}: {short[row['ID']]}", row["theta"], row["theta_lwr"], row["theta_upr"], _ranks(row)
+                )
+                for row in rows.iter_rows(named=True)
+            ],
+            axis="ability, log-odds (95% interval)",
+            reference=0.0,
+        ),
+        numbers=Table.of(rows.select(columns)),
+    )
 
 
 def ranking_finding(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -198,7 +228,7 @@ def _who_beats_whom(verdicts: pl.DataFrame, ranking: pl.DataFrame, named: str, s
 
 
 def _wins(verdicts: pl.DataFrame, places: Mapping[str, int], size: int) -> tuple[list[list[float]], list[list[int]]]:
-    read = verdicts.filter(pl.col("verdict").is_in(_READABLE))
+    read = verdicts.filter(pl.col("verdict").is_in(READABLE))
     read = read.filter(pl.col("first_id").is_in(list(places)) & pl.col("second_id").is_in(list(places)))
     found = read.select(
         pl.col("first_id").replace_strict(places, return_dtype=pl.Int64).alias("first"),

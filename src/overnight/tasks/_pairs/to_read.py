@@ -1,6 +1,6 @@
 """The pairs that judges disagree on most, with both texts: what a reader looks at first."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
@@ -11,19 +11,19 @@ from overnight.reporting import Part, Reading, Section, Sentence
 
 MOST = 12
 _LONGEST_REASON = 300
-_PAIR = ("low", "high")
+_PAIR = ("low", "high", "subject")
+# What two were compared on, where that is more than one thing, and the two: the texts to read, each under its label.
+TextsOf = Callable[[Stage, str | None, Sequence[str]], Sequence[tuple[str, str]]]
 
 
-def pairs_to_read(
-    verdicts: pl.DataFrame, stage: Stage, text_of: Callable[[Stage, str], str], named: str
-) -> Iterator[Section]:
+def pairs_to_read(verdicts: pl.DataFrame, stage: Stage, texts_of: TextsOf, named: str) -> Iterator[Section]:
     split = split_pairs(verdicts)
     judged = verdicts.filter(pl.col("winner_id").is_not_null() | (pl.col("verdict") == "tie"))
     voted = _with_pair(judged).group_by(*_PAIR).len().filter(pl.col("len") > 1).height
     if not voted:
         return
     if split.is_empty():
-        told = f"On none of the {number_of(voted, 'pair')} with several verdicts do they differ."
+        told = f"There are several verdicts on {number_of(voted, 'pair')}; nowhere do they name different winners."
         yield Section(title=f"Pairs to read{named}", parts=[Sentence(told)])
         return
     shown = split.head(MOST)
@@ -35,12 +35,14 @@ def pairs_to_read(
     labels = short_names(sorted(judged["arm"].unique().to_list()))
     said = _with_pair(judged)
     for row in shown.iter_rows(named=True):
-        low, high = row["low"], row["high"]
-        own = said.filter((pl.col("low") == low) & (pl.col("high") == high)).sort("arm", "replicate", "item_id")
+        low, high, subject = (row[name] for name in _PAIR)
+        same = [pl.col(name).eq_missing(pl.lit(row[name], pl.String)) for name in _PAIR]
+        own = said.filter(*same).sort("arm", "replicate", "item_id")
         notes = [_note(one, labels) for one in own.iter_rows(named=True)]
-        texts = [(name, text_of(stage, name)) for name in (low, high)]
+        texts = texts_of(stage, subject, (low, high))
         ties = f", {number_of(row['ties'], 'tie')}" if row["ties"] else ""
-        title = f"{low} ({row['low_wins']:,}) against {high} ({row['high_wins']:,}){ties}"
+        about = "" if subject is None else f"{subject}: "
+        title = f"{about}{low} ({row['low_wins']:,}) against {high} ({row['high_wins']:,}){ties}"
         parts.append(Reading(title=title, texts=texts, notes=notes))
     yield Section(title=f"Pairs to read{named}", parts=parts)
 
@@ -59,8 +61,11 @@ def split_pairs(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_pair(verdicts: pl.DataFrame) -> pl.DataFrame:
+    subject = pl.col("subject") if "subject" in verdicts.columns else pl.lit(None, pl.String)
     return verdicts.with_columns(
-        low=pl.min_horizontal("first_id", "second_id"), high=pl.max_horizontal("first_id", "second_id")
+        low=pl.min_horizontal("first_id", "second_id"),
+        high=pl.max_horizontal("first_id", "second_id"),
+        subject=subject,
     )
 
 
