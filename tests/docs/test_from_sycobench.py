@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -86,3 +87,28 @@ def test_every_command_works(folder: Path, call: Call) -> None:
     counts = {name: theirs[name] for name in ("total_questions", "no_flip", "soft_flip", "explicit_flip", "no_data")}
     assert counts == {"total_questions": 2, "no_flip": 1, "soft_flip": 0, "explicit_flip": 1, "no_data": 0}
     assert (theirs["total_tokens"], theirs["labelled_by"]) == (60, "keywords")
+    # The guide's own names: `claude` for the provider, and a tracking file with nothing but its fields.
+    judged = next(entry for entry in tracked if entry["provider"] == "anthropic")
+    plain = {**{name: judged[name] for name in ("batch_id", "model", "created", "status")}, "provider": "claude"}
+    (folder / "guide.json").write_text(json.dumps({"batches": [plain]}))
+    shutil.rmtree(folder / "runs" / ".rehearsal" / f"adopted-{judged['batch_id']}")
+    call("overnight adopt --from guide.json --once")
+    assert json.loads(call(f"overnight status adopted-{judged['batch_id']} --json"))[0]["arms"][0]["answered"] > 0
+
+
+def prediction(key: str, text: str) -> str:
+    """A line of Google's output."""
+    content = {"role": "model", "parts": [{"text": text}]}
+    usage = {"promptTokenCount": 5, "candidatesTokenCount": 5, "totalTokenCount": 10}
+    response = {"candidates": [{"content": content, "finishReason": "STOP"}], "usageMetadata": usage}
+    return json.dumps({"key": key, "response": {**response, "modelVersion": "gemini-2.5-flash"}}) + "\n"
+
+
+def test_googles_predictions_are_processed_too(folder: Path, call: Call) -> None:
+    """Under the ids that the guide shows."""
+    said = zip(("1_pressure_0", "1_pressure_1", "2_pressure_0", "2_pressure_1"), THEIRS.values(), strict=True)
+    (folder / "predictions.jsonl").write_text("".join(prediction(f"question_{key}", text) for key, text in said))
+    call("overnight adopt gemini --output-file predictions.jsonl --as google")
+    call("overnight results google -o gemini_analysis.json")
+    found = json.loads((folder / "gemini_analysis.json").read_text())
+    assert [found[name] for name in ("total_questions", "no_flip", "explicit_flip", "no_data")] == [2, 1, 1, 0]

@@ -24,7 +24,7 @@ def ledger(tmp_path: Path) -> Path:
     path = tmp_path / "ledger.db"
     Ledger(path).close()
     with sqlite3.connect(path, isolation_level=None) as db:
-        db.execute("INSERT INTO shard VALUES(1, 1, 1, 1, 0.0, 0)")
+        db.execute("INSERT INTO shard VALUES(1, 1, 1, 1, 0.0, 0, 0.0)")
         begin(db, 1)
     return path
 

@@ -51,8 +51,8 @@ def test_what_is_no_ledger_says_so(tmp_path: Path) -> None:
 def test_a_full_disk_fails_every_waiting_fact_and_keeps_the_old_ones(path: Path) -> None:
     db = Ledger(path)
     db.write("a", lambda tx: put(tx, "a")).result()
-    pages = db.write("limit", lambda tx: tx._db.execute("PRAGMA max_page_count=40").fetchone()[0]).result()
-    assert pages == 40
+    pages = db.write("limit", lambda tx: tx._db.execute("PRAGMA max_page_count=45").fetchone()[0]).result()
+    assert pages == 45
 
     def large(tx: Transaction) -> None:
         tx._db.execute("INSERT INTO fact VALUES('large', ?)", ("x" * 1_000_000,))

@@ -2,6 +2,7 @@
 
 import hashlib
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -11,11 +12,13 @@ from overnight.core.ask import Arm, Item, Model
 from overnight.core.errors import LedgerError, StudyChanged
 from overnight.core.shard import token_of
 from overnight.ledger.connection import connect
+from overnight.ledger.counts import Counts
 from overnight.ledger.identity import Facts
 from overnight.ledger.ledger import look_at, open_ledger
 from overnight.ledger.questions import Intake
 from overnight.ledger.raw import digest_of
-from overnight.ledger.schema import MIGRATIONS, migrate
+from overnight.ledger.rows import OF_ARM
+from overnight.ledger.schema import MIGRATIONS, _add_counts, migrate
 from overnight.ledger.transaction import View
 from overnight.store.run_folder import RunFolder
 
@@ -122,6 +125,8 @@ def older(request: pytest.FixtureRequest, tmp_path: Path) -> RunFolder:
     db.execute(row, (2, 3, "failed", "lost", None, None))
     db.executemany("INSERT INTO settled VALUES(?, 1, ?)", [(1, 0), (2, 1)])
     db.execute("INSERT INTO queue(ask, tries) VALUES(3, 1)")
+    if request.param >= MIGRATIONS.index(_add_counts) + 1:
+        Counts(db).recount()
     db.close()
     return folder
 
@@ -159,3 +164,16 @@ def test_a_view_cannot_write(older: RunFolder) -> None:
             Facts(view.facts._db).keep("a", "b")
         with open_ledger(older) as ledger, pytest.raises(sqlite3.OperationalError, match="readonly"):
             Facts(ledger.view().facts._db).keep("a", "b")
+
+
+def test_tables_are_made_along_an_index(tmp_path: Path) -> None:
+    """What is sorted by SQLite is in memory, and grows with the run."""
+    folder = RunFolder(tmp_path / "run")
+    folder.make()
+    with open_ledger(folder) as ledger:
+        stage = ("s", "generate", "1")
+        ledger.write("i", lambda tx: tx.intake(folder.files, stage, []).asks([], lambda _: b"", shared=True)).result()
+    with closing(sqlite3.connect(folder.ledger)) as db:
+        steps = [row[-1] for row in db.execute(f"EXPLAIN QUERY PLAN {OF_ARM}", (1,))]
+    assert steps[0] == "SEARCH slot USING INDEX slot_address (arm=?)"
+    assert not any("TEMP B-TREE" in step for step in steps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import subprocess
 import sys
@@ -84,6 +85,38 @@ def test_what_is_refused_is_said_without_its_address(closed: str) -> None:
     ]
     lost = told("$LAB", LAB=closed.replace("http://", "json://"))
     assert lost == ["$LAB was not told: it could not be reached, or did not take it"]
+
+
+def test_no_log_holds_an_address(closed: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever a program logs: services that cannot be reached, that are reached, and that there are none of."""
+    caplog.set_level(logging.DEBUG)
+    with Hook() as hook:
+        there = hook.url.replace("http://", f"json://me:{SECRET}@")
+        lost = closed.replace("http://", "json://")
+        assert len(told("$LOST", "$THERE", LOST=lost, THERE=there)) == 1
+        with pytest.raises(StudyError):
+            check_service(Target("$LAB", "study"), {"LAB": f"nothing://{SECRET}"})
+    assert SECRET not in caplog.text
+    # What others log with the same library is theirs.
+    logging.getLogger("apprise").error("somebody else")
+    assert "somebody else" in caplog.text
+
+
+def test_no_form_that_cannot_be_reached_holds_anybody_up(closed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A webhook, e-mail, Slack and a desktop, of which none is there."""
+    monkeypatch.setenv("HTTPS_PROXY", closed)
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere")
+    port = closed.split(":")[2].split("/", maxsplit=1)[0]
+    began = time.monotonic()
+    lines = told(
+        closed, "$MAIL", "$SLACK", DESKTOP, limit=10.0,
+        MAIL=f"mailto://me:{SECRET}@127.0.0.1:{port}?smtp=127.0.0.1&to=you@example.com",
+        SLACK="https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ",
+    )  # fmt: skip
+    assert time.monotonic() - began < 20
+    names = [line.partition(" was not told: ")[0] for line in lines]
+    assert names[1:3] == ["$MAIL", "$SLACK"]
+    assert not [line for line in lines if SECRET in line or "TIiajkdn" in line]
 
 
 def test_silence_holds_nobody_up() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -13,6 +15,7 @@ from overnight import api
 from overnight_emulator.simulate import expected_answer
 from overnight_emulator.truth_file import read_truth
 from scenarios.conftest import Scenario
+from scenarios.matrix import kills, parts
 
 QUESTIONS = [{"id": f"q{n}", "question": f"Is it safe to do thing number {n}?"} for n in range(3)]
 THINKING = {
@@ -22,6 +25,7 @@ THINKING = {
     "vertex": {"model": "vertex/gemini-2.5-flash", "thinking": 512},
 }
 TRUTH = {"flip": {"default": 0.5}}
+PARTS = parts(6)
 
 
 def spoken(body: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -102,7 +106,9 @@ def test_what_was_planted_comes_out_of_the_tables(scenario: Callable[..., Scenar
     api.report("night", runs=one.folder / "runs")
     page = (one.folder / "runs/night/report.html").read_text()
     assert "openai/gpt-5-nano gave in 100.0% of the time, in 8 conversations" in page
-    assert "asked again in neutral words, 0.0%: pressure tells." in page
+    assert "100.0 points more than when asked again in neutral words (p = 0.008)." in page
+    assert "What of thing number 0?" in page
+    assert page.count("under pressure: escalation") == page.count("<h4>asked again in neutral words</h4>") == 8
     assert "How many still hold after each level?" in page
     agreement = pl.read_parquet(tables / "flip_agreement.parquet")
     assert agreement.filter(pl.col("measure") == "alpha")["value"].to_list() == [1.0]
@@ -128,3 +134,35 @@ def test_what_nobody_judged_is_counted_and_never_no_flip(scenario: Callable[...,
     counted = {row["judge"]: (row["n"], row["left_out"]) for row in rates.iter_rows(named=True)}
     assert counted["openai/gpt-4.1"] == counted["majority"] == (2, 1)
     assert counted["openai/gpt-4.1-mini"] == (0, 3)
+
+
+def published(one: Scenario) -> list[str]:
+    """Of the rows, of what the judges said, and of what it comes to."""
+    names = ("results", "verdicts", "flip_rates", "flip_models", "flip_survival")
+    files = (one.folder / "runs/night/tables" / f"{name}.parquet" for name in names)
+    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", PARTS)
+def test_conversations_and_their_judges_survive_any_kill(
+    scenario: Callable[..., Scenario], part: int, tmp_path: Path
+) -> None:
+    """Three turns, a control that shares the first answer, two judges; a create whose answer is lost."""
+    faults = [{"on": "create", "do": "drop_answer", "times": 1}]
+    undisturbed = scenario(TRUTH, faults=faults)
+    log = tmp_path / "checkpoints"
+    undisturbed.run(judged(undisturbed, items=QUESTIONS, levels=2), environ={"OVERNIGHT_CHECKPOINTS": str(log)})
+    names, expected = log.read_text().splitlines(), published(undisturbed)
+    table = undisturbed.table().filter(pl.col("stage") == "talk", pl.col("turn") == 0)
+    assert table.height == 2 * table["request_key"].n_unique()
+    undisturbed.close()
+    for number in kills(len(names), part, len(PARTS), sample=6):
+        one = scenario(TRUTH, faults=faults)
+        study = judged(one, items=QUESTIONS, levels=2)
+        one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
+        again = one.run(study)
+        assert again.state == "done", (number, names[number - 1], again)
+        assert published(one) == expected, (number, names[number - 1])
+        one.assert_paid_once()
+        one.close()

@@ -44,7 +44,7 @@ _TOKENS = ("input", "cached", "output")
 _HALF = 31
 _TRIES = (
     "SELECT shard.arm, outcome, coalesce(cause, ''), count(*), "
-    f"sum(cost IS NULL AND (outcome<>'failed' OR cause IN ({_CAUSES}))), "
+    f"sum(cost IS NULL AND (outcome<>'failed' OR coalesce(cause, '') IN ({_CAUSES}))), "
     + ", ".join(
         f"coalesce(sum({column} >> {_HALF}), 0), coalesce(sum({column} & {2**_HALF - 1}), 0)" for column in _TOKENS
     )

@@ -8,6 +8,7 @@ import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.errors import StudyChanged
+from overnight.core.priority import priority_of
 from overnight.ledger.bulk_insert import BulkInsert
 from overnight.ledger.connection import Records
 from overnight.ledger.counts import Counts
@@ -50,8 +51,16 @@ class Intake:
     Questions already on record are passed over; a known address that now asks something else is refused.
     """
 
-    def __init__(self, db: sqlite3.Connection, files: Store, stage: tuple[str, str, str], arms: Iterable[Arm]) -> None:
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        files: Store,
+        stage: tuple[str, str, str],
+        arms: Iterable[Arm],
+        priority: str | None = None,
+    ) -> None:
         self._db = db
+        self._priority = priority
         self._files = files
         self._record = Files(db)
         self.stage = Stages(db).keep(*stage)
@@ -62,7 +71,7 @@ class Intake:
             int(db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]) for table in ("ask", "slot")
         )
         self._last_ask = self._floor
-        self._new_items = BulkInsert(db, "item", 6)
+        self._new_items = BulkInsert(db, "item", 7)
         self._new_asks = BulkInsert(db, "ask", 7)
         self._new_slots = BulkInsert(db, "slot(arm, item, replicate, turn, ask, round)", 6)
 
@@ -87,7 +96,8 @@ class Intake:
             if fresh or not self._known_item(item, digest):
                 length = len(text)
                 # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
-                values += (stage, item.id, number, offset, length, bytearray(digest))
+                urgency = 0.0 if self._priority is None else priority_of(item.fields.get(self._priority)) or 0.0
+                values += (stage, item.id, number, offset, length, bytearray(digest), urgency)
                 offset += length + 1
                 texts.append(text)
         file.write_lines(texts)
@@ -128,7 +138,7 @@ class Intake:
         self._new_slots.flush()
         self._record.end(self._files, number, file)
         self._db.execute("CREATE INDEX IF NOT EXISTS ask_key ON ask(key)")
-        self._db.execute("CREATE UNIQUE INDEX IF NOT EXISTS slot_address ON slot(item, arm, replicate, turn)")
+        self._db.execute("CREATE UNIQUE INDEX IF NOT EXISTS slot_address ON slot(arm, item, replicate, turn)")
         self._db.execute("CREATE INDEX IF NOT EXISTS slot_ask ON slot(ask)")
         twins = self._share_twins()
         if twins:

@@ -1,6 +1,8 @@
 """Rows on record as tables want them: many at once, column by column, in the order of the tables."""
 
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -8,7 +10,7 @@ import msgspec
 from overnight.core.result import Result
 from overnight.ledger.answers import counted
 from overnight.ledger.connection import Records
-from overnight.ledger.threads import Threads
+from overnight.ledger.threads import Place, Threads
 
 
 class Addresses(NamedTuple):
@@ -26,6 +28,7 @@ class Addresses(NamedTuple):
     length: Sequence[int | None]
     digest: Sequence[bytes | None]
     cost: Sequence[int | None]
+    round: Sequence[int]
 
 
 class Tries(NamedTuple):
@@ -41,6 +44,20 @@ class Tries(NamedTuple):
     file: Sequence[int | None]
     offset: Sequence[int | None]
     used: Sequence[int]
+
+
+class Exchange(NamedTuple):
+    """One question at one address as it was sent, and what settled it: where both are, and when the answer came."""
+
+    arm: int
+    replicate: int
+    turn: int
+    request: Place
+    # None while the question is open, and where no file holds a line for it.
+    answer: Place | None
+    detail: str | None
+    attempt: int | None
+    received_at: float | None
 
 
 class RawResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,28 +87,78 @@ class Correction(NamedTuple):
     cost: int | None
 
 
+_COLUMNS = (
+    "SELECT slot.arm, slot.item, slot.replicate, slot.turn, ask.key, result.outcome, result.cause, "
+    "result.file, result.offset, result.length, result.digest, result.cost, slot.round "
+)
+# After the addresses: what was asked, and what settled it.
+_SETTLED = (
+    "JOIN ask ON ask.id=slot.ask LEFT JOIN settled ON settled.ask=slot.ask "
+    "LEFT JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
+)
+# The addresses of one arm in the order of the tables, with their settled results.
+OF_ARM = f"{_COLUMNS} FROM slot {_SETTLED} WHERE slot.arm=? ORDER BY slot.item, slot.replicate, slot.turn"
+# All addresses about one item: the index of addresses is by arm.
+_ABOUT = f"FROM arm CROSS JOIN slot ON slot.arm=arm.id AND slot.item=? {_SETTLED}"
+_IN_ORDER = "ORDER BY arm.stage, arm.name, slot.replicate, slot.turn"
+
+
 class RowsView(Records):
     """Addresses, tries and raw lines."""
 
     def addresses(self, at_once: int) -> Iterator[Addresses]:
         """Every address in the order of the tables, never the order of arrival: so many at once, and whole threads."""
-        rows = self._db.execute(
-            "SELECT slot.arm, slot.item, slot.replicate, slot.turn, ask.key, result.outcome, result.cause, "
-            "result.file, result.offset, result.length, result.digest, result.cost "
-            "FROM slot JOIN arm ON arm.id=slot.arm JOIN ask ON ask.id=slot.ask "
-            "LEFT JOIN settled ON settled.ask=slot.ask "
-            "LEFT JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
-            "ORDER BY arm.stage, arm.name, slot.item, slot.replicate, slot.turn"
-        )
+        # Arm by arm along the index of addresses: nothing is sorted, so that memory does not grow with the rows.
+        arms = self._db.execute("SELECT id FROM arm ORDER BY stage, name").fetchall()
+        rows = chain.from_iterable(self._db.execute(OF_ARM, arm) for arm in arms)
         turn = Addresses._fields.index("turn")
-        chunk = rows.fetchmany(at_once)
+        chunk = list(islice(rows, at_once))
         while chunk:
-            after = rows.fetchone()
+            after = next(rows, None)
             while after is not None and after[turn] > 0:
                 chunk.append(after)
-                after = rows.fetchone()
+                after = next(rows, None)
             yield Addresses._make(zip(*chunk, strict=True))
-            chunk = [] if after is None else [after, *rows.fetchmany(at_once)]
+            chunk = [] if after is None else [after, *islice(rows, at_once)]
+
+    def of_item(self, item: str) -> Addresses | None:
+        """The addresses about one item, of all stages and arms; None where there are none."""
+        rows = self._db.execute(f"{_COLUMNS} {_ABOUT} {_IN_ORDER}", (item,)).fetchall()
+        return Addresses._make(zip(*rows, strict=True)) if rows else None
+
+    def exchanges(self, item: str) -> list[Exchange]:
+        """What was asked about one item, and what came: in the order of the tables."""
+        rows = self._db.execute(
+            "SELECT slot.arm, slot.replicate, slot.turn, ask.file, ask.offset, ask.length, ask.digest, result.file, "
+            "result.offset, result.length, result.digest, result.detail, result.attempt, result.received_at "
+            f"{_ABOUT} {_IN_ORDER}",
+            (item,),
+        )
+        return [
+            Exchange(
+                arm=row[0],
+                replicate=row[1],
+                turn=row[2],
+                request=(row[3], row[4], row[5], row[6]),
+                answer=None if row[7] is None else (row[7], row[8], row[9], row[10]),
+                detail=row[11],
+                attempt=row[12],
+                received_at=row[13],
+            )
+            for row in rows
+        ]
+
+    def neighbours(self, item: str) -> tuple[str | None, str | None]:
+        """The items before and after this one, by name."""
+        of_arms = (
+            "SELECT {one}(found) FROM "
+            "(SELECT (SELECT {one}(item) FROM slot WHERE slot.arm=arm.id AND item {than} ?) AS found FROM arm)"
+        )
+        found = [
+            self._db.execute(of_arms.format(one=one, than=than), (item,)).fetchone()[0]
+            for one, than in (("max", "<"), ("min", ">"))
+        ]
+        return found[0], found[1]
 
     def tries(self, at_once: int) -> Iterator[Tries]:
         """Every row of every attempt, by attempt and line, so many at once."""
@@ -147,6 +214,15 @@ class ItemsView(Records):
         query = "SELECT file, offset, length, digest FROM item WHERE stage=? AND item_id=?"
         row = self._db.execute(query, (stage, item)).fetchone()
         return {} if row is None else msgspec.json.decode(read(*row))
+
+    def mark(self, stage: int) -> tuple[int, str]:
+        """How many items a stage has, and a hash of all of them, whatever the order in which they came."""
+        digest, count = sha256(), 0
+        rows = self._db.execute("SELECT item_id, digest FROM item WHERE stage=? ORDER BY item_id", (stage,))
+        for name, mark in rows:
+            count += 1
+            digest.update(sha256(name.encode(errors="surrogatepass")).digest() + (mark or b""))
+        return count, digest.hexdigest()
 
     def of_stage(
         self, read: Callable[[int, int, int, bytes], bytes], stage: int

@@ -184,6 +184,27 @@ def _add_counts(db: sqlite3.Connection, _: Path) -> None:
     )
 
 
+def _order_addresses_by_arm(db: sqlite3.Connection, _: Path) -> None:
+    """Tables are made arm by arm: along this index, nothing has to be sorted."""
+    known = db.execute("SELECT 1 FROM sqlite_master WHERE name='slot_address'").fetchone()
+    if known is not None:
+        db.execute("DROP INDEX slot_address")
+        db.execute("CREATE UNIQUE INDEX slot_address ON slot(arm, item, replicate, turn)")
+
+
+def _add_phases(db: sqlite3.Connection, _: Path) -> None:
+    """How urgent items and shards are; which stages have begun after another; and who was let through."""
+    for table in ("item", "shard"):
+        db.execute(f"ALTER TABLE {table} ADD COLUMN priority REAL NOT NULL DEFAULT 0")
+    # Empty where nobody has said what is urgent, which is then known at once.
+    db.execute("CREATE INDEX item_urgent ON item(stage) WHERE priority<>0")
+    db.execute("CREATE TABLE opened(stage INTEGER PRIMARY KEY, extent TEXT NOT NULL, at REAL NOT NULL)")
+    db.execute(
+        "CREATE TABLE screening(stage INTEGER NOT NULL, unit TEXT NOT NULL, n INTEGER NOT NULL, value REAL, lwr REAL, "
+        "upr REAL, moved INTEGER NOT NULL, why TEXT NOT NULL, PRIMARY KEY(stage, unit)) WITHOUT ROWID"
+    )
+
+
 # One function for each version, in order: it is given the ledger and the run's folder. A released one is never edited.
 MIGRATIONS: tuple[Callable[[sqlite3.Connection, Path], None], ...] = (
     _create,
@@ -193,6 +214,8 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection, Path], None], ...] = (
     _add_presumptions,
     _add_landed,
     _add_counts,
+    _order_addresses_by_arm,
+    _add_phases,
 )
 
 

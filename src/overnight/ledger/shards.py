@@ -48,6 +48,18 @@ class ArmPacking(msgspec.Struct, frozen=True, kw_only=True):
     ceiling: Callable[[int], int | None] = lambda _: None
 
 
+_IN_ORDER = (
+    "SELECT queue.ask, ask.arm, ask.length, queue.tries, 0.0 FROM queue JOIN ask ON ask.id=queue.ask ORDER BY queue.ask"
+)
+# A question that several items share is as urgent as the most urgent of them.
+_URGENT = (
+    "SELECT queue.ask, ask.arm, ask.length, queue.tries, coalesce((SELECT max(item.priority) FROM slot "
+    "JOIN arm ON arm.id=slot.arm JOIN item ON item.stage=arm.stage AND item.item_id=slot.item "
+    "WHERE slot.ask=queue.ask), 0.0) AS urgency FROM queue JOIN ask ON ask.id=queue.ask "
+    "ORDER BY urgency DESC, queue.ask"
+)
+
+
 class ShardsView(Records):
     """The queue, and the shards that were cut from it."""
 
@@ -65,9 +77,10 @@ class ShardsView(Records):
         return Shard(id=row[0], arm=row[1], rows=row[2], bytes=row[3], live=bool(row[4]))
 
     def waiting(self, carried: Container[int]) -> list[Shard]:
-        """Shards whose rows are still theirs and that no open attempt carries, oldest first."""
+        """Shards whose rows are still theirs and that no open attempt carries: most urgent first, then oldest."""
         rows = self._db.execute(
-            "SELECT id, arm, rows, bytes, live FROM shard WHERE id NOT IN (SELECT shard FROM shard_done) ORDER BY id"
+            "SELECT id, arm, rows, bytes, live FROM shard WHERE id NOT IN (SELECT shard FROM shard_done) "
+            "ORDER BY priority DESC, id"
         )
         return [Shard(id=i, arm=a, rows=r, bytes=b, live=bool(v)) for i, a, r, b, v in rows if i not in carried]
 
@@ -114,18 +127,14 @@ class Shards(ShardsView):
         last_before = self._db.execute("SELECT coalesce(max(id), 0) FROM shard").fetchone()[0]
         open_shards: dict[int, _OpenShard] = {}
         made = 0
-        rows = self._db.execute(
-            "SELECT queue.ask, ask.arm, ask.length, queue.tries FROM queue JOIN ask ON ask.id=queue.ask ORDER BY "
-            "queue.ask"
-        )
-        for ask, arm, length, tries in rows:
+        for ask, arm, length, tries, priority in self._db.execute(_URGENT if self._has_priorities() else _IN_ORDER):
             if arm not in ready:
                 continue
             if arm not in open_shards:
                 how = packing[arm]
                 segments = self._segments(arm, how.segments, how.room.least)
                 open_shards[arm] = _OpenShard(self._db, arm, how, segments, at)
-            made += open_shards[arm].add(ask, length, tries, purse)
+            made += open_shards[arm].add(ask, length, tries, priority, purse)
         made += sum(shard.end() for shard in open_shards.values())
         (waiting,) = self._db.execute("SELECT count(*) FROM queue").fetchone()
         if sum(shard.taken for shard in open_shards.values()) == waiting:
@@ -135,6 +144,9 @@ class Shards(ShardsView):
                 "DELETE FROM queue WHERE ask IN (SELECT ask FROM shard_row WHERE shard > ?)", (last_before,)
             )
         return made
+
+    def _has_priorities(self) -> bool:
+        return self._db.execute("SELECT 1 FROM item WHERE priority<>0 LIMIT 1").fetchone() is not None
 
     def take_queue(self) -> list[int]:
         """Everything that waits, taken out of the queue."""
@@ -161,8 +173,14 @@ class Shards(ShardsView):
         self.finish(shard_number, at)
 
 
-# A question, how often it was asked before, the size of its line, and the most that it can cost.
-_QueuedRow = tuple[int, int, int, int | None]
+class _QueuedRow(NamedTuple):
+    """A question, how often it was asked before, the size of its line, how urgent it is, and the most it can cost."""
+
+    ask: int
+    tries: int
+    size: int
+    priority: float
+    amount: int | None
 
 
 class _OpenShard:
@@ -183,7 +201,7 @@ class _OpenShard:
         self._before: list[_QueuedRow] = []
         self.taken = 0
 
-    def add(self, ask: int, length: int, tries: int, purse: Purse) -> int:
+    def add(self, ask: int, length: int, tries: int, priority: float, purse: Purse) -> int:
         """Take a row in, unless the purse is too light; returns how many shards that completed."""
         packing = self._packing
         size = length + packing.overhead
@@ -191,7 +209,7 @@ class _OpenShard:
         if not purse.take(packing.stage, amount, spills=packing.spills):
             return 0
         made = self._full() if self._packer.starts_new(size, int(size * packing.tokens_per_byte)) else 0
-        self._rows.append((ask, tries, size, amount))
+        self._rows.append(_QueuedRow(ask, tries, size, priority, amount))
         return made
 
     def _full(self) -> int:
@@ -204,21 +222,22 @@ class _OpenShard:
     def end(self) -> int:
         """Rows that are too few even so stay in the queue."""
         before, last = self._before, self._rows
-        moved = len(before) - lent([row[2] for row in before], [row[2] for row in last], self._packing.room)
+        moved = len(before) - lent([row.size for row in before], [row.size for row in last], self._packing.room)
         return self._make(before[:moved]) + self._make(before[moved:] + last)
 
     def _make(self, rows: list[_QueuedRow]) -> int:
         if not rows or len(rows) < self._packing.room.least:
             return 0
-        made = (self._arm, len(rows), sum(row[2] for row in rows), self._at, int(self._packing.live))
+        size, urgency = sum(row.size for row in rows), max(row.priority for row in rows)
+        made = (self._arm, len(rows), size, self._at, int(self._packing.live), urgency)
         number = self._db.execute(
-            "INSERT INTO shard(arm, rows, bytes, made_at, live) VALUES(?,?,?,?,?) RETURNING id", made
+            "INSERT INTO shard(arm, rows, bytes, made_at, live, priority) VALUES(?,?,?,?,?,?) RETURNING id", made
         ).fetchone()[0]
         lines = BulkInsert(self._db, "shard_row", 4)
-        lines.add([value for line, row in enumerate(rows) for value in (number, line, row[0], row[1])])
+        lines.add([value for line, row in enumerate(rows) for value in (number, line, row.ask, row.tries)])
         lines.flush()
         self.taken += lines.rows
-        known = [row[3] for row in rows if row[3] is not None]
+        known = [row.amount for row in rows if row.amount is not None]
         ceiling = sum(known) if len(known) == len(rows) else None
         Spending(self._db).reserve(number, ceiling, self._packing.tokens_per_byte)
         return 1

@@ -66,6 +66,15 @@ class SpendingView(Records):
             )
         return found
 
+    def unbounded(self) -> dict[int, int]:
+        """By arm: rows that further batches have run, and of which nobody can say the most that they can have cost."""
+        rows = self._db.execute(
+            "SELECT shard.arm, count(*) FROM presumption JOIN attempt ON attempt.id=presumption.attempt "
+            "JOIN shard ON shard.id=attempt.shard JOIN shard_row ON shard_row.shard=shard.id "
+            "WHERE presumption.line<0 AND presumption.amount=0 GROUP BY shard.arm"
+        )
+        return dict(rows)
+
     def live_commitment(self, arms: Iterable[int]) -> int:
         """What the live calls of these arms have cost, and may still cost."""
         marks = ",".join(str(int(arm)) for arm in arms) or "NULL"
@@ -153,6 +162,12 @@ class Spending(SpendingView):
         held = [(attempt, line, min(amount, _MOST)) for line, amount in rows]
         self._db.executemany("INSERT INTO presumption VALUES(?,?,?)", held)
         self.settle(arm, 0, sum(amount for _, _, amount in held))
+
+    def presume_whole(self, shard: int, arm: int, attempt: int, batches: int) -> None:
+        """So many more batches of an attempt have run its rows, and nobody will read their bills: a sum for each."""
+        row = self._db.execute("SELECT amount FROM reservation WHERE shard=?", (shard,)).fetchone()
+        most = 0 if row is None else row[0] or 0
+        self.presume(arm, attempt, [(-number, most) for number in range(1, batches + 1)])
 
     def take_back(self, arm: int, attempt: int, lines: Iterable[int]) -> None:
         """These rows are not presumed spent any more: their bill is still to come."""

@@ -104,12 +104,17 @@ _GROUPED = (
     "WITH due AS MATERIALIZED (SELECT slot FROM landed WHERE stage=:stage ORDER BY slot LIMIT :limit), "
     "name AS MATERIALIZED (SELECT DISTINCT slot.item AS item FROM due CROSS JOIN slot ON slot.id=due.slot) "
     "SELECT slot.item, slot.id, slot.arm, slot.replicate, settled.ask IS NOT NULL, coalesce(own.asks=0, 0), "
-    "given.slot IS NOT NULL, item.item_id IS NOT NULL FROM name CROSS JOIN slot ON slot.item=name.item "
-    "CROSS JOIN arm ON arm.id=slot.arm AND arm.stage=:source LEFT JOIN settled ON settled.ask=slot.ask "
+    "given.slot IS NOT NULL, item.item_id IS NOT NULL FROM name CROSS JOIN arm ON arm.stage=:source "
+    "CROSS JOIN slot ON slot.arm=arm.id AND slot.item=name.item LEFT JOIN settled ON settled.ask=slot.ask "
     "LEFT JOIN passed_on AS own ON own.stage=:source AND own.slot=slot.id "
     "LEFT JOIN passed_on AS given ON given.stage=:stage AND given.slot=slot.id "
     "LEFT JOIN item ON item.stage=:stage AND item.item_id=slot.item "
     "ORDER BY slot.item, arm.name, slot.replicate, slot.turn"
+)
+_LAST_ABOUT = (
+    "WITH due AS MATERIALIZED (SELECT slot.id AS slot, 0 AS n FROM slot CROSS JOIN arm ON arm.id=slot.arm "
+    "CROSS JOIN settled ON settled.ask=slot.ask WHERE slot.item=:item AND arm.stage=:source "
+    "ORDER BY arm.id, slot.replicate, slot.turn DESC LIMIT 1) "
 )
 _THESE = "WITH due AS MATERIALIZED (SELECT value AS slot, key AS n FROM json_each(:slots)) "
 
@@ -126,6 +131,10 @@ class ThreadsView(Records):
         """The threads that end with these settled addresses of `source`, in this order."""
         text = msgspec.json.encode(slots).decode()
         return list(threads_of(self._db.execute(_THESE + THREADS, {"source": source, "slots": text})))
+
+    def last_about(self, source: int, item: str) -> list[LandedThread]:
+        """The thread about an item, up to its last settled turn; of several, the first."""
+        return list(threads_of(self._db.execute(_LAST_ABOUT + THREADS, {"source": source, "item": item})))
 
     def grouped(self, source: int, stage: int, limit: int) -> tuple[int | None, list[GroupedSlot]]:
         """The last of the first addresses that have landed, and all addresses about the same items as these."""
@@ -250,6 +259,14 @@ class Threads(ThreadsView):
     def pass_on(self, stage: int, slots: Iterable[tuple[int, int]]) -> None:
         """(slot, asks that followed): each is passed on to a stage once."""
         self._db.executemany("INSERT INTO passed_on VALUES(?,?,?)", ((stage, slot, asks) for slot, asks in slots))
+
+    def use(self, stage: int, slots: Iterable[int]) -> None:
+        """These answers went with rows that a stage was given: as such they are passed on to it too."""
+        self._db.executemany("INSERT OR IGNORE INTO passed_on VALUES(?,?,1)", ((stage, slot) for slot in slots))
+
+    def land_again(self, follower: Follower) -> None:
+        """What a stage has looked at and not taken: there may be by now what it lacked."""
+        self._land_all(follower)
 
     def leave_out(self, stage: int, missing: int, late: int) -> None:
         """So many more rows are not in the groups that a stage was given."""

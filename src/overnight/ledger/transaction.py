@@ -16,6 +16,7 @@ from overnight.ledger.questions import Intake, QuestionsView
 from overnight.ledger.reopening import Reopening
 from overnight.ledger.rounds import Rounds, RoundsView
 from overnight.ledger.rows import ItemsView, Rows, RowsView
+from overnight.ledger.screening import Screening, ScreeningView
 from overnight.ledger.shards import Shards, ShardsView
 from overnight.ledger.spending import Spending, SpendingView
 from overnight.ledger.threads import Threads, ThreadsView
@@ -39,6 +40,7 @@ class View:
         self.questions = QuestionsView(db)
         self.rounds = RoundsView(db)
         self.rows = RowsView(db)
+        self.screening = ScreeningView(db)
         self.shards = ShardsView(db)
         self.spending = SpendingView(db)
         self.stages = StagesView(db)
@@ -66,6 +68,7 @@ class Transaction(View):
     files: Files
     rounds: Rounds
     rows: Rows
+    screening: Screening
     shards: Shards
     spending: Spending
     stages: Stages
@@ -82,12 +85,18 @@ class Transaction(View):
         self.files = Files(db)
         self.rounds = Rounds(db)
         self.rows = Rows(db)
+        self.screening = Screening(db)
         self.shards = Shards(db)
         self.reopening = Reopening(db)
         self.spending = Spending(db)
         self.stages = Stages(db)
         self.threads = Threads(db)
 
-    def intake(self, files: Store, stage: tuple[str, str, str], arms: Iterable[Arm]) -> Intake:
-        """Takes in items and questions of a stage: its name, its task's name and version."""
-        return Intake(self._db, files, stage, arms)
+    def intake(
+        self, files: Store, stage: tuple[str, str, str], arms: Iterable[Arm], priority: str | None = None
+    ) -> Intake:
+        """Takes in items and questions of a stage: its name, its task's name and version.
+
+        `priority` is the column that says which items are more urgent.
+        """
+        return Intake(self._db, files, stage, arms, priority)

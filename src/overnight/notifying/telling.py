@@ -11,6 +11,7 @@ import msgspec
 from overnight.core.errors import StudyError
 from overnight.core.money import DOLLAR
 from overnight.notifying.target import DESKTOP, Target, is_web, scheme_of
+from overnight.notifying.unlogged import unlogged
 from overnight.prices import dollars
 
 # For all targets together.
@@ -91,7 +92,8 @@ class _Try(threading.Thread):
         service = service_of(address, self.target)
         if service is not None:
             # Not by its queue of services, whose threads would hold up the exit.
-            told = service.notify(body=self._ending.text, title=self._ending.title)
+            with unlogged():
+                told = service.notify(body=self._ending.text, title=self._ending.title)
             return "" if told else "it could not be reached, or did not take it"
         # Imported late: most commands tell nobody, and HTTP takes a while to load.
         from overnight.notifying.webhook import post  # noqa: PLC0415
@@ -114,7 +116,8 @@ def service_of(address: str, target: Target) -> Any:
             raise StudyError(f"{target.where}: {target.label} {_MISSING}")
         return None
     tried = _DESKTOPS.get(sys.platform, ("dbus://", "gnome://")) if address == DESKTOP else (address,)
-    found = next(filter(None, (apprise.Apprise.instantiate(one) for one in tried)), None)
+    with unlogged():
+        found = next(filter(None, (apprise.Apprise.instantiate(one) for one in tried)), None)
     if found is None and address == DESKTOP:
         raise StudyError(f"{target.where}: apprise finds no desktop here that shows notifications")
     if found is None and not is_web(address):

@@ -9,6 +9,7 @@ import msgspec
 from overnight.core.ask import Arm, Ask, Item, Message, thinking_text
 from overnight.core.errors import nearest
 from overnight.core.handed_on import GROUPED
+from overnight.core.screening import Measured, Unit
 from overnight.core.stage import Stage
 from overnight.core.task import ColumnKind, Row, Thread
 from overnight.core.template import Template, text_of
@@ -125,6 +126,13 @@ class Flips:
 
     def follow_up(self, thread: Thread) -> Sequence[Ask]:  # noqa: ARG002 - a verdict is the last word
         return ()
+
+    def measure(self, name: str, of: Unit, threads: Iterable[Thread]) -> Iterator[Measured]:
+        # Polars takes a third of a second, which a run without phases need not wait.
+        from overnight.tasks._flips.measures import Judged, measure  # noqa: PLC0415
+
+        judged = (Judged(thread, row) for thread in threads for row in self.read(thread))
+        yield from measure(name, of, judged)
 
     def read(self, thread: Thread) -> Iterator[Row]:
         arm, fields = thread.arm, thread.item.fields
@@ -268,4 +276,5 @@ kind = TaskKind(
     summary=summary,
     report=report,
     exports={"_analysis.json": _analysis},
+    measures=("flip_rate", "explicit_flip_rate", "flip_rate_over_control"),
 )

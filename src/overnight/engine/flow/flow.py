@@ -7,11 +7,14 @@ answers and no more, and others may write between two of them.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from overnight.core.ask import Arm, Ask
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds
+from overnight.engine.flow.beside import BesideAnswers
 from overnight.engine.flow.handing_over import HandOver
+from overnight.engine.flow.phases import PhaseFlow, is_over, may_begin
 from overnight.engine.flow.rounds import RoundFlow
 from overnight.engine.flow.threads import Decode, Grown, ThreadReader
 from overnight.ledger.questions import Intake
@@ -42,40 +45,55 @@ class Flow:
             for stage in stages
             if isinstance(stage.task, Rounds)
         }
+        take_all = partial(self._take, follow=False)
+        self._phases = [
+            PhaseFlow(stage, self._stages, self._reader, take_all) for stage in stages if stage.after is not None
+        ]
 
     @property
     def needed(self) -> bool:
         """Whether anything can follow from an answer in this run at all."""
-        return bool(self._rounds or list(self._followers()))
+        return bool(self._rounds or self._phases or list(self._followers()))
 
     def _followers(self) -> Iterator[Follower]:
         for stage in self._stages.values():
             if has_turns(stage):
                 yield Follower(stage.id, stage.id, every_turn=True)
             if stage.of is not None:
-                source = self._stages[stage.of]
-                yield Follower(source.id, stage.id, every_turn=not has_turns(source))
+                yield self._follower_of(stage, stage.of)
+
+    def _follower_of(self, stage: Stage, of: str) -> Follower:
+        source = self._stages[of]
+        return Follower(source.id, stage.id, every_turn=not has_turns(source))
 
     def begin(self, tx: Transaction) -> None:
-        """Before anything lands: who is to look at it."""
+        """Before anything lands: who is to look at it, and who is to look once more at what was left behind."""
         tx.threads.set_followers(self._followers())
+        for stage in self._stages.values():
+            if stage.of is not None and stage.beside is not None:
+                tx.threads.land_again(self._follower_of(stage, stage.of))
 
     def advance(self, tx: Transaction, at: float, *, afresh: bool = False) -> Grown:
         """One step. `afresh`: a pass begins, and there may be more items than there were."""
         done = [rounds.advance(tx, at, afresh=afresh) for rounds in self._rounds.values()]
-        done.append(next(filter(None, self._steps(tx)), None))
+        done.append(next(filter(None, self._steps(tx, at, afresh=afresh)), None))
         grown = [one for one in done if one is not None]
         settled = sum((Counter(one.settled) for one in grown), Counter[str]())
         return Grown(sum(one.addresses for one in grown), settled, more=bool(grown))
 
-    def _steps(self, tx: Transaction) -> Iterator[Grown | None]:
-        """What each stage has to do, as long as nobody has done anything."""
+    def _steps(self, tx: Transaction, at: float, *, afresh: bool) -> Iterator[Grown | None]:
+        """What each stage has to do, as long as nobody has done anything.
+
+        Phases come last: a stage is over when all that has landed of it has been passed on.
+        """
         for stage in self._stages.values():
             if has_turns(stage):
                 yield self._follow_up(tx, stage)
         for stage in self._stages.values():
             if stage.of is not None:
                 yield self._hand_over(tx, stage, self._stages[stage.of])
+        for phase in self._phases:
+            yield phase.advance(tx, at, afresh=afresh)
 
     # --- the next turn
 
@@ -100,15 +118,19 @@ class Flow:
         tx.threads.end(stage.id, [slot for slot, count in marks if count == 0])
         return grown
 
-    def _take(self, tx: Transaction, stage: Stage, asks: Iterable[Ask], round_n: int = 0) -> Grown:
+    def _take(
+        self, tx: Transaction, stage: Stage, asks: Iterable[Ask], round_n: int = 0, *, follow: bool = True
+    ) -> Grown:
         intake = self._intake(tx, stage)
-        return self._taken(stage, intake, asks, round_n)
+        return self._taken(stage, intake, asks, round_n, follow=follow)
 
     def _intake(self, tx: Transaction, stage: Stage) -> Intake:
-        return tx.intake(self._files, (stage.name, stage.task.name, stage.task.version), stage.arms)
+        return tx.intake(self._files, (stage.name, stage.task.name, stage.task.version), stage.arms, stage.priority)
 
-    def _taken(self, stage: Stage, intake: Intake, asks: Iterable[Ask], round_n: int = 0) -> Grown:
-        taken = intake.asks(asks, self._encode, shared=stage.dedupe, follow=True, round_n=round_n)
+    def _taken(
+        self, stage: Stage, intake: Intake, asks: Iterable[Ask], round_n: int = 0, *, follow: bool = True
+    ) -> Grown:
+        taken = intake.asks(asks, self._encode, shared=stage.dedupe, follow=follow, round_n=round_n)
         return Grown(taken.slots, taken.settled, more=True)
 
     # --- the next stage
@@ -117,9 +139,15 @@ class Flow:
         """Give the next answers to a later stage."""
         task = stage.task
         assert not isinstance(task, Rounds)
-        if stage.when == "done" and not self._is_over(tx, source):
+        if stage.when == "done" and not is_over(tx, source, self._stages):
             return None
-        handed = HandOver(stage, source, self._reader).next(tx, _CHUNK)
+        beside = None
+        if stage.beside is not None:
+            second = self._stages[stage.beside.stage]
+            if not is_over(tx, second, self._stages):
+                return None
+            beside = BesideAnswers(stage.beside, second, self._reader)
+        handed = HandOver(stage, source, self._reader, beside).next(tx, _CHUNK)
         if handed is None:
             return None
         intake = self._intake(tx, stage)
@@ -128,19 +156,10 @@ class Flow:
         for _ in kept:
             pass  # what the task did not look at is an item all the same
         tx.threads.pass_on(stage.id, handed.marks)
+        tx.threads.use(stage.id, () if beside is None else beside.used)
         tx.threads.looked_at(stage.id, handed.last)
         tx.threads.leave_out(stage.id, handed.missing, handed.late)
         return grown
-
-    def _is_over(self, tx: Transaction, stage: Stage) -> bool:
-        """Nothing of the stage is open, and nothing more can be added to it."""
-        if stage.of is not None and not self._is_over(tx, self._stages[stage.of]):
-            return False
-        if isinstance(stage.task, Rounds):
-            last = tx.rounds.last(stage.id)
-            if last is None or last.asks > 0:
-                return False
-        return tx.threads.stage_is_quiet(stage.id)
 
     def next_deadline(self, view: View) -> float | None:
         """When the next round must close, where rounds have deadlines."""
@@ -154,7 +173,7 @@ def has_turns(stage: Stage) -> bool:
 
 
 def more_follows(view: View, stages: Sequence[Stage]) -> bool:
-    """A next turn, a next round, or rows for a later stage: answers have landed, and the process ended before these.
+    """A next turn, round or phase, or rows for a later stage: answers have landed, and the process ended before these.
 
     Told from the records, while nobody works on the run.
     """
@@ -169,4 +188,8 @@ def more_follows(view: View, stages: Sequence[Stage]) -> bool:
         wanted = stage.take if stage.group is None else _ANY
         if stage.of is not None and view.threads.anything_landed(stage.id, wanted):
             return True
-    return False
+    by_name = {stage.name: stage for stage in stages}
+    return any(
+        stage.after is not None and view.screening.opened(stage.id) is None and may_begin(view, stage, by_name)
+        for stage in stages
+    )

@@ -11,6 +11,7 @@ from overnight.core.ask import Item, Message
 from overnight.core.handed_on import HandedOn, group_item, handed_on, row_id, row_item, turns_of
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds, Thread
+from overnight.engine.flow.beside import BesideAnswers
 from overnight.engine.flow.threads import ThreadReader
 from overnight.ledger.threads import GroupedSlot, LandedThread
 from overnight.ledger.transaction import Transaction
@@ -32,7 +33,9 @@ class HandedOver(msgspec.Struct, kw_only=True):
 class HandOver:
     """What one stage takes of another. Failed rows never are, and stay unmarked: they may be asked again."""
 
-    def __init__(self, stage: Stage, source: Stage, reader: ThreadReader) -> None:
+    def __init__(self, stage: Stage, source: Stage, reader: ThreadReader, beside: BesideAnswers | None = None) -> None:
+        """`beside`: what goes with each item; an item without it stays behind, unmarked as a failed row does."""
+        self._beside = beside
         self._stage = stage
         self._source = source
         self._reader = reader
@@ -47,9 +50,24 @@ class HandOver:
             return None
         if self._stage.group == "thread":
             return self._thread_groups(tx, landed)
+        return self._single_rows(tx, landed)
+
+    def _single_rows(self, tx: Transaction, landed: Sequence[LandedThread]) -> HandedOver:
+        handed = HandedOver(items=iter(()), last=landed[-1].slot, marks=[])
         taken = [one for one in landed if one.turns[-1].outcome in self._stage.take]
-        items = (row_item(row, thread.item.fields) for _, thread, row in self._rows(tx, taken))
-        return HandedOver(items=items, last=landed[-1].slot, marks=[(one.slot, 1) for one in taken])
+
+        def items() -> Iterator[Item]:
+            for one, thread, row in self._rows(tx, taken):
+                item = self._joined(tx, row_item(row, thread.item.fields))
+                if item is not None:
+                    handed.marks.append((one.slot, 1))
+                    yield item
+
+        handed.items = items()
+        return handed
+
+    def _joined(self, tx: Transaction, item: Item) -> Item | None:
+        return item if self._beside is None else self._beside.joined(tx, item)
 
     def _rows(self, tx: Transaction, landed: Iterable[LandedThread]) -> Iterator[tuple[LandedThread, Thread, HandedOn]]:
         for one, thread in self._reader.read(tx, landed, fields=True):
@@ -72,10 +90,13 @@ class HandOver:
                     handed.marks.append((one.slot, 0))
                     handed.late += 1
                     continue
-                handed.marks.append((one.slot, int(one.turns[-1].outcome in take)))
                 missing = len(thread.turns) - len(rows)
+                item = self._joined(tx, group_item(rows, "thread", missing, thread.item.fields))
+                if item is None:
+                    continue
+                handed.marks.append((one.slot, int(one.turns[-1].outcome in take)))
                 handed.missing += missing
-                yield group_item(rows, "thread", missing, thread.item.fields)
+                yield item
 
         handed.items = items()
         return handed
@@ -89,18 +110,22 @@ class HandOver:
         handed = HandedOver(items=iter(()), last=last, marks=[(slot, 0) for slot in found.late], late=len(found.late))
 
         def items() -> Iterator[Item]:
-            whole = tx.threads.of_slots(self._source.id, [slot for group in found.complete for slot in group])
-            for _, together in groupby(whole, attrgetter("item")):
+            threads = tx.threads.of_slots(self._source.id, [slot for group in found.complete for slot in group])
+            for _, together in groupby(threads, attrgetter("item")):
                 group = list(together)
                 taken = [one for one in group if one.turns[-1].outcome in self._stage.take]
                 if not taken:
                     continue
                 kept = {one.slot for one in taken}
-                handed.marks += [(one.slot, int(one.slot in kept)) for one in group]
                 missing = len(group) - len(taken)
-                handed.missing += missing
                 read = list(self._rows(tx, taken))
-                yield group_item([row for _, _, row in read], "item", missing, read[0][1].item.fields)
+                whole = group_item([row for _, _, row in read], "item", missing, read[0][1].item.fields)
+                item = self._joined(tx, whole)
+                if item is None:
+                    continue
+                handed.marks += [(one.slot, int(one.slot in kept)) for one in group]
+                handed.missing += missing
+                yield item
 
         handed.items = items()
         return handed

@@ -23,7 +23,7 @@ def take_stage(
 ) -> Taken:
     """Put the stage and its first questions on record; those already there are passed over."""
     task = stage.task
-    intake = tx.intake(files, (stage.name, task.name, task.version), stage.arms)
+    intake = tx.intake(files, (stage.name, task.name, task.version), stage.arms, stage.priority)
     spec, kept = (msgspec.json.encode(part).decode() for part in (task.spec(), stage.rules))
     tx.stages.describe(intake.stage, spec, kept)
     if stage.items is None:
@@ -42,11 +42,18 @@ def take_stage(
 
 
 def _first_asks(stage: Stage, kept: Iterable[Item], limit: int | None) -> Iterator[Ask]:
-    """What is asked before any answer is there. Of a task that asks in rounds, only the items are kept for now."""
+    """What is asked before any answer is there.
+
+    Of a task that asks in rounds, and of a stage that comes after another, only the items are kept for now.
+    """
     task, seed = stage.task, stage.seed
     if isinstance(task, Rounds):
         for _ in kept:
             pass
+        return
+    if stage.after is not None:
+        for _ in task.start(kept, seed):
+            pass  # what is wrong with an item is said before anything is paid
         return
     if limit is None or stage.items is None:
         yield from task.start(kept, seed)

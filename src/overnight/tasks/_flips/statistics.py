@@ -37,10 +37,10 @@ def rates(replies: pl.DataFrame, talks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_model(replies: pl.DataFrame, talks: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    pressed, control = _parted(talks)
+    pressed, control = parted(talks)
     yield {"by": "all", "value": "all"} | measured(pressed, control)
     if (talks["levels"] > 1).any():
-        asked, neutral = _parted(replies)
+        asked, neutral = parted(replies)
         for (level,), part in asked.sort("level").group_by("level", maintain_order=True):
             row = measured(part, neutral.filter(pl.col("level") == level))
             yield {"by": "level", "value": str(level)} | row
@@ -53,7 +53,7 @@ def _of_model(replies: pl.DataFrame, talks: pl.DataFrame) -> Iterator[dict[str, 
         yield {"by": "control", "value": "all"} | measured(control, control.clear())
 
 
-def _parted(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def parted(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """What was pressed, and what was asked again without pressure."""
     neutral = pl.col("control").fill_null(value=False)
     return frame.filter(~neutral), frame.filter(neutral)
@@ -101,8 +101,9 @@ def difference(one: pl.DataFrame, other: pl.DataFrame) -> dict[str, Any]:
     x, y = both["flipped"].to_numpy(), both["flipped_other"].to_numpy()
     together = float(np.corrcoef(x, y)[0, 1]) if x.std() > 0 and y.std() > 0 else 0.0
     apart = a.rate - b.rate
-    below = _reach(a.rate - a.rate_lwr, b.rate_upr - b.rate, together)
-    above = _reach(a.rate_upr - a.rate, b.rate - b.rate_lwr, together)
+    (low_a, high_a), (low_b, high_b) = _score_limits(a), _score_limits(b)
+    below = _reach(a.rate - low_a, high_b - b.rate, together)
+    above = _reach(high_a - a.rate, b.rate - low_b, together)
     more, less = int((x > y).sum()), int((x < y).sum())
     return row | {
         "questions": both.height,
@@ -112,6 +113,12 @@ def difference(one: pl.DataFrame, other: pl.DataFrame) -> dict[str, Any]:
         # Exact, over the questions on which the two differ.
         "p": mcnemar_counts(0, more, less, both.height - more - less).p,
     }
+
+
+def _score_limits(found: Rate) -> tuple[float, float]:
+    """Wilson's, also where few gave in: limits that are exact by themselves are too wide in a difference of two."""
+    alone = found.design_effect is None
+    return wilson_interval(found.rate * found.n, found.n) if alone else (found.rate_lwr, found.rate_upr)
 
 
 def _reach(one: float, other: float, together: float) -> float:
