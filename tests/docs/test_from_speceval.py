@@ -120,6 +120,8 @@ def test_what_we_write_a_reader_of_the_format_can_read(folder: Path) -> None:
         "openai/gpt-4.1-mini",
         "--output-dir-base",
         "ranks",
+        "--batch-size",
+        "5",
         "--emulate",
         cwd=folder,
         env=environ,
@@ -128,8 +130,10 @@ def test_what_we_write_a_reader_of_the_format_can_read(folder: Path) -> None:
     pairs = sorted(path.name for path in (folder / "ranks" / "spec_library_spec" / "judge_gpt-4.1-mini").iterdir())
     assert len(pairs) == 2
     ranked = 0
+    # Five verdicts in a batch: files of statements that span batches hold the verdicts of all of them.
     for file in (folder / "ranks").rglob("results/*.json"):
         found = json.loads(file.read_text())
+        assert len(found["rankings"]) == 4
         a, b = found["metadata"]["model_a"], found["metadata"]["model_b"]
         for one in found["rankings"]:
             assert f"[trace {a} " in one["output_a"]

@@ -98,10 +98,12 @@ def test_a_new_model_that_looks_mistyped(desk: Begin) -> None:
     assert model.get_batch_results(waited(model, model.generate_batch(["Repeat: a"]))) == ["<a>"]
 
 
-def test_a_row_that_fails_keeps_its_place_and_moves_no_other(desk: Begin) -> None:
-    fault = {"on": "row", "do": "error", "status": 400, "code": "invalid_prompt", "where": "2 of seven"}
-    desk(faults=[fault])
-    model = OpenAIBatchedModel("gpt-4.1-mini")
+@pytest.mark.parametrize("vendor", ["anthropic", "gemini", "openai", "vertex"])
+def test_a_row_that_fails_keeps_its_place_and_moves_no_other(desk: Begin, vendor: str) -> None:
+    """A reader that stumbled over an errored row dropped all that came after it."""
+    code = {"anthropic": "invalid_request_error", "openai": "invalid_prompt"}.get(vendor, "INVALID_ARGUMENT")
+    desk(faults=[{"on": "row", "do": "error", "status": 400, "code": code, "where": "2 of seven"}])
+    model = MODELS[vendor]()
     done = waited(model, model.generate_batch(PROMPTS))
     assert done["status"] == "completed"
     assert done["request_counts"] == {"total": 7, "completed": 6, "failed": 1}

@@ -145,6 +145,45 @@ def test_rankings_and_compliance(desk: Begin, vendor: str) -> None:
     assert all("compliant" in row for found in verdicts for row in found["results"])
 
 
+def test_names_of_any_kind_keep_their_verdicts_apart(desk: Begin) -> None:
+    """`AxB` against `C`, and `A` against `BxC`: nothing is told by splitting a folder's name at an x."""
+    one = desk(answer_with={r"(?s)(.*)": "I would rather not say."})
+    odd = {**RULES[0], "id": "no spam/é"}
+    write_spec(one.folder, [odd])
+    names = ["AxB", "C", "A", "BxC", "mixtral 8x7b é"]
+    for name in names:
+        batched(one.folder / "answers", name, {"no spam_é": [("First?", f"{name}."), ("Second?", f"{name}!")]})
+    folders = [one.folder / "answers" / name for name in names]
+    judge = OpenAIBatchedModel("gpt-4.1-mini")
+    BatchedRankingPipeline("rules.jsonl", folders, judge, 3, "ranks", spec_name="mine").run()
+    place = one.folder / "ranks" / "spec_mine" / "judge_gpt-4.1-mini"
+    found = [json.loads(file.read_text()) for file in place.glob("*/results/no spam_é.json")]
+    ordered = {(one["metadata"]["model_a"], one["metadata"]["model_b"]) for one in found}
+    assert ordered == {(a, b) for a in names for b in names if a != b}
+    for written in found:
+        assert [row["output_a"].rstrip(".!") for row in written["rankings"]] == [written["metadata"]["model_a"]] * 2
+        # What cannot be read is no tie.
+        assert {(row["rank"], row["flag"]) for row in written["rankings"]} == {(None, "unparsed")}
+    BatchedCompliancePipeline("rules.jsonl", folders, judge, 3, "verdicts", spec_name="mine").run()
+    judged = [json.loads(file.read_text()) for file in (one.folder / "verdicts").rglob("results/*.json")]
+    assert sorted(one["metadata"]["model"] for one in judged) == sorted(names)
+    assert {(row["compliant"], row["flag"]) for one in judged for row in one["results"]} == {(None, "unparsed")}
+
+
+def test_a_model_that_thinks_aloud_at_together(desk: Begin) -> None:
+    """SpecEval's path for DeepSeek-R1 failed on every prompt."""
+    one = desk()
+    filled(one.folder)
+    model = TogetherBatchedModel("deepseek-ai/DeepSeek-R1", qps=50)
+    done = BatchedGenerationPipeline("rules.jsonl", model, "inputs", 4, "made", spec_name="mine").run()
+    assert done.state == "done", done.message
+    (file,) = (one.folder / "made" / "mine" / "deepseek-ai_DeepSeek-R1").glob("*/results.json")
+    found = json.loads(file.read_text())["results"]
+    assert [row["output_text"] for row in found] == [
+        f"<{text.removeprefix('Repeat: ')}>" for texts in INPUTS.values() for text in texts
+    ]
+
+
 def test_other_questions_need_another_name(desk: Begin) -> None:
     one = desk()
     filled(one.folder)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overnight.tasks._judging.form import JudgedForm, Judgement, examples_text, objects_in
+from overnight.tasks._judging.form import JudgedForm, Judgement, objects_in
+from overnight.tasks._specs.reading import examples_text
 
 COMPLY, GRADE = JudgedForm("comply"), JudgedForm("grade")
 UNPARSED = Judgement("unparsed")

@@ -9,7 +9,7 @@ from overnight.core.task import PartsOfItems, Task, Thread
 from overnight.core.template import Template
 from overnight.tasks._judging.answer_pairs import FORM, AnswerPair, Rank, pair_address, pair_at
 from overnight.tasks._judging.candidate_names import candidate_name
-from overnight.tasks._judging.judging import Comply
+from overnight.tasks._judging.judging import Comply, Grade
 
 STATEMENT = {"statement_id": "no_spam", "statement": "Never advertise.", "type": "prohibition", "input": "one?"}
 
@@ -161,3 +161,13 @@ def test_an_empty_answer_is_never_held_to_a_statement():
     )
     (open_row,) = task.read(Thread(arm=arm(), item=items[0], replicate=0, turns=(failed("expired"),)))
     assert (open_row["label"], open_row["score"], open_row["parsed"]) == ("none", None, None)
+
+
+@pytest.mark.parametrize("task", [Comply, Grade])
+def test_a_judge_that_says_nothing_has_no_verdict(task):
+    """An answer that is None is neither an error of ours nor a "no"."""
+    item = Item("i", {"answer": "x", "candidate": "a", "statement_id": "s"})
+    for result in (Result(outcome="answered", answer=None), Result(outcome="failed", cause="server")):
+        thread = Thread(arm=arm(), item=item, replicate=0, turns=(result,))
+        (row,) = task([arm()]).read(thread)
+        assert (row["label"], row["score"], row["parsed"]) == ("none", None, None)

@@ -158,7 +158,7 @@ def test_an_id_names_no_path(spec, tmp_path):
 
 
 def test_spec_and_inputs_go_together(spec, tmp_path):
-    assert "`spec` goes with `inputs`, which is missing" in complaint(lambda: a_study(spec(RULE), None))
+    assert "`spec` alone asks nothing: give its `inputs`, or say" in complaint(lambda: a_study(spec(RULE), None))
     beside = complaint(
         lambda: a_study(spec(RULE), [{"statement_id": "a", "input": "b"}], items=[{"id": "x", "t": "y"}])
     )

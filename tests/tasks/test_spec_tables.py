@@ -191,6 +191,7 @@ def compared(judge, subject, first, second, verdict, direction="forward"):
         "direction": direction,
         "verdict": verdict,
         "winner_id": winner,
+        "parsed": verdict != "unparsed",
         "first_length": 5 if first == "openai/a" else 9,
         "second_length": 5 if second == "openai/a" else 9,
     }
@@ -263,4 +264,4 @@ def test_the_summary_shows_scores_and_what_is_missing(compliance, tmp_path):
     shown = list(judged_summary(tmp_path, "night", lambda typed: typed))
     lines = [line for line in shown if isinstance(line, str)]
     assert any(line.startswith("not judged: 1 empty, 2 error, 1 failed") for line in lines)
-    assert any("judges agree on 24 answers" in line for line in lines)
+    assert any("judges agree on 24 questions" in line for line in lines)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from overnight.tasks._specs.speceval_export import as_name
+from overnight.tasks._specs.file_names import apart, as_name, by_file_name
 from overnight.tasks._specs.speceval_flags import buckets_of, model_of, read_config, run_name
 from overnight.tasks.comply import Flags as ComplyFlags
 from overnight.tasks.generate import Flags as GenerateFlags
@@ -112,11 +112,18 @@ def test_what_is_missing_is_told():
     assert complaint(ComplyFlags(spec_path=Path("x.jsonl")).keys) == "comply: --candidates is missing"
     assert "go together" in complaint(lambda: buckets_of("gs://a", None))
     assert "wanted openai, anthropic" in complaint(lambda: model_of("x", "meta"))
-    assert (
-        complaint(GenerateFlags(spec_path=Path("x")).keys)
-        == "generate: --spec-path goes with --inputs, which is missing"
-    )
+    assert "generate: a specification goes with --inputs; or" in complaint(GenerateFlags(spec_path=Path("x")).keys)
+    assert "--output-base-dir goes with --inputs" in complaint(GenerateFlags(output_base_dir=Path("x")).keys)
     assert complaint(GenerateFlags().keys) == "generate: wanted one of --prompt and --template"
+
+
+def test_a_specification_and_its_name_may_both_be_given():
+    inputs = {"pregenerated_inputs_dir": Path("in"), "model_name": "gpt-4.1", "org": "openai"}
+    keys = GenerateFlags(spec="rules.jsonl", spec_name="mine", **inputs).keys()
+    assert (keys["spec"], keys["name"]) == ("rules.jsonl", "generate-mine-gpt-4.1")
+    assert "a name is --spec-name" in complaint(GenerateFlags(spec="mine", **inputs).keys)
+    together = {**inputs, "model_name": "Qwen/Qwen3", "org": None}
+    assert GenerateFlags(spec="openai", **together).keys()["name"] == "generate-openai-Qwen-Qwen3"
 
 
 def test_together_is_live_with_so_many_calls_at_once():
@@ -144,3 +151,21 @@ def test_names_are_safe_as_files(name):
 
 def test_run_names_are_plain():
     assert run_name("rank", "my spec/1", "Qwen/Qwen3") == "rank-my-spec-1-Qwen-Qwen3"
+
+
+def test_files_that_would_have_one_name_are_told_apart():
+    """`AxB` against `C` is not `A` against `BxC`."""
+    assert apart(["AxBxC", "AxBxC", "axbxc", "a/b", "a_b", "AxBxC_2"]) == [
+        "AxBxC",
+        "AxBxC_3",
+        "axbxc_4",
+        "a_b",
+        "a_b_2",
+        "AxBxC_2",
+    ]
+
+
+def test_a_file_may_bear_an_id_whose_marks_no_name_can_have():
+    assert by_file_name(["a/b", "c"]) == {"a/b": "a/b", "a_b": "a/b", "c": "c"}
+    assert by_file_name(["a/b", "a_b"])["a_b"] == "a_b"
+    assert "a_b" not in by_file_name(["a/b", "a:b"])

@@ -12,6 +12,7 @@ from overnight.speceval.models import BatchedModel
 from overnight.study import Study, resolve
 from overnight.study.task_kind import Exports
 from overnight.tasks import comply, generate, rank
+from overnight.tasks._judging.flags import JudgingFlags
 
 Spec = str | Path
 
@@ -119,14 +120,8 @@ class BatchedRankingPipeline(_Pipeline):
         runs: str | Path | None = None,
         verbose: bool = False,
     ) -> None:
-        flags = rank.Flags(
-            spec_path=Path(spec_path),
-            candidate_generation_dirs=_folders(candidate_generation_dirs),
-            ranking_judge_model_name=ranking_judge.model_name,
-            ranking_judge_org=ranking_judge.org,
-            output_dir_base=None if output_dir_base is None else Path(output_dir_base),
-            **_common(ranking_judge, batch_size, spec_name),
-        )
+        common = _common(ranking_judge, batch_size, spec_name)
+        flags = _judging(rank.Flags, spec_path, candidate_generation_dirs, ranking_judge, output_dir_base, common)
         super().__init__("rank", flags, ranking_judge, name=name, runs=runs, verbose=verbose)
 
 
@@ -147,21 +142,30 @@ class BatchedCompliancePipeline(_Pipeline):
         runs: str | Path | None = None,
         verbose: bool = False,
     ) -> None:
-        flags = comply.Flags(
-            spec_path=Path(spec_path),
-            candidate_generation_dirs=_folders(candidate_generation_dirs),
-            compliance_judge_model_name=compliance_judge.model_name,
-            compliance_judge_org=compliance_judge.org,
-            output_dir_base=None if output_dir_base is None else Path(output_dir_base),
-            **_common(compliance_judge, batch_size, spec_name),
-        )
+        common = _common(compliance_judge, batch_size, spec_name)
+        flags = _judging(comply.Flags, spec_path, candidate_generation_dirs, compliance_judge, output_dir_base, common)
         super().__init__("comply", flags, compliance_judge, name=name, runs=runs, verbose=verbose)
 
 
-def _folders(given: Sequence[str | Path]) -> list[str]:
-    if not given:
+def _judging(
+    flags: type[JudgingFlags],
+    spec: Spec,
+    candidates: Sequence[str | Path],
+    judge: BatchedModel,
+    files: str | Path | None,
+    common: dict[str, Any],
+) -> JudgingFlags:
+    """The flags of a command that judges, by SpecEval's names for them."""
+    if not candidates:
         raise WrongArgument("candidate_generation_dirs: the list is empty")
-    return [str(one) for one in given]
+    names: dict[str, Any] = {f"{flags.judge}_judge_model_name": judge.model_name, f"{flags.judge}_judge_org": judge.org}
+    return flags(
+        spec_path=Path(spec),
+        candidate_generation_dirs=[str(one) for one in candidates],
+        output_dir_base=None if files is None else Path(files),
+        **names,
+        **common,
+    )
 
 
 def _common(model: BatchedModel, batch_size: int | None, spec_name: str | None) -> dict[str, Any]:

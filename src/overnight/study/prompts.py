@@ -12,7 +12,7 @@ from overnight.study.origin import Origin, Route
 from overnight.study.utf8 import read_text
 
 # Votes of a template's second listing begin here: replicates that are added later never meet them.
-MOST_REPLICATES = 1_000_000
+_VOTES_OF_A_LISTING = 1_000_000
 
 
 class TemplateEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ def vote_starts(templates: Mapping[str, Template]) -> dict[str, int]:
     for name, template in templates.items():
         copy = listed.get(template.text, 0)
         listed[template.text] = copy + 1
-        starts[name] = copy * MOST_REPLICATES
+        starts[name] = copy * _VOTES_OF_A_LISTING
     return starts
 
 

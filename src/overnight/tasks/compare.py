@@ -3,7 +3,7 @@
 Here is what a study says of it: the trait, the pairs and their orders, and the form of the verdict.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
@@ -17,16 +17,23 @@ from overnight.study.buckets import StudyBuckets
 from overnight.study.files import Row, Rows
 from overnight.study.identity import changed
 from overnight.study.items import ItemSource, open_rows
-from overnight.study.models import entries, resolve_models, takes
+from overnight.study.models import entries, resolve_models
 from overnight.study.origin import Origin, Route
 from overnight.study.prompts import TemplateEntry, check_templates, read_systems, read_templates
 from overnight.study.stage import WrittenStage
 from overnight.study.task_kind import Command, Draft, Made, TaskKind
+from overnight.tasks._judge_prompts import with_schema
 from overnight.tasks._pairs.answer_form import TAGS, AnswerForm
 from overnight.tasks._pairs.pairing import Listed, Listing, Order, PairPlan, Select, pair_count
 from overnight.tasks._pairs.questions import PLACES, SAMPLES, Compare, kind_of
 from overnight.tasks._pairs.settings import PairsEntry, TraitEntry, check_pairs, check_trait
-from overnight.tasks._pairs.tables import PAIR_TABLES, make_pair_tables, missing_pair_table, pair_summary
+from overnight.tasks._pairs.tables import (
+    PAIR_TABLES,
+    ROUND_TABLES,
+    make_pair_tables,
+    missing_pair_table,
+    pair_summary,
+)
 from overnight.tasks._pairs.traits import Trait, known_trait
 from overnight.tasks._prompt_files import prompt_names, prompt_text
 from overnight.terminal.parameters import Parameter
@@ -132,13 +139,10 @@ def _with_answer_forms(
 ) -> Iterator[Branch]:
     """Arms whose provider holds answers to a schema get one, unless their template asks for tags itself."""
     for branch in branches:
-        arm = branch.arm
-        if form.is_in(templates[arm.template].text):
+        if form.is_in(templates[branch.arm.template].text):
             yield branch
-            continue
-        options = msgspec.structs.replace(arm.model.options, json_schema=form.schema())
-        model = msgspec.structs.replace(arm.model, options=options)
-        yield branch._replace(arm=msgspec.structs.replace(arm, model=model)) if takes(model) else branch
+        else:
+            yield from with_schema([branch], form.schema())
 
 
 def _text_column(source: ItemSource, written: str | None, origin: Origin) -> str:
@@ -315,10 +319,11 @@ def report(source: "Source") -> Iterator["Section"]:
     # Polars takes a third of a second, which a study that is only read need not wait.
     from overnight.tasks._pairs.report import pair_report  # noqa: PLC0415
 
-    def text_of(stage: Stage, name: str) -> str:
-        return str(source.item(stage.name, name).get(stage.task.spec()["text"], ""))
+    def texts_of(stage: Stage, subject: str | None, names: Sequence[str]) -> list[tuple[str, str]]:  # noqa: ARG001 - see the type
+        column = stage.task.spec()["text"]
+        return [(name, str(source.item(stage.name, name).get(column, ""))) for name in names]
 
-    return pair_report(source, text_of)
+    return pair_report(source, texts_of)
 
 
 kind = TaskKind(
@@ -331,7 +336,7 @@ kind = TaskKind(
     differences=differences,
     holds_tables=(("pairs", "list"),),
     in_rounds="adaptive pairs are chosen by the verdicts on others; use `select: sample` for this",
-    tables=PAIR_TABLES,
+    tables=(*PAIR_TABLES, *ROUND_TABLES),
     make_tables=make_pair_tables,
     missing_table=missing_pair_table,
     summary=pair_summary,

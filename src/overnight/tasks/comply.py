@@ -3,24 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from overnight.study.buckets import StudyBuckets
-from overnight.study.origin import Origin
-from overnight.study.task_kind import Command, Draft, TaskKind
 from overnight.tasks._judging.flags import JudgingFlags
 from overnight.tasks._judging.judging import Comply
-from overnight.tasks._judging.settings import JudgingStage, check_judging, draft_judging
-from overnight.tasks._specs.tables import (
-    JUDGED_TABLES,
-    judged_sections,
-    judged_summary,
-    make_judged_tables,
-    missing_judged_table,
-)
+from overnight.tasks._judging.kinds import judged_kind
 from overnight.terminal.parameters import Parameter
-
-
-def draft(stage: JudgingStage, origin: Origin, buckets: StudyBuckets | None) -> Draft:
-    return draft_judging(Comply, stage, origin, buckets)
 
 
 @Parameter(name="*")
@@ -51,19 +37,4 @@ class Flags(JudgingFlags):
         return self.compliance_judge_model_name, self.compliance_judge_org
 
 
-kind = TaskKind(
-    name=Comply.name,
-    settings=JudgingStage,
-    check=check_judging,
-    draft=draft,
-    open=Comply.from_spec,
-    item_keys=("candidates", "spec"),
-    tables=JUDGED_TABLES,
-    make_tables=make_judged_tables,
-    missing_table=missing_judged_table,
-    summary=judged_summary,
-    report=judged_sections,
-    command=Command(
-        flags=Flags, items_help=None, optional=True, named="the task's, the specification's and the judge's"
-    ),
-)
+kind = judged_kind(Comply, Flags)

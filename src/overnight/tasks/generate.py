@@ -34,8 +34,9 @@ from overnight.study.prompts import (
 from overnight.study.stage import WrittenStage
 from overnight.study.task_kind import Command, Draft, Made, TaskKind
 from overnight.tasks._json_answers import AnswerSchema, columns_of
-from overnight.tasks._specs.inputs import open_inputs
-from overnight.tasks._specs.reading import check_spec, read_spec
+from overnight.tasks._prompt_files import prompt_names, prompt_text
+from overnight.tasks._specs.inputs import open_spec
+from overnight.tasks._specs.reading import check_spec
 from overnight.tasks._specs.speceval_generate import SpecEvalFlags
 from overnight.tasks._written_messages import MessagesColumn, messages_of
 from overnight.terminal.parameters import Parameter
@@ -259,8 +260,9 @@ def check(stage: GenerateStage, origin: Origin) -> None:
 def _check_spec(stage: GenerateStage, origin: Origin) -> None:
     if stage.spec is None:
         return
-    if stage.inputs is None:
-        raise origin.error(("spec",), "`spec` goes with `inputs`, which is missing")
+    if stage.inputs is None and not (stage.prompt or stage.templates or stage.messages):
+        ways = "give its `inputs`, or say with `prompt` or `templates` what is asked about each statement"
+        raise origin.error(("spec",), f"`spec` alone asks nothing: {ways}")
     check_spec(stage.spec, origin)
 
 
@@ -272,8 +274,7 @@ def draft(stage: GenerateStage, origin: Origin, buckets: StudyBuckets | None) ->
     candidates, notes = resolve_models(stage.models, origin, buckets)
     branches = tuple(build_arms(stage.name, tuple(asked.texts) or ("messages",), candidates, stage.grid, origin))
     systems = read_systems(branches, stage.system)
-    spec = None if stage.spec is None else read_spec(stage.spec, origin)
-    rows = None if stage.inputs is None else open_inputs(stage.inputs, spec, origin)
+    rows = open_spec(stage.spec, stage.inputs, origin)
 
     def make(source: ItemSource) -> Made:
         task = Generate(
@@ -303,13 +304,16 @@ def _questions(stage: GenerateStage, origin: Origin) -> Templates:
     if stage.inputs is not None and not (stage.prompt or stage.templates or stage.messages):
         return Templates({AS_IT_IS: Template(f"{{{AS_IT_IS}}}", AS_IT_IS)}, {AS_IT_IS: ("inputs",)})
     if stage.prompt is None:
-        return read_templates(stage.templates or (), origin)
+        about_specs = () if stage.spec is None else prompt_names("generate")
+        shipped = {name: prompt_text("generate", name) for name in about_specs}
+        return read_templates(stage.templates or (), origin, shipped)
     refuse_file_name(stage.prompt, origin, ("prompt",), "to use a file write templates: [{name}]")
     return Templates({"prompt": Template(stage.prompt)}, {"prompt": ("prompt",)})
 
 
 def _needs(stage: GenerateStage, asked: Templates, systems: Systems, turns: Sequence[Template]) -> dict[Route, Need]:
-    given = given_to(stage)
+    # A statement may have no examples.
+    given = (*given_to(stage), "examples") if stage.spec is not None and stage.inputs is None else given_to(stage)
     asker = stage.name if stage.of is not None else None
     needs = {route: Need(template, given, asker) for route, template in (asked.by_place | systems.by_place).items()}
     if stage.messages is not None:
@@ -346,21 +350,23 @@ class Flags(SpecEvalFlags):
       overnight generate --items texts/ --template ask.txt --max-tokens 500 \\
         --model openai/gpt-4.1 openai/gpt-4.1-mini
       overnight generate --spec rules.jsonl --inputs inputs/ --model openai/gpt-4.1
+      overnight generate --spec rules.jsonl --template judge_prompt --model openai/gpt-4.1
     """
 
     prompt: Annotated[
         str | None, Parameter(help="The question; {name} stands for the item's column of that name.", metavar="TEXT")
     ] = None
     template: Annotated[
-        Path | None, Parameter(help="A file that holds the question, instead of --prompt.", metavar="FILE")
+        Path | None,
+        Parameter(help="A file that holds the question, or judge_prompt, instead of --prompt.", metavar="FILE"),
     ] = None
 
     def keys(self) -> dict[str, Any]:
         by_spec = self.spec_keys()
         both = self.prompt is not None and self.template is not None
-        if both or (self.prompt is None and self.template is None and not by_spec):
-            message = "generate: wanted one of --prompt and --template"
-            raise StudyError(message)
+        if both or (self.prompt is None and self.template is None and not by_spec.get("inputs")):
+            inputs = "a specification goes with --inputs; or, about its statements themselves, " if by_spec else ""
+            raise StudyError(f"generate: {inputs}wanted one of --prompt and --template")
         templates = None if self.template is None else [str(self.template)]
         return {"prompt": self.prompt, "templates": templates, **by_spec}
 

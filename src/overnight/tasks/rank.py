@@ -6,15 +6,15 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from overnight.study.buckets import StudyBuckets
-from overnight.study.items import ItemSource
 from overnight.study.origin import Origin
-from overnight.study.task_kind import Command, Draft, Made, TaskKind
+from overnight.study.task_kind import Draft, TaskKind
 from overnight.tasks._judging.answer_pairs import FORM, Rank
 from overnight.tasks._judging.flags import JudgingFlags
-from overnight.tasks._judging.settings import JudgingStage, check_judging, read_judges
+from overnight.tasks._judging.kinds import command_of
+from overnight.tasks._judging.settings import JudgingStage, check_judging, differences, draft_judging, read_judges
 from overnight.tasks._pairs.questions import SAMPLES
-from overnight.tasks._pairs.tables import pair_sections, pair_summary
-from overnight.tasks._specs.tables import RANK_TABLES, make_rank_tables, missing_rank_table
+from overnight.tasks._pairs.tables import pair_summary
+from overnight.tasks._specs.tables import RANK_TABLES, make_rank_tables, missing_rank_table, rank_sections
 from overnight.terminal.parameters import Parameter
 
 _ORDERS = ("forward", "reverse")
@@ -32,27 +32,7 @@ def draft(stage: JudgingStage, origin: Origin, buckets: StudyBuckets | None) -> 
     given = (*SAMPLES, "members", "missing")
     judges = read_judges(stage, origin, buckets, FORM.schema(), given=given, directions=_ORDERS, grouped=True)
 
-    def make(source: ItemSource) -> Made:  # noqa: ARG001 - all that is asked of it are columns
-        left_out = {} if judges.rows is None else judges.rows.left_out()
-        task = Rank(
-            [branch.arm for branch in judges.branches],
-            templates=judges.asked.texts,
-            systems=judges.systems.by_arm,
-            replicates=stage.replicates,
-            left_out=left_out,
-        )
-        return Made(task, () if judges.rows is None else tuple(judges.rows.notes(left_out)))
-
-    return Draft(
-        stage=stage,
-        origin=origin,
-        branches=judges.branches,
-        make=make,
-        definition={"templates": judges.asked.definition},
-        needs=judges.needs,
-        notes=judges.notes,
-        rows=judges.rows,
-    )
+    return draft_judging(Rank, judges, stage, origin)
 
 
 @Parameter(name="*")
@@ -90,12 +70,14 @@ kind = TaskKind(
     draft=draft,
     open=Rank.from_spec,
     item_keys=("candidates", "spec"),
+    beside_key="prompts",
+    fixed=("prompts",),
+    differences=differences,
+    holds_tables=(("prompt_files",),),
     tables=RANK_TABLES,
     make_tables=make_rank_tables,
     missing_table=missing_rank_table,
     summary=pair_summary,
-    report=pair_sections,
-    command=Command(
-        flags=Flags, items_help=None, optional=True, named="the task's, the specification's and the judge's"
-    ),
+    report=rank_sections,
+    command=command_of(Flags),
 )

@@ -1,6 +1,6 @@
 """Tables of compared answers: who won against whom, rankings of each part of a specification, and what length does."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -11,12 +11,14 @@ from overnight.tasks._pairs.rankings import rankings
 # Parts of a specification that candidates are ranked on: the word in `scope`, and the column of the results.
 _PARTS = {"section": "section", "type": "statement_type", "authority": "authority_level"}
 EVERYBODY = "all"
+_COUNTED = ("wins", "losses", "ties", "none", "unparsed", "missing")
 MATCHES: dict[str, type[pl.DataType]] = {
     "stage": pl.String,
     "judge": pl.String,
     "model": pl.String,
     "opponent": pl.String,
-    **dict.fromkeys(("wins", "losses", "ties", "none", "unparsed"), pl.Int64),
+    # `none`: the judge cannot tell. `missing`: it has not answered.
+    **dict.fromkeys(_COUNTED, pl.Int64),
     # Over inputs that were judged in both orders: won in both, lost in both, or neither.
     **dict.fromkeys(("both_orders", "won_both", "lost_both", "split"), pl.Int64),
 }
@@ -34,7 +36,7 @@ def answer_pairs(results: pl.LazyFrame, stage: str) -> pl.DataFrame:
     rows = results.filter((pl.col("stage") == stage) & pl.col("verdict").is_not_null())
     return rows.select(
         *("stage", "arm", "template", "thinking", "replicate", "subject", "first_id", "second_id", "direction"),
-        *("verdict", "winner_id", "statement_id", *_PARTS.values(), "first_length", "second_length"),
+        *("verdict", "parsed", "winner_id", "statement_id", *_PARTS.values(), "first_length", "second_length"),
         pl.concat_str("provider", "model", separator="/").alias("judge"),
     ).collect()
 
@@ -73,6 +75,8 @@ def _matches(judge: str, said: pl.DataFrame) -> pl.DataFrame:
             .then(pl.lit("losses"))
             .when(pl.col("verdict") == "tie")
             .then(pl.lit("ties"))
+            .when((pl.col("verdict") == "none") & pl.col("parsed").is_null())
+            .then(pl.lit("missing"))
             .otherwise("verdict"),
         )
         for one, other, won, lost in (
@@ -81,9 +85,7 @@ def _matches(judge: str, said: pl.DataFrame) -> pl.DataFrame:
         )
     ]
     votes = pl.concat(sides)
-    counts = votes.group_by("model", "opponent").agg(
-        *((pl.col("word") == word).sum().alias(word) for word in ("wins", "losses", "ties", "none", "unparsed"))
-    )
+    counts = votes.group_by("model", "opponent").agg(*((pl.col("word") == word).sum().alias(word) for word in _COUNTED))
     read = votes.filter(pl.col("word").is_in(["wins", "losses", "ties"]))
     orders = read.group_by("model", "opponent", "subject", "asked", "replicate").agg(
         seen=pl.len(), won=(pl.col("word") == "wins").sum(), lost=(pl.col("word") == "losses").sum()
@@ -135,6 +137,22 @@ def _length(stage: str, judge: str, said: pl.DataFrame, decided: pl.DataFrame) -
         "longer_wins_lwr": found.rate_lwr,
         "longer_wins_upr": found.rate_upr,
     }
+
+
+def pair_questions(said: pl.DataFrame, judges: Mapping[str, str]) -> pl.DataFrame:
+    """Each judge's verdict on each question, as a score of one of the two candidates: the same one for all judges.
+
+    `judges`: the arms' names without their direction.
+    """
+    points = {"first": 1.0, "second": 0.0, "tie": 0.5}
+    first = pl.col("first_id") < pl.col("second_id")
+    score = pl.col("verdict").replace_strict(points, default=None, return_dtype=pl.Float64)
+    return said.select(
+        "stage",
+        pl.col("arm").replace(judges),
+        pl.concat_str("subject", "first_id", "second_id", "replicate", separator="\0").alias("item_id"),
+        pl.when(first).then(score).otherwise(1 - score).alias("score"),
+    )
 
 
 def pair_scores(said: pl.DataFrame) -> pl.DataFrame:

@@ -3,21 +3,18 @@
 An item is an input with all answers to it. What has no partner there is not asked about.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
-import msgspec
-
-from overnight.core.ask import Arm, Ask, Item, Message, thinking_text
+from overnight.core.ask import Ask, Item, thinking_text
 from overnight.core.task import ColumnKind, Row, Thread
-from overnight.core.template import Template
-from overnight.study.prompts import vote_starts
+from overnight.tasks._judge_prompts import is_structured
 from overnight.tasks._judging.candidate_names import candidate_name
-from overnight.tasks._judging.form import examples_text
-from overnight.tasks._judging.judging import STATEMENT_COLUMNS, JudgingSpec, LeftOut, of_statement
+from overnight.tasks._judging.judging import STATEMENT_COLUMNS, StatementJudging, of_statement
 from overnight.tasks._pairs.answer_form import AnswerForm, Reading
-from overnight.tasks._pairs.questions import SAMPLES, is_structured
+from overnight.tasks._pairs.questions import SAMPLES
 
 FORM = AnswerForm(ties=True, none=True, explanation=True)
 
@@ -40,6 +37,8 @@ def pair_address(pair: AnswerPair) -> str:
     return f"{name}#{pair.replicate}" if pair.replicate else name
 
 
+# Whoever reads a row asks twice: for its item, and for the two candidates.
+@lru_cache(maxsize=100)
 def pair_at(address: str) -> AnswerPair:
     """The pair that `pair_address` has named."""
     names, _, replicate = address.partition("#")
@@ -54,6 +53,8 @@ def _escaped(name: str) -> str:
 
 
 def _unescaped(written: str) -> str:
+    if "%" not in written:
+        return written
     for mark, escape in reversed(_ESCAPES):
         written = written.replace(escape, mark)
     return written
@@ -69,19 +70,11 @@ def answers_of(fields: Mapping[str, Any]) -> dict[tuple[str, int], str]:
     return found
 
 
-class _Branch(NamedTuple):
-    arm: Arm
-    prompt: int
-    first_vote: int
-
-
-class Rank:
+class Rank(StatementJudging):
     """Templates are filled with a statement, an input and two answers, and end in the form of the verdict."""
 
     name = "rank"
-    version = "1"
-    reads_items = True
-    most_turns = 1
+    form = FORM
     columns: Mapping[str, ColumnKind] = {
         "template": "text",
         "thinking": "text",
@@ -99,94 +92,24 @@ class Rank:
         "second_length": "integer",
     }
 
-    def __init__(
-        self,
-        arms: Sequence[Arm],
-        *,
-        templates: Mapping[str, Template] | None = None,
-        systems: Mapping[str, Template] | None = None,
-        replicates: int = 1,
-        left_out: LeftOut | None = None,
-    ) -> None:
-        """`templates` go by template name, `systems` by arm name."""
-        self._templates = dict(templates or {})
-        self._systems = dict(systems or {})
-        self._replicates = replicates
-        self.left_out = left_out or {}
-        self._prompts: list[tuple[Template, Template | None, bool]] = []
-        self._branches = list(self._grown(arms))
-
-    def _grown(self, arms: Sequence[Arm]) -> Iterator[_Branch]:
-        votes = vote_starts(self._templates)
-        whole: dict[tuple[str, bool], Template] = {}
-        for arm in arms:
-            if arm.template not in self._templates:
-                continue  # opened from a run's record, to read only
-            kind = (arm.template, is_structured(arm))
-            if kind not in whole:
-                text = FORM.asked_in(self._templates[arm.template].text, structured=kind[1])
-                whole[kind] = Template(text, arm.template)
-            prompt = (whole[kind], self._systems.get(arm.name), arm.direction == "reverse")
-            if prompt not in self._prompts:
-                self._prompts.append(prompt)
-            yield _Branch(arm, self._prompts.index(prompt), votes[arm.template])
-
-    @classmethod
-    def from_spec(cls, arms: Sequence[Arm], spec: Mapping[str, Any]) -> "Rank":
-        known = msgspec.convert(spec, JudgingSpec)
-        return cls(
-            arms,
-            templates={entry.name: Template(entry.text, entry.name) for entry in known.templates},
-            systems={arm: Template(text, "system") for arm, text in known.systems.items()},
-            replicates=known.replicates,
-            left_out=known.left_out,
-        )
-
-    def spec(self) -> dict[str, Any]:
-        return {
-            "templates": [{"name": name, "text": template.text} for name, template in self._templates.items()],
-            "systems": {arm: template.text for arm, template in self._systems.items()},
-            "replicates": self._replicates,
-            "left_out": self.left_out,
-        }
-
     def item_of(self, address: str) -> str:
         return pair_at(address).item
 
     def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - all pairs are asked about
         for item in items:
-            answers = answers_of(item.fields)
-            fields = {**item.fields, "examples": examples_text(item.fields)}
+            answers, fields = answers_of(item.fields), self._shown(item)
+            if fields is None:
+                continue
             for one, other in combinations(sorted(answers), 2):
                 if one[1] == other[1]:
                     pair = AnswerPair(item.id, one[0], other[0], one[1])
                     yield from self._asks(pair, fields, (answers[one], answers[other]))
 
     def _asks(self, pair: AnswerPair, fields: Mapping[str, Any], answers: tuple[str, str]) -> Iterator[Ask]:
-        address = pair_address(pair)
-        prompts = [self._messages(*prompt, fields, answers) for prompt in self._prompts]
-        for arm, place, first_vote in self._branches:
-            for replicate in range(self._replicates):
-                yield Ask(
-                    arm=arm, item=address, messages=prompts[place], replicate=replicate, vote=first_vote + replicate
-                )
+        def shown(turned: bool) -> dict[str, Any]:
+            return {**fields, **dict(zip(SAMPLES, answers[::-1] if turned else answers, strict=True))}
 
-    def _messages(
-        self,
-        template: Template,
-        system: Template | None,
-        turned: bool,
-        fields: Mapping[str, Any],
-        answers: tuple[str, str],
-    ) -> tuple[Message, ...]:
-        shown = answers[::-1] if turned else answers
-        whole = {**fields, **dict(zip(SAMPLES, shown, strict=True))}
-        asked = Message("user", template.render(whole))
-        instruction = system.render(whole) if system else ""
-        return (Message("system", instruction), asked) if instruction else (asked,)
-
-    def follow_up(self, thread: Thread) -> Sequence[Ask]:  # noqa: ARG002 - a verdict is the last word
-        return ()
+        return self._prompts.asks(pair_address(pair), shown)
 
     def read(self, thread: Thread) -> Iterator[Row]:
         arm, pair = thread.arm, pair_at(thread.item.id)

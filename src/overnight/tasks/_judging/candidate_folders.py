@@ -17,6 +17,7 @@ from overnight.core.errors import StudyError, nearest
 from overnight.core.wording import found_text
 from overnight.study.origin import Origin, Route
 from overnight.study.utf8 import read_text
+from overnight.tasks._specs.file_names import by_file_name
 from overnight.tasks._specs.inputs import json_files
 from overnight.tasks._specs.reading import Statement
 
@@ -51,11 +52,13 @@ class Candidate:
             self._files = self._by_statement(notes)
 
     def _by_statement(self, notes: list[str]) -> dict[str, Path]:
-        ids = {normalize("NFC", statement): statement for statement in self._spec}
+        ids = by_file_name(self._spec)
         found: dict[str, Path] = {}
         for file in json_files(self.path):
             stem = normalize("NFC", file.stem)
             if stem in ids:
+                if ids[stem] in found:
+                    raise StudyError(f"{file}: answers on '{ids[stem]}' are in {found[ids[stem]].name} as well")
                 found[ids[stem]] = file
             elif _is_records(_json(file)):
                 raise StudyError(

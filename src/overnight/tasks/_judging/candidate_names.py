@@ -1,6 +1,7 @@
 """What a candidate is called: the model whose answers are judged, in words that tell it from the others."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from overnight.core.ask import thinking_text
@@ -19,18 +20,18 @@ def candidate_name(fields: Mapping[str, Any]) -> str:
     """
     if "arm" not in fields:
         return str(fields["candidate"])
-    provider, model = fields["provider"], fields["model"]
-    traits = {
-        "template": fields["template"],
-        "model": f"{provider}/{model}",
-        "thinking": fields["thinking"],
-        "direction": "forward",
-    }
+    return _name(fields["arm"], fields["provider"], fields["model"], fields["template"], fields["thinking"])
+
+
+# A study has few candidates, and every row asks for the names of several.
+@lru_cache(maxsize=1_000)
+def _name(arm: str, provider: str, model: str, template: str, thinking: str) -> str:
+    traits = {"template": template, "model": f"{provider}/{model}", "thinking": thinking, "direction": "forward"}
     plain = arm_name(traits, model)
-    extra = [fields["thinking"]] if fields["thinking"] != _UNSET else []
-    extra += [fields["template"]] if fields["template"] not in _UNSAID else []
-    if fields["arm"] != plain:
+    extra = [thinking] if thinking != _UNSET else []
+    extra += [template] if template not in _UNSAID else []
+    if arm != plain:
         # Arms that differ in something else have a mark at the end of their name.
-        extra.append(fields["arm"].removeprefix(plain).strip("_") or fields["arm"])
+        extra.append(arm.removeprefix(plain).strip("_") or arm)
     name = f"{provider}/{model}"
     return f"{name} ({', '.join(extra)})" if extra else name

@@ -7,6 +7,7 @@ from typing import Any
 from overnight.study.files import Row
 from overnight.study.origin import Origin
 from overnight.tasks._judging.candidate_folders import Candidate, Output, find_candidates
+from overnight.tasks._judging.written_prompts import NO_PROMPT, prompt_notes, without_prompt
 from overnight.tasks._specs.inputs import input_id, named
 from overnight.tasks._specs.reading import STATEMENT_FIELDS, Statement
 
@@ -20,12 +21,21 @@ class CandidateRows:
     """One row for each answer, or with `grouped` one for each input with all answers to it."""
 
     def __init__(
-        self, spec: Mapping[str, Statement], candidates: list[Candidate], notes: list[str], *, grouped: bool
+        self,
+        spec: Mapping[str, Statement],
+        candidates: list[Candidate],
+        notes: list[str],
+        prompts: Mapping[str, str] | None,
+        *,
+        grouped: bool,
     ) -> None:
+        """`prompts`: judge prompts by statement; answers on others are not judged."""
         self.name = ", ".join(str(one.path) for one in candidates)
         own = ("members", "missing") if grouped else ("answer", "candidate")
         self.columns: tuple[str, ...] = ("id", *STATEMENT_FIELDS, "input", "input_index", *own)
         self._spec = spec
+        self._prompts = prompts
+        self._without_prompt = frozenset(() if prompts is None else without_prompt(prompts, spec))
         self._candidates = candidates
         self._grouped = grouped
         self._notes = notes
@@ -36,6 +46,8 @@ class CandidateRows:
 
     def __iter__(self) -> Iterator[tuple[int, Row]]:
         for order, statement in enumerate(self._spec.values()):
+            if statement.id in self._without_prompt:
+                continue
             rows = self._groups(statement) if self._grouped else self._answers(statement)
             for index, row in enumerate(rows):
                 yield (order << _SHIFT) | index, row
@@ -78,13 +90,17 @@ class CandidateRows:
                 for name, output in outputs.items():
                     if output.problem is not None:
                         counts[name][output.problem] += 1
-                if self._grouped and len(usable) == 1:
+                    elif statement in self._without_prompt:
+                        counts[name][NO_PROMPT] += 1
+                if statement not in self._without_prompt and self._grouped and len(usable) == 1:
                     counts[usable[0]][NO_PARTNER] += 1
         return {name: dict(sorted(found.items())) for name, found in counts.items() if found}
 
     def notes(self, left_out: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
         """What the user should know before paying."""
         yield from self._notes
+        if self._prompts is not None:
+            yield from prompt_notes(self._prompts, self._spec)
         for candidate in self._candidates:
             silent = [statement for statement in self._spec if not candidate.outputs(statement)]
             if silent:
@@ -99,7 +115,12 @@ def _row(statement: Statement, asked: _Asked, index: int) -> dict[str, Any]:
 
 
 def open_candidates(
-    written: list[str] | Mapping[str, str], spec: Mapping[str, Statement], origin: Origin, *, grouped: bool
+    written: list[str] | Mapping[str, str],
+    spec: Mapping[str, Statement],
+    origin: Origin,
+    *,
+    prompts: Mapping[str, str] | None = None,
+    grouped: bool,
 ) -> CandidateRows:
     notes: list[str] = []
-    return CandidateRows(spec, find_candidates(written, spec, origin, notes), notes, grouped=grouped)
+    return CandidateRows(spec, find_candidates(written, spec, origin, notes), notes, prompts, grouped=grouped)

@@ -36,6 +36,12 @@ class JudgingFlags:
         list[str] | None,
         Parameter(help="Templates: files, or default.", metavar="NAME|FILE...", consume_multiple=True),
     ] = None
+    prompt_files: Annotated[
+        Path | None,
+        Parameter(
+            help="One judge prompt for each statement: a folder of <statement id>.txt, or a table.", metavar="DIR|FILE"
+        ),
+    ] = None
     config_file: Annotated[
         Path | None, Parameter(help="A config of SpecEval's, a YAML file; flags win over it.", metavar="FILE")
     ] = None
@@ -96,6 +102,7 @@ class JudgingFlags:
             "spec": str(known["spec_path"]),
             "candidates": [str(one) for one in known["candidate_generation_dirs"]],
             "templates": self.template,
+            "prompt_files": None if self.prompt_files is None else str(self.prompt_files),
             "batch": None if batch is None else {"max_requests": batch},
             "buckets": buckets_of(known.get("input_bucket"), known.get("output_bucket")),
         }

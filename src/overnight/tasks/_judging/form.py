@@ -6,7 +6,7 @@ different verdicts in one text, or none, or one that is not offered, are `unpars
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 from overnight.tasks._json_answers import decoded
@@ -127,18 +127,3 @@ def _share(said: Any) -> float | None:
 
 def _text(said: Any) -> str | None:
     return said if isinstance(said, str) else None
-
-
-def examples_text(fields: Mapping[str, Any]) -> str:
-    """A statement's examples as judges are shown them; nothing where it has none."""
-    listed = fields.get("examples")
-    if not isinstance(listed, list) or not listed:
-        return ""
-    shown = [_example(one, number) for number, one in enumerate(listed, 1) if isinstance(one, dict)]
-    return "\nEXAMPLES OF WHAT IT MEANS\n" + "\n".join(shown)
-
-
-def _example(one: Mapping[str, Any], number: int) -> str:
-    named = {"Situation": "description", "Input": "user_query", "Right": "good_response", "Wrong": "bad_response"}
-    lines = [f"{word}: {one[key]}" for word, key in named.items() if one.get(key)]
-    return "\n".join([f"{number}.", *lines])

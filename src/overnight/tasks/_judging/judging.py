@@ -4,40 +4,30 @@ An item is one answer with its input and its statement. An answer that is empty 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Self
 
 import msgspec
 
-from overnight.core.ask import Arm, Ask, Item, Message, thinking_text
+from overnight.core.ask import Arm, Ask, Item, thinking_text
 from overnight.core.task import ColumnKind, Row, Thread
 from overnight.core.template import Template
-from overnight.study.prompts import vote_starts
+from overnight.tasks._judge_prompts import JudgePrompts, KeptPrompts, VerdictForm
 from overnight.tasks._judging.candidate_names import candidate_name
-from overnight.tasks._judging.form import NONE, UNPARSED, Form, JudgedForm, Judgement, examples_text
-from overnight.tasks._pairs.questions import is_structured
+from overnight.tasks._judging.form import NONE, UNPARSED, JudgedForm, Judgement
+from overnight.tasks._judging.written_prompts import JUDGE_PROMPT, prompt_for
+from overnight.tasks._specs.reading import examples_text
 
 # By candidate, and by why they are not judged: answers of folders that are none.
 LeftOut = dict[str, dict[str, int]]
 
 
-class _Named(msgspec.Struct, frozen=True):
-    name: str
-    text: str
+class JudgingSpec(KeptPrompts, frozen=True, kw_only=True):
+    """All that makes the task but its arms."""
 
-
-class JudgingSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """All that makes the task but its arms. Templates are a list: their order says which votes are whose."""
-
-    templates: list[_Named] = []
-    systems: dict[str, str] = {}
-    replicates: int = 1
-    left_out: LeftOut = {}
-
-
-class _Branch(NamedTuple):
-    arm: Arm
-    prompt: int
-    first_vote: int
+    left_out: LeftOut = msgspec.field(default_factory=dict)
+    # Whether each statement has a judge prompt of its own; and those that came from files.
+    by_prompt: bool = False
+    prompt_files: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 # What rows say of what was judged; the same for all tasks that judge by statements.
@@ -62,14 +52,68 @@ def of_statement(fields: Mapping[str, Any]) -> Row:
     }
 
 
-class Judging:
-    """Templates are filled with a statement, an input and an answer, and end in the form of the verdict."""
+class StatementJudging:
+    """What tasks that judge by statements have in common: their prompts, and whom nobody is asked about."""
 
     name: str
-    form: ClassVar[Form]
+    columns: Mapping[str, ColumnKind]
+    form: ClassVar[VerdictForm]
     version = "1"
     reads_items = True
     most_turns = 1
+
+    def __init__(
+        self,
+        arms: Sequence[Arm],
+        *,
+        templates: Mapping[str, Template] | None = None,
+        systems: Mapping[str, Template] | None = None,
+        replicates: int = 1,
+        left_out: LeftOut | None = None,
+        by_prompt: bool = False,
+        prompt_files: Mapping[str, str] | None = None,
+    ) -> None:
+        """`templates` go by template name, `systems` by arm name, `prompt_files` by statement.
+
+        `by_prompt`: each statement has a judge prompt of its own, from these files or handed on with the answer.
+        """
+        self.left_out = left_out or {}
+        self.by_prompt = by_prompt
+        self.prompt_files = dict(prompt_files or {})
+        self._prompts = JudgePrompts(arms, self.form, templates, systems, replicates)
+
+    @classmethod
+    def from_spec(cls, arms: Sequence[Arm], spec: Mapping[str, Any]) -> Self:
+        known = msgspec.convert(spec, JudgingSpec)
+        return cls(
+            arms,
+            left_out=known.left_out,
+            by_prompt=known.by_prompt,
+            prompt_files=known.prompt_files,
+            **known.arguments(),
+        )
+
+    def spec(self) -> dict[str, Any]:
+        own = {"by_prompt": self.by_prompt, "prompt_files": self.prompt_files}
+        return JudgingSpec.of(self._prompts, left_out=self.left_out, **own).plain()
+
+    def _shown(self, item: Item) -> dict[str, Any] | None:
+        """What templates may name of an item; None where its statement has no judge prompt, and is to have one."""
+        fields = {**item.fields, "examples": examples_text(item.fields)}
+        if not self.by_prompt:
+            return fields
+        prompt = prompt_for(item.fields, self.prompt_files)
+        return None if prompt is None else {**fields, JUDGE_PROMPT: prompt}
+
+    def follow_up(self, thread: Thread) -> Sequence[Ask]:  # noqa: ARG002 - a verdict is the last word
+        return ()
+
+
+class Judging(StatementJudging):
+    """Templates are filled with a statement, an input and an answer, and end in the form of the verdict."""
+
+    name: str
+    form: ClassVar[JudgedForm]
     columns: Mapping[str, ColumnKind] = {
         "template": "text",
         "thinking": "text",
@@ -83,85 +127,21 @@ class Judging:
         "judged_length": "integer",
     }
 
-    def __init__(
-        self,
-        arms: Sequence[Arm],
-        *,
-        templates: Mapping[str, Template] | None = None,
-        systems: Mapping[str, Template] | None = None,
-        replicates: int = 1,
-        left_out: LeftOut | None = None,
-    ) -> None:
-        """`templates` go by template name, `systems` by arm name."""
-        self._templates = dict(templates or {})
-        self._systems = dict(systems or {})
-        self._replicates = replicates
-        self.left_out = left_out or {}
-        self._form = JudgedForm(self.form)
-        self._prompts: list[tuple[Template, Template | None]] = []
-        self._branches = list(self._grown(arms))
-
-    def _grown(self, arms: Sequence[Arm]) -> Iterator[_Branch]:
-        votes = vote_starts(self._templates)
-        whole: dict[tuple[str, bool], Template] = {}
-        for arm in arms:
-            if arm.template not in self._templates:
-                continue  # opened from a run's record, to read only
-            kind = (arm.template, is_structured(arm))
-            if kind not in whole:
-                text = self._form.asked_in(self._templates[arm.template].text, structured=kind[1])
-                whole[kind] = Template(text, arm.template)
-            prompt = (whole[kind], self._systems.get(arm.name))
-            if prompt not in self._prompts:
-                self._prompts.append(prompt)
-            yield _Branch(arm, self._prompts.index(prompt), votes[arm.template])
-
-    @classmethod
-    def from_spec(cls, arms: Sequence[Arm], spec: Mapping[str, Any]) -> "Judging":
-        known = msgspec.convert(spec, JudgingSpec)
-        return cls(
-            arms,
-            templates={entry.name: Template(entry.text, entry.name) for entry in known.templates},
-            systems={arm: Template(text, "system") for arm, text in known.systems.items()},
-            replicates=known.replicates,
-            left_out=known.left_out,
-        )
-
-    def spec(self) -> dict[str, Any]:
-        known = JudgingSpec(
-            templates=[_Named(name, template.text) for name, template in self._templates.items()],
-            systems={arm: template.text for arm, template in self._systems.items()},
-            replicates=self._replicates,
-            left_out=self.left_out,
-        )
-        plain: dict[str, Any] = msgspec.to_builtins(known)
-        return plain
-
     def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - nothing is drawn here
         for item in items:
-            if not str(item.fields.get("answer") or "").strip():
-                continue
-            fields = {**item.fields, "examples": examples_text(item.fields)}
-            prompts = [_messages(template, system, fields) for template, system in self._prompts]
-            for arm, place, first_vote in self._branches:
-                for replicate in range(self._replicates):
-                    yield Ask(
-                        arm=arm,
-                        item=item.id,
-                        messages=prompts[place],
-                        replicate=replicate,
-                        vote=first_vote + replicate,
-                    )
+            shown = self._shown(item)
+            if shown is not None and str(item.fields.get("answer") or "").strip():
+                yield from self._asks(item.id, shown)
 
-    def follow_up(self, thread: Thread) -> Sequence[Ask]:  # noqa: ARG002 - a verdict is the last word
-        return ()
+    def _asks(self, name: str, fields: Mapping[str, Any]) -> Iterator[Ask]:
+        return self._prompts.asks(name, lambda _: fields)
 
     def read(self, thread: Thread) -> Iterator[Row]:
         arm, fields = thread.arm, thread.item.fields
         for result in thread.turns:
             said = Judgement(NONE)
             if result.outcome == "answered" and result.answer is not None:
-                said = self._form.read(result.answer)
+                said = self.form.read(result.answer)
             yield {
                 "template": arm.template,
                 "thinking": thinking_text(arm.model.options.thinking),
@@ -177,17 +157,11 @@ class Comply(Judging):
     """Does it keep to the statement, or not?"""
 
     name = "comply"
-    form = "comply"
+    form = JudgedForm("comply")
 
 
 class Grade(Judging):
     """How well does it keep to the statement, from 1 to 5?"""
 
     name = "grade"
-    form = "grade"
-
-
-def _messages(template: Template, system: Template | None, fields: Mapping[str, Any]) -> tuple[Message, ...]:
-    asked = Message("user", template.render(fields))
-    instruction = system.render(fields) if system else ""
-    return (Message("system", instruction), asked) if instruction else (asked,)
+    form = JudgedForm("grade")

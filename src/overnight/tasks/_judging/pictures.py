@@ -7,7 +7,9 @@ import polars as pl
 from rich.console import RenderableType
 from rich.table import Table
 
+from overnight.tasks._judging.form import COMPLIANT, NOT_COMPLIANT
 from overnight.tasks._judging.tables import EVERYBODY, EVERYTHING
+from overnight.tasks._unjudged_answers import not_judged
 from overnight.terminal.columns import columns
 from overnight.terminal.rank_pictures import short
 
@@ -20,16 +22,15 @@ def pictures(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator[Re
     def more(table: str) -> str:
         return typed(f"overnight results {run} --table {table}")
 
-    scores, agreement, left_out = (_read(tables, name) for name in ("scores", "judge_agreement", "unjudged"))
+    scores, agreement = (_read(tables, name) for name in ("scores", "judge_agreement"))
     if scores is not None:
         for (stage,), part in scores.filter(pl.col("scope") == EVERYTHING).group_by("stage", maintain_order=True):
             yield f"\n{stage}:"
-            yield _scores(part.filter(pl.col("judge") == EVERYBODY))
+            yield _scores(part.filter(pl.col("judge") == EVERYBODY), shares=_are_shares(tables, str(stage)))
         yield f"errors count rows of one statement as dependent; by section, type, statement, judge: {more('scores')}"
     if agreement is not None:
         yield from _agreement(agreement, more("judge_agreement"))
-    if left_out is not None:
-        yield f"not judged: {_left_out(left_out)}; by candidate: {more('unjudged')}"
+    yield from not_judged(tables, more("unjudged"))
 
 
 def _read(tables: Path, name: str) -> pl.DataFrame | None:
@@ -37,9 +38,14 @@ def _read(tables: Path, name: str) -> pl.DataFrame | None:
     return pl.read_parquet(path, glob=False) if path.exists() else None
 
 
-def _scores(found: pl.DataFrame) -> Table:
+def _are_shares(tables: Path, stage: str) -> bool:
+    """Whether a stage says yes or no, or gives grades."""
+    verdicts = pl.scan_parquet(tables / "verdicts.parquet", glob=False).filter(pl.col("stage") == stage)
+    return bool(verdicts.select(pl.col("label").is_in([COMPLIANT, NOT_COMPLIANT]).any()).collect().item())
+
+
+def _scores(found: pl.DataFrame, *, shares: bool) -> Table:
     missing = [word for word in ("unparsed", "none") if found[word].sum()]
-    shares = bool((found["score"].drop_nulls() <= 1).all())
     table = columns("model", "score", "95%", "verdicts", *missing, numbers=("score", "verdicts", *missing))
     for row in found.sort("score", descending=True, nulls_last=True).head(FIRST).iter_rows(named=True):
         score = "" if row["score"] is None else f"{row['score']:.1%}" if shares else f"{row['score']:.2f}"
@@ -54,15 +60,5 @@ def _agreement(found: pl.DataFrame, more: str) -> Iterator[str]:
         if row["alpha"] is None:
             continue
         span = "" if row["alpha_lwr"] is None else f" ({row['alpha_lwr']:.2f} to {row['alpha_upr']:.2f})"
-        told = f"judges agree on {row['n_items']:,} answers with alpha {row['alpha']:.2f}{span}"
+        told = f"judges agree on {row['n_items']:,} questions with alpha {row['alpha']:.2f}{span}"
         yield f"{row['stage']}: {told}; by two: {more}"
-
-
-def _left_out(found: pl.DataFrame) -> str:
-    counts = found.group_by("stage", "why", maintain_order=True).agg(pl.col("answers").sum())
-    several = counts["stage"].n_unique() > 1
-    parts = [
-        f"{row['answers']:,} {row['why']}" + (f" ({row['stage']})" if several else "")
-        for row in counts.iter_rows(named=True)
-    ]
-    return ", ".join(parts)

@@ -16,6 +16,7 @@ from overnight.analysis import cohen_kappa, judge_bias, krippendorff_alpha, rate
 from overnight.analysis.samples import cluster_codes, mean_error, quantile
 from overnight.core.errors import OvernightError
 from overnight.tasks._judging.form import NONE, UNPARSED
+from overnight.tasks._judging.model_makers import maker_of
 
 EVERYBODY = EVERYTHING = "all"
 VERDICTS: dict[str, type[pl.DataType]] = {
@@ -48,6 +49,8 @@ PARTS = {
 # What was asked, whoever answered it.
 INPUT = pl.coalesce(pl.concat_str("statement_id", "input_index", separator="_"), "item_id")
 _LEVEL = 0.95
+# A mean grade, and what it may be, lies between these.
+_LOWEST, _HIGHEST = 1.0, 5.0
 _MOST_DRAWN = 20_000
 _DRAWS = 200
 
@@ -138,14 +141,16 @@ def _mean(read: pl.DataFrame) -> dict[str, Any]:
     codes = cluster_codes(read["cluster"], read.height)
     clusters = int(codes.max()) + 1
     mean, error = float(values.mean()), mean_error(values, codes)
-    reach = quantile(_LEVEL, clusters) * error if clusters > 1 else None
+    reach = quantile(_LEVEL, clusters) * error if clusters > 1 and error > 0 else None
+    alike = "All grades are the same: how far another would differ cannot be known."
+    alone = "All rows are of one cluster: how far another would differ cannot be known."
     return {
         "score": mean,
         "se": _known(error) if clusters > 1 else None,
-        "score_lwr": None if reach is None else mean - reach,
-        "score_upr": None if reach is None else mean + reach,
+        "score_lwr": None if reach is None else max(_LOWEST, mean - reach),
+        "score_upr": None if reach is None else min(_HIGHEST, mean + reach),
         "n_clusters": clusters,
-        "note": None if clusters > 1 else "All rows are of one cluster: how far another would differ cannot be known.",
+        "note": None if reach is not None else alike if clusters > 1 else alone,
     }
 
 
@@ -225,7 +230,7 @@ def bias_table(scored: pl.DataFrame, stage: str) -> pl.DataFrame | None:
     `scored` has `judge, model, item_id` and a `score`.
     """
     names = pl.concat([scored["judge"], scored["model"]]).unique().drop_nulls().to_list()
-    own = {name: name.partition("/")[0] for name in names}
+    own = {name: maker_of(name) for name in names}
     try:
         found = judge_bias(scored.drop_nulls("score"), own=own)
     except OvernightError:

@@ -8,7 +8,8 @@ import polars as pl
 from overnight.core.stage import Stage
 from overnight.tasks._judging.candidate_names import candidate_name
 from overnight.tasks._judging.candidates import NO_PARTNER
-from overnight.tasks._judging.judging import LeftOut
+from overnight.tasks._judging.judging import StatementJudging
+from overnight.tasks._judging.written_prompts import NO_PROMPT
 
 UNJUDGED: dict[str, type[pl.DataType]] = {
     "stage": pl.String,
@@ -16,22 +17,52 @@ UNJUDGED: dict[str, type[pl.DataType]] = {
     "why": pl.String,
     "answers": pl.Int64,
 }
+_BLANK = pl.col("answer").fill_null("").str.strip_chars() == ""
 _NAMED = ("arm", "provider", "model", "template", "thinking")
 
 
-def unjudged(results: pl.LazyFrame, stage: Stage, left_out: LeftOut) -> pl.DataFrame:
-    """What folders held that is no answer; of an earlier stage, what was not answered, or is empty or alone."""
-    counts = {(model, why): count for model, reasons in left_out.items() for why, count in reasons.items()}
+def unjudged(results: pl.LazyFrame, stage: Stage, task: StatementJudging) -> pl.DataFrame:
+    """What folders held that is no answer; of an earlier stage, what was not answered, or is empty or alone.
+
+    And, where each statement is to have a judge prompt of its own, the answers on statements that have none.
+    """
+    counts = {(model, why): count for model, reasons in task.left_out.items() for why, count in reasons.items()}
     if stage.of is not None:
-        counts |= Counter(_of_stage(results.filter(pl.col("stage") == stage.of), stage))
+        prompts = _statements_with_prompt(results, stage, task)
+        counts |= Counter(_of_stage(results.filter(pl.col("stage") == stage.of), stage, prompts))
     rows = [(stage.name, model, why, count) for (model, why), count in sorted(counts.items())]
     return pl.DataFrame(rows, schema=UNJUDGED, orient="row")
 
 
-def _of_stage(rows: pl.LazyFrame, stage: Stage) -> Iterator[tuple[str, str]]:
-    blank = pl.col("answer").fill_null("").str.strip_chars() == ""
+def _statements_with_prompt(results: pl.LazyFrame, stage: Stage, task: StatementJudging) -> list[str] | None:
+    """None where nobody needs one."""
+    if stage.beside is None:
+        return list(task.prompt_files) if task.by_prompt else None
+    usable = (pl.col("status") == "answered") & ~_BLANK
+    last = pl.col("turn") == pl.col("turn").max().over("item_id")
+    known = results.filter(pl.col("stage") == stage.beside.stage).filter(last & usable).select(_plain("item_id"))
+    return known.collect()["item_id"].to_list()
+
+
+def _plain(column: str) -> pl.Expr:
+    """As names of statements are compared: however their letters are put together."""
+    return pl.col(column).str.normalize("NFC")
+
+
+def _of_stage(rows: pl.LazyFrame, stage: Stage, prompts: list[str] | None) -> Iterator[tuple[str, str]]:
+    # An input's id is its statement's, an underscore and a number.
+    statement = _plain("item_id").str.replace(r"_\d+$", "")
+    without = (
+        pl.lit(value=False) if prompts is None else ~statement.is_in(pl.Series(prompts, dtype=pl.String).implode())
+    )
     why = (
-        pl.when(~pl.col("status").is_in(list(stage.take))).then("status").when(blank).then(pl.lit("empty")).alias("why")
+        pl.when(~pl.col("status").is_in(list(stage.take)))
+        .then("status")
+        .when(_BLANK)
+        .then(pl.lit("empty"))
+        .when(without)
+        .then(pl.lit(NO_PROMPT))
+        .alias("why")
     )
     last = rows.filter(pl.col("turn") == pl.col("turn").max().over("arm", "item_id", "replicate"))
     told = last.select(*_NAMED, "item_id", "replicate", why).collect()

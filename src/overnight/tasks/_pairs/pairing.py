@@ -117,11 +117,17 @@ def pair_count(samples: int) -> int:
     return samples * (samples - 1) // 2
 
 
-def planned_pairs(ids: Sequence[str], plan: PairPlan, listing: Listing | None = None) -> Iterator[Pair]:
-    """The pairs of a plan among these samples, or among those listed."""
+def planned_pairs(
+    ids: Sequence[str],
+    plan: PairPlan,
+    listing: Listing | None = None,
+    check: Callable[[int], None] = lambda _: None,
+) -> Iterator[Pair]:
+    """The pairs of a plan among these samples, or among those listed. `check` is told their number before the first."""
     candidates: _Candidates = _Everyone(ids) if listing is None else _AsListed(ids, listing())
     if len(candidates) == 0:
         raise StudyError(f"pairs: {len(ids)} sample makes no pair" if listing is None else "pairs: none are listed")
+    check(plan.count(len(candidates)))
     chosen = _chosen(len(candidates), plan)
     least = _least_reversed(candidates, chosen, plan)
     for number in chosen:

@@ -14,6 +14,7 @@ from overnight.analysis.verdict_agreement import EVERYBODY
 from overnight.core.wording import number_of
 from overnight.tasks._pairs.judge_tables import WORDS
 from overnight.tasks._pairs.rankings import EVERYTHING
+from overnight.tasks._pairs.verdicts import SUBJECT
 from overnight.terminal.columns import columns
 from overnight.terminal.plain_text import one_line
 from overnight.terminal.rank_pictures import item_table, short
@@ -21,7 +22,7 @@ from overnight.terminal.rank_pictures import item_table, short
 FIRST_RANKS = 20
 # More judges than fit on a screen are left to the tables.
 FIRST_JUDGES = 20
-_WHY_LEFT_OUT = {"unparsed": "could not be read", "none": "came with no answer to read"}
+_WHY_LEFT_OUT = {"unparsed": "could not be read", "none": "no answer, or a judge that cannot tell"}
 
 
 def pictures(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator[RenderableType]:
@@ -39,7 +40,7 @@ def pictures(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator[Re
     if agreement is not None:
         yield from _agreement(agreement, more("agreement"))
     if rankings is not None and judges is not None:
-        yield from _rankings(rankings, judges, more("rankings"))
+        yield from _rankings(rankings, judges, _with_subjects(tables), more("rankings"))
     elif judges is not None:
         yield Text("no ranking: " + (_left_out(judges) or f"too many samples; see {more('rankings')}"), style="yellow")
 
@@ -47,6 +48,14 @@ def pictures(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator[Re
 def _read(tables: Path, name: str) -> pl.DataFrame | None:
     path = tables / f"{name}.parquet"
     return pl.read_parquet(path, glob=False) if path.exists() else None
+
+
+def _with_subjects(tables: Path) -> set[str]:
+    """Stages that compare the same two on several things: there, verdicts on one of these depend on each other."""
+    verdicts = pl.scan_parquet(tables / "verdicts.parquet", glob=False)
+    if SUBJECT not in verdicts.collect_schema():
+        return set()
+    return set(verdicts.filter(pl.col(SUBJECT).is_not_null()).select("stage").unique().collect()["stage"])
 
 
 def _judges(found: pl.DataFrame) -> Table:
@@ -79,7 +88,9 @@ def _agreement(found: pl.DataFrame, more: str) -> Iterator[str]:
         yield f"{where}{row['n_judges']} judges agree in {told}; by two: {more}"
 
 
-def _rankings(rankings: pl.DataFrame, judges: pl.DataFrame, more: str) -> Iterator[RenderableType]:
+def _rankings(
+    rankings: pl.DataFrame, judges: pl.DataFrame, with_subjects: set[str], more: str
+) -> Iterator[RenderableType]:
     together = rankings.filter(pl.col("scope") == EVERYTHING)
     for (stage,), ranking in together.group_by("stage", maintain_order=True):
         if together["stage"].n_unique() > 1:
@@ -88,7 +99,7 @@ def _rankings(rankings: pl.DataFrame, judges: pl.DataFrame, more: str) -> Iterat
         yield item_table(ranking.head(FIRST_RANKS))
         if ranking.height > FIRST_RANKS:
             yield f"... and {ranking.height - FIRST_RANKS:,} more: {more}"
-        yield Text(_under(ranking.row(0, named=True)))
+        yield Text(_under(ranking.row(0, named=True), "input" if stage in with_subjects else "pair"))
         left_out = _left_out(judges.filter(pl.col("stage") == stage))
         if left_out:
             yield Text(f"left out: {left_out}")
@@ -110,14 +121,14 @@ def _position(advantage: float | None, error: float | None) -> str:
     return f"advantage of being shown first {advantage:+.2f} (se {error:.2f})"
 
 
-def _under(row: dict[str, Any]) -> str:
-    """What the ranking rests on."""
+def _under(row: dict[str, Any], together: str) -> str:
+    """What the ranking rests on. `together`: votes on one of these depend on each other."""
     parts = [f"{number_of(row['comparisons'], 'comparison')} of {number_of(row['pairs'], 'pair')}"]
     if row["reliability"] is not None and isfinite(row["reliability"]):
         parts.append(f"reliability {row['reliability']:.2f}")
     parts.append(_position(row["position"], row["position_se"]))
     if row["comparisons"] > row["pairs"]:
-        parts.append("errors count votes on one pair as dependent")
+        parts.append(f"errors count votes on one {together} as dependent")
     if "+eb" in row["engine"]:
         parts.append("abilities shrunk by a prior learnt from the verdicts")
     return "; ".join(parts)

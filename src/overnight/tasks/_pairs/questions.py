@@ -5,15 +5,17 @@ other way round. What a sample's text contains is never looked at: it goes into 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from overnight.core.ask import Arm, Ask, Item, Message, thinking_text
+from overnight.core.ask import Arm, Ask, Item, thinking_text
 from overnight.core.errors import StudyError
 from overnight.core.task import ColumnKind, Row, Thread
 from overnight.core.template import Template, columns_text, nearest_column, text_of
-from overnight.study.prompts import vote_starts
+from overnight.core.wording import number_of
+from overnight.study.size import refuse_too_many
+from overnight.tasks._judge_prompts import JudgePrompts, KeptPrompts, is_structured
 from overnight.tasks._pairs.adapting import Places, Tally, next_pairs
 from overnight.tasks._pairs.answer_form import AnswerForm, Reading
 from overnight.tasks._pairs.pairing import Listing, Pair, PairPlan, pair_id, pair_of, planned_pairs, shown_pair
@@ -26,35 +28,13 @@ PLACES = ("TRAIT_NAME", "TRAIT_DESCRIPTION", *SAMPLES)
 _VOTES_ON_A_PAIR = 10**12
 
 
-class _Named(msgspec.Struct, frozen=True):
-    name: str
-    text: str
+class _Spec(KeptPrompts, frozen=True, kw_only=True):
+    """All that makes the task but its arms and a list of pairs."""
 
-
-class _Spec(msgspec.Struct, frozen=True, kw_only=True):
-    """All that makes the task but its arms and a list of pairs. The order of templates says whose votes are whose."""
-
-    templates: list[_Named] = []
-    systems: dict[str, str] = {}
     trait: Trait | None = None
     pairs: PairPlan = PairPlan()
     form: AnswerForm = AnswerForm()
     text: str = "text"
-    replicates: int = 1
-
-
-class _Question(NamedTuple):
-    """What differs between the prompts of one pair."""
-
-    template: Template
-    system: Template | None
-    turned: bool
-
-
-class _Branch(NamedTuple):
-    arm: Arm
-    question: int
-    first_vote: int
 
 
 class Compare:
@@ -91,82 +71,44 @@ class Compare:
         replicates: int = 1,
     ) -> None:
         """`templates` go by template name, `systems` by arm name; `listing` gives pairs instead of all there are."""
-        self._templates = dict(templates or {})
-        self._systems = dict(systems or {})
+        self._prompts = JudgePrompts(arms, form, templates, systems, replicates)
         self._trait = trait or known_trait("overall_quality")
         self._pairs = pairs
         self._listing = listing
         self._form = form
         self._text = text
-        self._replicates = replicates
-        self._questions: list[_Question] = []
-        self._branches = list(self._grown(arms))
-
-    def _grown(self, arms: Sequence[Arm]) -> Iterator[_Branch]:
-        votes = vote_starts(self._templates)
-        whole: dict[tuple[str, bool], Template] = {}
-        for arm in arms:
-            if arm.template not in self._templates:
-                continue  # opened from a run's record, to read only
-            kind = (arm.template, is_structured(arm))
-            if kind not in whole:
-                text = self._form.asked_in(self._templates[arm.template].text, structured=kind[1])
-                whole[kind] = Template(text, arm.template)
-            question = _Question(whole[kind], self._systems.get(arm.name), arm.direction == "reverse")
-            if question not in self._questions:
-                self._questions.append(question)
-            yield _Branch(arm, self._questions.index(question), votes[arm.template])
 
     @classmethod
     def from_spec(cls, arms: Sequence[Arm], spec: Mapping[str, Any]) -> "Compare":
         known = msgspec.convert(spec, _Spec)
         return kind_of(known.pairs)(
-            arms,
-            templates={entry.name: Template(entry.text, entry.name) for entry in known.templates},
-            systems={arm: Template(text, "system") for arm, text in known.systems.items()},
-            trait=known.trait,
-            pairs=known.pairs,
-            form=known.form,
-            text=known.text,
-            replicates=known.replicates,
+            arms, trait=known.trait, pairs=known.pairs, form=known.form, text=known.text, **known.arguments()
         )
 
     def spec(self) -> dict[str, Any]:
-        known = _Spec(
-            templates=[_Named(name, template.text) for name, template in self._templates.items()],
-            systems={arm: template.text for arm, template in self._systems.items()},
-            trait=self._trait,
-            pairs=self._pairs,
-            form=self._form,
-            text=self._text,
-            replicates=self._replicates,
-        )
-        plain: dict[str, Any] = msgspec.to_builtins(known)
-        return plain
+        return _Spec.of(self._prompts, trait=self._trait, pairs=self._pairs, form=self._form, text=self._text).plain()
 
     def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - the pairs have a seed of theirs
         texts = {item.id: self._text_of(item) for item in items}
-        for pair in planned_pairs(list(texts), self._pairs, self._listing):
+        for pair in planned_pairs(list(texts), self._pairs, self._listing, self._refuse_too_many):
             yield from self._asks(pair, texts)
 
-    def _asks(self, pair: Pair, texts: Mapping[str, str]) -> Iterator[Ask]:
-        name = pair_id(pair)
-        prompts: dict[int, tuple[Message, ...]] = {}
-        for arm, number, first_vote in self._branches:
-            if arm.direction == "reverse" and not pair.both_orders:
-                continue
-            if number not in prompts:
-                prompts[number] = self._messages(self._questions[number], texts[pair.first], texts[pair.second])
-            vote = first_vote + (pair.occurrence - 1) * _VOTES_ON_A_PAIR
-            for replicate in range(self._replicates):
-                yield Ask(arm=arm, item=name, messages=prompts[number], replicate=replicate, vote=vote + replicate)
+    def _refuse_too_many(self, pairs: int) -> None:
+        arms, replicates = self._prompts.arms, self._prompts.replicates
+        forward = sum(arm.direction != "reverse" for arm in arms)
+        asked = pairs * forward + int(pairs * self._pairs.reverse) * (len(arms) - forward)
+        made_of = (number_of(pairs, "pair"), number_of(len(arms), "arm"), number_of(replicates, "replicate"))
+        refuse_too_many(asked * replicates, " x ".join(made_of))
 
-    def _messages(self, question: _Question, first: str, second: str) -> tuple[Message, ...]:
-        shown = (second, first) if question.turned else (first, second)
-        fields = dict(zip(PLACES, (self._trait.name, self._trait.description, *shown), strict=True))
-        asked = Message("user", question.template.render(fields))
-        instruction = question.system.render(fields) if question.system else ""
-        return (Message("system", instruction), asked) if instruction else (asked,)
+    def _asks(self, pair: Pair, texts: Mapping[str, str]) -> Iterator[Ask]:
+        samples = (texts[pair.first], texts[pair.second])
+
+        def fields(turned: bool) -> dict[str, str]:
+            shown = samples[::-1] if turned else samples
+            return dict(zip(PLACES, (self._trait.name, self._trait.description, *shown), strict=True))
+
+        votes_from = (pair.occurrence - 1) * _VOTES_ON_A_PAIR
+        return self._prompts.asks(pair_id(pair), fields, one_order=not pair.both_orders, votes_from=votes_from)
 
     def _text_of(self, item: Item) -> str:
         if self._text not in item.fields:
@@ -232,8 +174,3 @@ def _tallies(ids: Sequence[str], rows: Iterable[Row]) -> dict[Places, Tally]:
 def kind_of(pairs: PairPlan) -> type[Compare]:
     """Pairs that are all known at once, or chosen in rounds."""
     return CompareInRounds if pairs.select == "adaptive" else Compare
-
-
-def is_structured(arm: Arm) -> bool:
-    """Whether the provider holds this arm's answers to a schema."""
-    return arm.model.options.json_schema is not None

@@ -19,7 +19,8 @@ from overnight.study.files import Row, Rows
 from overnight.study.items import open_rows
 from overnight.study.origin import Origin
 from overnight.study.utf8 import read_text
-from overnight.tasks._specs.reading import STATEMENT_FIELDS, Statement
+from overnight.tasks._specs.file_names import by_file_name
+from overnight.tasks._specs.reading import STATEMENT_FIELDS, Statement, examples_text, read_spec
 
 _ROUTE = ("inputs",)
 _NAMED = 5
@@ -69,10 +70,39 @@ class SpecInputs:
             yield f"{len(missing)} of {len(self._spec)} statements have no inputs: {named(missing)}"
 
 
+class SpecStatements:
+    """The statements of a specification as rows of a table. Their examples are a text, as judges are shown them."""
+
+    columns: tuple[str, ...] = ("id", *STATEMENT_FIELDS)
+
+    def __init__(self, path: str, spec: Mapping[str, Statement]) -> None:
+        self.name = path
+        self._statements = list(spec.values())
+
+    def place(self, number: int) -> str:
+        return f"{self.name}: {self._statements[number].id}"
+
+    def __iter__(self) -> Iterator[tuple[int, Row]]:
+        for number, statement in enumerate(self._statements):
+            fields = statement.fields()
+            yield number, {"id": statement.id, **fields, "examples": examples_text(fields)}
+
+    def notes(self) -> Iterator[str]:
+        return iter(())
+
+
 def named(words: list[str]) -> str:
     """The first few of a list, and how many more there are."""
     more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
     return ", ".join(words[:_NAMED]) + more
+
+
+def open_spec(written: str | None, inputs: Any, origin: Origin) -> SpecInputs | SpecStatements | None:
+    """What a specification names as items: its inputs, or without any its statements themselves."""
+    spec = None if written is None else read_spec(written, origin)
+    if inputs is not None:
+        return open_inputs(inputs, spec, origin)
+    return None if spec is None or written is None else SpecStatements(written, spec)
 
 
 def open_inputs(written: Any, spec: Mapping[str, Statement] | None, origin: Origin) -> SpecInputs:
@@ -100,8 +130,15 @@ class _Folder:
                 f"{file} holds no inputs, and is left out" for file in files.values() if not _has_inputs(file)
             ]
         else:
-            ids = {normalize("NFC", statement): statement for statement in spec}
-            self._files = {statement: files[plain] for plain, statement in ids.items() if plain in files}
+            ids = by_file_name(spec)
+            order = {statement: place for place, statement in enumerate(spec)}
+            self._files = {}
+            for plain, statement in sorted(ids.items(), key=lambda one: order[one[1]]):
+                if plain in files and statement in self._files:
+                    known = self._files[statement].name
+                    raise StudyError(f"{files[plain]}: inputs of '{statement}' are in {known} as well")
+                if plain in files:
+                    self._files[statement] = files[plain]
             self._refuse_strangers([file for stem, file in files.items() if stem not in ids], spec)
         if not self._files:
             such = f", such as {next(iter(spec))}.json" if spec else ""

@@ -125,3 +125,18 @@ def _examples(fields: Mapping[str, Any], place: str) -> tuple[Example, ...]:
         return msgspec.convert(written, tuple[Example, ...])
     except (msgspec.ValidationError, AttributeError) as error:
         raise StudyError(f"{place}: metadata.examples: {error}") from None
+
+
+def examples_text(fields: Mapping[str, Any]) -> str:
+    """A statement's examples as judges are shown them; nothing where it has none."""
+    listed = fields.get("examples")
+    if not isinstance(listed, list) or not listed:
+        return ""
+    shown = [_example(one, number) for number, one in enumerate(listed, 1) if isinstance(one, dict)]
+    return "\nEXAMPLES OF WHAT IT MEANS\n" + "\n".join(shown)
+
+
+def _example(one: Mapping[str, Any], number: int) -> str:
+    named = {"Situation": "description", "Input": "user_query", "Right": "good_response", "Wrong": "bad_response"}
+    lines = [f"{word}: {one[key]}" for word, key in named.items() if one.get(key)]
+    return "\n".join([f"{number}.", *lines])

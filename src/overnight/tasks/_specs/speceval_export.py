@@ -15,6 +15,7 @@ from overnight.core.errors import StudyError
 from overnight.core.stage import Stage
 from overnight.providers import batch_format, vendor
 from overnight.tasks._judging.answer_pairs import answers_of, pair_at
+from overnight.tasks._specs.file_names import apart, as_name
 
 _RANKS = {"first": 1, "second": -1, "tie": 0, "none": 0}
 
@@ -47,12 +48,6 @@ class _Rows:
 
     def batch_of(self, row: Mapping[str, Any]) -> str:
         return self.batches.get(row["request_key"], ("", ""))[0]
-
-
-def as_name(name: str) -> str:
-    """As a file or folder may be called, wherever it lies."""
-    plain = "".join("_" if one in '/\\:*?"<>|' or ord(one) < 32 else one for one in name).strip()
-    return plain if plain.strip(".") else "_"
 
 
 def _write(path: Path, value: Any) -> None:
@@ -105,9 +100,18 @@ def _by_statement(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str,
     found: dict[str, list[dict[str, Any]]] = {}
     for one in records:
         found.setdefault(one["statement_id"], []).append(one)
-    if len({as_name(statement).casefold() for statement in found}) < len(found):
-        raise StudyError("two statements would have one file name; their ids differ only in marks or capitals")
+    _check_statements(found)
     return {statement: sorted(mine, key=lambda one: one["original_index"]) for statement, mine in found.items()}
+
+
+def _check_statements(names: Iterable[str]) -> None:
+    """Files bear statements' names: one of them must not be written over another."""
+    seen: dict[str, str] = {}
+    for statement in names:
+        other = seen.setdefault(as_name(statement).casefold(), statement)
+        if other != statement:
+            message = f"the statements '{other}' and '{statement}' would have one file name; no files were written"
+            raise StudyError(message)
 
 
 def _write_batches(folder: Path, stage: Stage, items: list[Item], records: list[dict[str, Any]]) -> None:
@@ -140,32 +144,29 @@ def export_rankings(tables: Path, stage: Stage, target: Target) -> Iterator[str]
     """`<base>/spec_<spec>/judge_<judge>/<A>x<B>/{metadata,raw,results}`, for every ordered pair of candidates."""
     found = _Rows(tables, stage.name)
     items = {item.id: item.fields for item in (stage.items() if stage.items is not None else ())}
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for row in found.rows:
-        if row["verdict"] is not None:
-            groups.setdefault((row["model"], row["first_id"], row["second_id"]), []).append(row)
-    for (judge, first, second), rows in groups.items():
-        folder = target.base / f"spec_{as_name(target.spec)}" / f"judge_{as_name(judge)}"
-        folder = folder / f"{as_name(first)}x{as_name(second)}"
-        for statement, mine in _grouped(rows, "statement_id").items():
-            ranked = sorted((_ranking(row, items, found) for row in mine), key=lambda one: one["input"])
+    rows = [row for row in found.rows if row["verdict"] is not None]
+    _check_statements(dict.fromkeys(str(row["statement_id"]) for row in rows))
+    groups = _by_judge(rows, "first_id", "second_id")
+    for folder, ((_, judge, _, _), (first, second)), mine in _placed(groups, target):
+        for statement, some in _grouped(mine, "statement_id").items():
+            ranked = sorted((_ranking(row, items, found) for row in some), key=lambda one: one["input"])
             metadata = {
                 "ranking_judge_model_info": {"model_name": judge},
                 "model_a": first,
                 "model_b": second,
                 "org_spec_name": target.spec,
                 "statement_id": statement,
-                "batch_id": ", ".join(sorted({found.batch_of(row) for row in mine})),
+                "batch_id": ", ".join(sorted({found.batch_of(row) for row in some})),
                 "timestamp": found.time,
             }
             _write(folder / "results" / f"{as_name(statement)}.json", {"metadata": metadata, "rankings": ranked})
-        for batch, mine in _grouped(rows, lambda row: found.batch_of(row) or "live").items():
-            tasks = [{"item_id": row["item_id"], "statement_id": row["statement_id"]} for row in mine]
+        for batch, some in _grouped(mine, lambda row: found.batch_of(row) or "live").items():
+            tasks = [{"item_id": row["item_id"], "statement_id": row["statement_id"]} for row in some]
             kept = {"batch_id": batch, "status": "completed", "original_ranking_tasks_data": tasks}
             _write(folder / "metadata" / f"batch_ranking_meta_{as_name(batch)}.json", kept)
-            said = {row["item_id"]: row["answer"] for row in mine}
+            said = {row["item_id"]: row["answer"] for row in some}
             _write(folder / "raw" / f"batch_{as_name(batch)}_raw_judge_output.json", said)
-    told = f"{len(found.rows):,} verdicts on {len(groups):,} ordered pairs"
+    told = f"{len(found.rows):,} verdicts on {len({names for _, names in groups}):,} ordered pairs"
     yield f"{target.base / f'spec_{as_name(target.spec)}'}: {told}"
 
 
@@ -199,23 +200,44 @@ def export_judgements(tables: Path, stage: Stage, target: Target) -> Iterator[st
     found = _Rows(tables, stage.name)
     items = {item.id: item.fields for item in (stage.items() if stage.items is not None else ())}
     graded = stage.task.name == "grade"
-    for (judge, candidate), rows in _by_judge(found.rows).items():
-        folder = target.base / f"spec_{as_name(target.spec)}" / f"judge_{as_name(judge)}" / as_name(candidate)
-        for statement, mine in _grouped(rows, "statement_id").items():
-            batches = sorted({found.batch_of(row) for row in mine} - {""})
+    rows = [row for row in found.rows if row["candidate"] is not None]
+    _check_statements(dict.fromkeys(str(row["statement_id"]) for row in rows))
+    for folder, (_, (candidate,)), mine in _placed(_by_judge(rows, "candidate"), target):
+        for statement, some in _grouped(mine, "statement_id").items():
+            batches = sorted({found.batch_of(row) for row in some} - {""})
             metadata = {"model": candidate, "statement_id": statement, "batch_ids": batches}
-            ordered = sorted(mine, key=lambda row: row["input_index"] or 0)
+            ordered = sorted(some, key=lambda row: row["input_index"] or 0)
             results = [_judgement(row, items.get(row["item_id"], {}), graded=graded) for row in ordered]
             _write(folder / "results" / f"{as_name(statement)}.json", {"metadata": metadata, "results": results})
     yield f"{target.base / f'spec_{as_name(target.spec)}'}: {len(found.rows):,} verdicts"
 
 
-def _by_judge(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+# A judge: whose it is, its model, its template and its thinking; and the candidates that it speaks of.
+_Judge = tuple[str, str, str, str]
+_Judged = tuple[_Judge, tuple[str, ...]]
+
+
+def _by_judge(rows: Iterable[dict[str, Any]], *candidates: str) -> dict[_Judged, list[dict[str, Any]]]:
+    """Judges that differ in anything but the direction are apart."""
+    found: dict[_Judged, list[dict[str, Any]]] = {}
     for row in rows:
-        if row["candidate"] is not None:
-            found.setdefault((row["model"], row["candidate"]), []).append(row)
+        judge = (row["provider"], row["model"], row["template"], row["thinking"])
+        found.setdefault((judge, tuple(row[name] for name in candidates)), []).append(row)
     return found
+
+
+def _placed(
+    groups: Mapping[_Judged, list[dict[str, Any]]], target: Target
+) -> Iterator[tuple[Path, _Judged, list[dict[str, Any]]]]:
+    """Each group with a folder of its own, `judge_<model>/<candidate>` or `<A>x<B>`, whatever names are made of."""
+    judges = list(dict.fromkeys(judge for judge, _ in groups))
+    candidates = list(dict.fromkeys(names for _, names in groups))
+    judge_folders = dict(zip(judges, apart([f"judge_{judge[1]}" for judge in judges]), strict=True))
+    folders = dict(zip(candidates, apart(["x".join(map(as_name, names)) for names in candidates]), strict=True))
+    base = target.base / f"spec_{as_name(target.spec)}"
+    for group, rows in groups.items():
+        judge, names = group
+        yield base / judge_folders[judge] / folders[names], group, rows
 
 
 def _judgement(row: Mapping[str, Any], fields: Mapping[str, Any], *, graded: bool) -> dict[str, Any]:

@@ -27,11 +27,12 @@ class SpecEvalFlags:
             alias="--inputs", help="What is asked: a folder of <statement id>.json, or a table.", metavar="DIR|FILE"
         ),
     ] = None
+    spec: Annotated[
+        str | None, Parameter(help="The same as --spec-path; Together's script: --spec-name.", metavar="FILE|NAME")
+    ] = None
     spec_name: Annotated[
         str | None,
-        Parameter(
-            alias="--spec", help="How the specification is called in exports, or its .jsonl file.", metavar="NAME"
-        ),
+        Parameter(help="How the specification is called in exports; default: its file's name.", metavar="NAME"),
     ] = None
     model_name: Annotated[str | None, Parameter(help="SpecEval's word for --model.", metavar="MODEL")] = None
     org: Annotated[
@@ -57,13 +58,15 @@ class SpecEvalFlags:
     def _spec_file(self) -> str | None:
         if self.spec_path is not None:
             return str(self.spec_path)
-        return self.spec_name if self.spec_name is not None and self.spec_name.endswith(".jsonl") else None
+        return self.spec if self.spec is not None and self.spec.endswith(".jsonl") else None
 
     @property
     def _called(self) -> str:
         """The specification's name: as it is given, or its file's, or that of the folder of inputs."""
-        if self.spec_name is not None and not self.spec_name.endswith(".jsonl"):
+        if self.spec_name is not None:
             return self.spec_name
+        if self.spec is not None and not self.spec.endswith(".jsonl"):
+            return self.spec
         return Path(self._spec_file or str(self.pregenerated_inputs_dir)).stem
 
     @property
@@ -75,19 +78,23 @@ class SpecEvalFlags:
 
     def spec_keys(self) -> dict[str, Any]:
         """As a study writes them; None for what is not given."""
-        if self.pregenerated_inputs_dir is None:
-            for flag, value in (("--spec-path", self.spec_path), ("--output-base-dir", self.output_base_dir)):
-                if value is not None:
-                    raise StudyError(f"generate: {flag} goes with --inputs, which is missing")
+        if self.spec is not None and self._spec_file is None and not self._together:
+            raise StudyError(f"generate: --spec: wanted a .jsonl file, found '{self.spec}'; a name is --spec-name")
+        if self.pregenerated_inputs_dir is None and self.output_base_dir is not None:
+            raise StudyError("generate: --output-base-dir goes with --inputs, which is missing")
+        if self.pregenerated_inputs_dir is None and self._spec_file is None:
             return {}
         live = {"mode": "live", "live": {"concurrency": self.batch_size}} if self._together and self.batch_size else {}
         batch = None if self.batch_size is None or self._together else {"max_requests": self.batch_size}
         return {
             "name": run_name(
-                "generate", self._called, self.model_name or "", *(("vertex",) if self.input_bucket else ())
+                "generate" if self.pregenerated_inputs_dir else "statements",
+                self._called,
+                self.model_name or "",
+                *(("vertex",) if self.input_bucket else ()),
             ),
             "spec": self._spec_file,
-            "inputs": str(self.pregenerated_inputs_dir),
+            "inputs": None if self.pregenerated_inputs_dir is None else str(self.pregenerated_inputs_dir),
             "batch": batch,
             "buckets": buckets_of(self.input_bucket, self.output_bucket),
             **({"mode": "live"} if self._together else {}),

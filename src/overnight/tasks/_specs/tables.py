@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from overnight.reporting import Section, Source
 
 JUDGED_TABLES = ("verdicts", "scores", "judge_agreement", "judge_bias", "unjudged")
-RANK_TABLES = (*PAIR_TABLES, "matches", "length_effect", "judge_bias", "unjudged")
+RANK_TABLES = (*PAIR_TABLES, "matches", "length_effect", "judge_agreement", "judge_bias", "unjudged")
 _WHY_NOT = {
     "judge_agreement": "table of agreement: there is one judge only",
     "judge_bias": "table of judges' bias: no answer has two judges",
@@ -43,7 +43,7 @@ def make_judged_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple
         verdicts = judged_verdicts(rows, stage.name)
         yield "verdicts", verdicts
         assert isinstance(stage.task, Judging)
-        left_out = unjudged(rows, stage, stage.task.left_out)
+        left_out = unjudged(rows, stage, stage.task)
         if left_out.height:
             yield "unjudged", left_out.lazy()
         said = verdicts.drop("explanation").collect()
@@ -64,18 +64,20 @@ def make_rank_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple[s
         answer_pairs,
         length_table,
         match_table,
+        pair_questions,
         pair_scores,
         part_rankings,
     )
     from overnight.tasks._judging.answer_pairs import Rank  # noqa: PLC0415
-    from overnight.tasks._judging.tables import bias_table  # noqa: PLC0415
+    from overnight.tasks._judging.tables import agreement_table, bias_table  # noqa: PLC0415
     from overnight.tasks._judging.unjudged import unjudged  # noqa: PLC0415
+    from overnight.tasks._pairs.judge_tables import judge_names  # noqa: PLC0415
 
     yield from make_pair_tables(results, stages)
     rows = pl.scan_parquet(results, glob=False)
     for stage in stages:
         assert isinstance(stage.task, Rank)
-        left_out = unjudged(rows, stage, stage.task.left_out)
+        left_out = unjudged(rows, stage, stage.task)
         if left_out.height:
             yield "unjudged", left_out.lazy()
         said = answer_pairs(rows, stage.name)
@@ -87,6 +89,9 @@ def make_rank_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple[s
         lengths = length_table(said)
         if lengths.height:
             yield "length_effect", lengths.lazy()
+        agreed = agreement_table(pair_questions(said, judge_names(stage.arms)), ordered=False)
+        if agreed is not None:
+            yield "judge_agreement", agreed.lazy()
         bias = bias_table(pair_scores(said), stage.name)
         if bias is not None:
             yield "judge_bias", bias.lazy()
@@ -106,6 +111,12 @@ def judged_summary(tables: Path, run: str, typed: Callable[[str], str]) -> Itera
     from overnight.tasks._judging.pictures import pictures  # noqa: PLC0415 - as above
 
     return pictures(tables, run, typed)
+
+
+def rank_sections(source: "Source") -> Iterator["Section"]:
+    from overnight.tasks._judging.rank_report import rank_report  # noqa: PLC0415 - as above
+
+    return rank_report(source)
 
 
 def judged_sections(source: "Source") -> Iterator["Section"]:
