@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 ALONE  := $(VENV)/.installed-alone
 N      ?= 200
 
-.PHONY: demo test coverage matrix speceval lint format bench simulate local lowest notebook browser soak hardening fuzz prices clean
+.PHONY: demo clients test properties coverage matrix speceval lint format bench simulate local lowest notebook browser soak hardening fuzz prices clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -29,6 +29,9 @@ demo: $(ALONE)  ## run a small study on the emulator, faults included, and print
 # One more than the cores: many tests wait for somebody.
 test: $(STAMP)  ## all tests (under 10 minutes on 2 cores)
 	$(BIN)/python -m pytest -n 3 --dist worksteal
+
+properties: $(STAMP)  ## the property tests with examples drawn anew (make test draws the same ones each time)
+	OVERNIGHT_NEW_EXAMPLES=1 $(BIN)/python -m pytest -q -n auto --dist worksteal $$(grep -rlE '@given|stateful' --include='test_*.py' tests)
 
 coverage: $(STAMP)  ## the tests once more, with the lines that none of them runs
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --cov=overnight --cov=overnight_emulator --cov-report=term:skip-covered
@@ -78,7 +81,7 @@ notebook:  ## progress, tables and an interrupt in a real notebook kernel (ipyke
 	.venv-notebook/bin/python -m pip install --quiet --disable-pip-version-check -e . ipykernel jupyter_client pytest hypothesis
 	.venv-notebook/bin/python -m pytest tests/scenarios/test_notebook.py
 
-browser: $(STAMP)  ## reports in a real headless Chromium (apt, pip and npm bring what it needs)
+browser: $(STAMP)  ## reports and the dashboard in a real headless Chromium (apt, pip and npm bring what it needs)
 	command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright
 	test -e .browser/node_modules/axe-core || npm install --silent --no-save --prefix .browser axe-core
@@ -86,6 +89,9 @@ browser: $(STAMP)  ## reports in a real headless Chromium (apt, pip and npm brin
 
 soak: $(STAMP)  ## N seeded runs with random kills and faults (make soak N=1000)
 	$(BIN)/python bench/soak.py --runs $(N)
+
+clients: $(STAMP)  ## other people's clients against the emulator, each in an environment of its own (pip and npm bring them)
+	$(BIN)/python bench/clients/run.py
 
 hardening: $(STAMP)  ## malformed studies, files, flags, calls and requests by the thousand (make hardening N=2000)
 	$(BIN)/python bench/malformed.py --cases $(N)
@@ -104,4 +110,4 @@ prices:  ## take the newest published prices into the package (from genai-prices
 		sed -i.old "s/^genai-prices==.*/genai-prices==$$version/" constraints.txt && rm constraints.txt.old
 
 clean:
-	rm -rf $(VENV) .browser .venv-fuzz .venv-local .venv-lowest .venv-notebook .venv-prices .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .browser .venv-clients .venv-fuzz .venv-local .venv-lowest .venv-notebook .venv-prices .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache

@@ -1,11 +1,13 @@
-"""What follows from answers: N rows through two stages, or through three turns; the cost of a row at several sizes.
+"""What follows from answers: N rows through two stages, three turns, or a ranking; the cost of a row at several sizes.
 
     python bench/hand_over.py                         # 10,000 and 100,000 rows of each
     python bench/hand_over.py --stages 1000000
     python bench/hand_over.py --turns 300000
+    python bench/hand_over.py --stages 60000 --pairs 100000
 
 Only our own process is measured. `hand over` is the time in which answers become questions, all in the ledger's writer.
-A row is one item; it is asked twice in two stages, and three times in three turns.
+A row is one item; it is asked twice in two stages, and three times in three turns. With `--pairs` a row is a judged
+pair: five candidates answer each input of a specification, and a judge compares every two of them in both orders.
 """
 
 from __future__ import annotations
@@ -37,10 +39,28 @@ STEPS = {
     "tables": "overnight.api.work:keep_tables",
 }
 _MODELS = ["openai/gpt-4.1-mini"]
-_ASKED = {"stages": 2, "turns": 3}
+_CANDIDATES = [f"openai/{name}" for name in ("gpt-4.1", "gpt-4.1-mini", "gpt-4.1-nano", "gpt-4o", "gpt-4o-mini")]
+_ORDERED_PAIRS = len(_CANDIDATES) * (len(_CANDIDATES) - 1)
+_STATEMENTS = 40
+_ASKED = {"stages": 2.0, "turns": 3.0, "pairs": 1 + len(_CANDIDATES) / _ORDERED_PAIRS}
+
+
+def write_files(kind: str, folder: Path, rows: int) -> None:
+    write_items(folder / "items.jsonl", rows // _ORDERED_PAIRS if kind == "pairs" else rows)
+    if kind == "pairs":
+        rule = {"text": "The assistant keeps to the point.", "type": "guideline", "authority_level": "user"}
+        rules = ({"id": f"rule_{n}", "section": f"Section {n % 5}", **rule} for n in range(_STATEMENTS))
+        (folder / "rules.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rules))
+        texts = (json.loads(line)["text"] for line in (folder / "items.jsonl").open())
+        inputs = ({"statement_id": f"rule_{n % _STATEMENTS}", "input": text} for n, text in enumerate(texts))
+        (folder / "inputs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in inputs))
 
 
 def study_of(kind: str) -> dict[str, Any]:
+    if kind == "pairs":
+        asked = {"task": "generate", "spec": "rules.jsonl", "inputs": "inputs.jsonl", "models": _CANDIDATES}
+        judged = {"task": "rank", "of": "answers", "models": _MODELS}
+        return {"name": "bench", "stages": [{"name": "answers", **asked}, {"name": "ranking", **judged}]}
     first = {"name": "first", "task": "generate", "items": "items.jsonl", "prompt": PROMPT, "models": _MODELS}
     if kind == "turns":
         first["turns"] = ["Are you sure? You said: {answer}", "Say it again in one word."]
@@ -73,7 +93,7 @@ def work(study: str) -> Measured:
 
 def measure(kind: str, rows: int, scratch: Path | None) -> Measured:
     with tempfile.TemporaryDirectory(prefix="bench-", dir=scratch) as folder:
-        write_items(Path(folder) / "items.jsonl", rows)
+        write_files(kind, Path(folder), rows)
         study = Path(folder) / "study.yaml"
         study.write_text(json.dumps(study_of(kind)))
         with EmulatorProcess(TRUTH, Path(folder) / "state") as emulator:
@@ -102,16 +122,17 @@ def line(kind: str, rows: int, measured: Measured) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="What one row costs through two stages and three turns.")
+    parser = argparse.ArgumentParser(description="What one row costs through two stages, three turns, a ranking.")
     parser.add_argument("--stages", type=int, nargs="*", default=[])
     parser.add_argument("--turns", type=int, nargs="*", default=[])
+    parser.add_argument("--pairs", type=int, nargs="*", default=[])
     parser.add_argument("--scratch", type=Path, help="where the runs and the emulator's state are kept meanwhile")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.work:
         sys.stdout.buffer.write(msgspec.json.encode(work(asked.work)))
         return 0
-    sizes = {"stages": asked.stages, "turns": asked.turns}
+    sizes = {"stages": asked.stages, "turns": asked.turns, "pairs": asked.pairs}
     if not any(sizes.values()):
         sizes = {kind: [10_000, 100_000] for kind in sizes}
     print(f"{'':>7} {'rows':>9}{''.join(f'{name:>15}' for name in STEPS)}{'all':>9}{'':>9}{'':>9}")

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from overnight.consent import allow
     from overnight.core.errors import OvernightError
+    from overnight.serving.dashboard import serve
     from overnight.settings import emulate
     from overnight.study import Study
 
@@ -66,6 +67,7 @@ __all__ = [
     "resume",
     "run",
     "scan_results",
+    "serve",
     "status",
     "submit",
     "verify",
@@ -77,6 +79,7 @@ _HOMES = {
     "OvernightError": "overnight.core.errors",
     "allow": "overnight.consent",
     "emulate": "overnight.settings",
+    "serve": "overnight.serving.dashboard",
 }
 
 

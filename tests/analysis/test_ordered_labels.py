@@ -1,3 +1,5 @@
+from enum import Enum
+
 import pandas as pd
 import polars as pl
 import pytest
@@ -30,6 +32,14 @@ def test_other_texts_have_the_order_that_is_given():
     assert krippendorff_alpha(rows(words(ONE), words(OTHER)), "ordinal", order=WORDS) == wanted
     kappa = cohen_kappa(ONE, OTHER, weights="quadratic").value
     assert cohen_kappa(words(ONE), words(OTHER), weights="quadratic", order=WORDS).value == kappa
+
+
+def test_a_python_enum_has_the_order_in_which_it_is_written():
+    grades = [*Enum("Grade", WORDS)]
+    one, other = ([grades[rating] for rating in ratings] for ratings in (ONE, OTHER))
+    assert krippendorff_alpha(rows(one, other), "ordinal") == krippendorff_alpha(rows(ONE, OTHER), "ordinal")
+    wanted = cohen_kappa(ONE, OTHER, weights="linear").value
+    assert cohen_kappa(one, other, weights="linear").value == wanted
 
 
 @pytest.mark.parametrize(
@@ -78,3 +88,8 @@ def test_few_items_are_said():
     found = krippendorff_alpha(rows(ONE, OTHER))
     assert "only 10 items, and the judges differed on 3 of them" in found.problems[0]
     assert cohen_kappa(ONE * 10, OTHER * 10).problems == ()
+
+
+def test_labels_of_several_kinds_are_named():
+    with pytest.raises(WrongArgument, match=r"all texts or all numbers; found 1, 'a', 2"):
+        cohen_kappa([1, "a", 2], [1, 2, "a"])

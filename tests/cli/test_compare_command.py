@@ -37,7 +37,11 @@ def test_verdicts_and_a_ranking_are_shown(capsys: pytest.CaptureFixture[str]):
     assert main([*COMPARE, "--both-orders", "--replicates", "3", "--json", "-q"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"]["answered"] == 6 * 2 * 3
     assert main(["results", "compare-essays", "--emulate"]) == 0
-    assert "d" in capsys.readouterr().out
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == ["item", "replicate", "model", "winner", "status", "answer"]
+    for item, _, _, winner, _, answer in lines[1:21]:
+        assert winner in ranked, item
+        assert "SAMPLE_" in answer
     assert main(["results", "compare-essays", "--emulate", "--table", "rankings", "-o", "ranking.csv"]) == 0
     assert pl.read_csv("ranking.csv")["ID"].to_list() == ranked
     assert main(["results", "compare-essays", "--emulate", "--table", "verdicts", "--json"]) == 0

@@ -32,7 +32,9 @@ def undecided(study: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 def test_one_of_two_batches_is_kept(undecided: list[str], capsys: pytest.CaptureFixture[str]):
     assert main(["adopt", "--shard", "fruit:1", undecided[1], "--emulate"]) == 0
-    assert capsys.readouterr().out == f"shard 1 is batch {undecided[1]}: overnight resume --emulate fruit\n"
+    assert capsys.readouterr().out == (
+        f"shard 1 is batch {undecided[1]}; 1 other batch counts as presumed spent: overnight resume --emulate fruit\n"
+    )
     assert main(["resume", "fruit", "--emulate", "-q"]) == 0
     assert status_of("fruit", capsys)["batches"][0]["batch_id"] == undecided[1]
 

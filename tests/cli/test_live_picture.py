@@ -94,3 +94,5 @@ def test_the_money_is_never_cut_at_80_columns():
     console = Console(width=80, height=24, file=io.StringIO())
     console.print(picture.picture())
     assert "$1,234.57 spent" in console.file.getvalue()
+    # Nor is anything else cut in the middle: what has no room is left out.
+    assert "7,654,321 pending\n" in console.file.getvalue()

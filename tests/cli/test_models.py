@@ -29,8 +29,8 @@ def test_for_programs(capsys: pytest.CaptureFixture[str]):
     everything = json.loads(shown(capsys, "--json"))
     assert {card["provider"] for card in everything} >= {"openai", "anthropic", "gemini", "vertex", "together"}
     # What nobody has said is null, never nought.
-    assert all(card["rules"] is None for card in everything if card["provider"] == "together")
-    assert all(card["batch"] is None for card in everything if card["provider"] == "together")
+    assert all(card["rules"] is None for card in everything if card["provider"] == "openrouter")
+    assert all(card["batch"] is None for card in everything if card["provider"] == "openrouter")
     assert not [card for card in everything if card["provider"] == "gemini" and "claude" in card["model"]]
 
 

@@ -126,3 +126,35 @@ def test_many_arms_are_summed_by_model_first(study: Path, capsys: pytest.Capture
     assert ["all", "14", "42", "42", "0", "0", "0", "0"] in lines
     assert main(["status", "fruit", "--emulate", "-v"]) == 0
     assert len([line for line in capsys.readouterr().out.splitlines() if line.startswith("  t") and "3" in line]) >= 14
+
+
+PHASES = """
+name: phases
+stages:
+  - {name: talk, task: pressure, items: safety_questions, priority: {first: 4}, models: [&m {model: openai/gpt-4.1-mini, max_tokens: 50}]}
+  - {name: judged, task: flips, of: talk, models: [*m]}
+  - {name: deeper, task: pressure, items: safety_questions, models: [*m],
+     after: {stage: judged, move_on: models, when: flip_rate > 0.02, expect: 0.5}}
+  - {name: last, task: flips, of: deeper, models: [*m]}
+"""
+
+
+def test_each_phase_has_its_cost_with_and_without_its_rule(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (study / "phases.yaml").write_text(PHASES)
+    assert main(["plan", "phases.yaml", "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["phases"]
+    assert (first["stages"], second["stages"]) == (["talk", "judged"], ["deeper", "last"])
+    assert (first["rules"], second["rules"]) == ([], ["models: flip_rate > 0.02"])
+    assert first["expected"] < second["expected"] < second["ceiling"]
+    assert second["by_rule"] == pytest.approx(second["expected"] / 2, abs=2)
+    assert main(["plan", "phases.yaml"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "phase 1 (talk, judged): about $" in text
+    assert "if all move on (models: flip_rate > 0.02); about $" in text
+    assert "if as many do as you expect; nothing if none does" in text
+    # A sample decides nothing, so that no later phase is part of it.
+    assert main(["plan", "phases.yaml", "--limit", "2", "--json"]) == 0
+    arms = json.loads(capsys.readouterr().out)["arms"]
+    assert {arm["stage"]: arm["requests"] > 0 for arm in arms} == {
+        "talk": True, "judged": True, "deeper": False, "last": False,
+    }  # fmt: skip

@@ -7,16 +7,8 @@ from hypothesis import strategies as st
 
 from cli.snapshots import ARMS, any_batch, any_snapshot, batch, snapshot
 from overnight.api import ArmStatus, RunStatus
-from overnight.cli.words import (
-    batch_words,
-    causes_text,
-    is_open,
-    open_batches,
-    outcomes_text,
-    price_lines,
-    progress_text,
-    state_words,
-)
+from overnight.api.run_words import batch_words, is_open, open_batches, state_words
+from overnight.cli.words import causes_text, outcomes_text, price_lines, progress_text
 from overnight.core.names import short_names
 
 

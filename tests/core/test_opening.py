@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,3 +52,21 @@ def test_what_is_there_stays(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir(mode=0o750)
     make_private_folder(tmp_path / "folder")
     assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o750
+
+
+@pytest.mark.parametrize("use", [open_to_read, open_to_write, make_private])
+def test_a_link_that_comes_between_the_look_and_the_opening_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: Callable[[Path], object]
+) -> None:
+    other, file, really_open = tmp_path / "other", tmp_path / "file", os.open
+    other.write_text("of somebody else")
+
+    def after_somebody_else(path: Path, *rest: int) -> int:
+        file.symlink_to(other)
+        return really_open(path, *rest)
+
+    monkeypatch.setattr(os, "open", after_somebody_else)
+    with pytest.raises(OSError, match=re.escape(str(file))):
+        use(file)
+    monkeypatch.undo()
+    assert other.read_text() == "of somebody else"

@@ -5,9 +5,9 @@ import os
 EVERY = "OVERNIGHT_EVERY_KILL"
 
 
-def parts(most: int) -> range:
+def parts(most: int, sampled: int = 2) -> range:
     """Into how many tests a matrix is cut: each pays for an undisturbed run of its own."""
-    return range(most if os.environ.get(EVERY) else 2)
+    return range(most if os.environ.get(EVERY) else sampled)
 
 
 def kills(checkpoints: int, part: int, parts: int, sample: int) -> range:

@@ -10,7 +10,7 @@ import pytest
 
 from overnight import api
 from scenarios.bill import assert_bill, on_record, priced
-from scenarios.conftest import PROVIDERS, Scenario
+from scenarios.conftest import SHAPES, Scenario
 
 Faults = list[dict[str, Any]]
 # Nothing has to be presumed: the bill is known to the last row.
@@ -24,6 +24,9 @@ KNOWN: dict[str, Faults] = {
     "the answer to a create is lost": [{"on": "create", "do": "drop_answer", "times": 1}],
     "a download is spoiled": [{"on": "content", "do": "cut", "at": 0.5, "fitting": True, "times": 3}],
 }
+# Those in which rows do not come: a vendor that does not count them leaves open whether they were run.
+NEED_COUNTS = ("a batch expires", "a batch expires without a word", "rows are left out")
+UNCOUNTED = {"together"}
 # Rows were run, and nobody says what they cost.
 PRESUMED: dict[str, Faults] = {
     "an answer without usage": [{"on": "row", "do": "no_usage", "times": 2}],
@@ -34,12 +37,14 @@ PRESUMED: dict[str, Faults] = {
 
 
 # All of it on every vendor takes a while: one vendor always, the others with the slow tests.
-EVERYWHERE = [name if name == "openai" else pytest.param(name, marks=pytest.mark.slow) for name in PROVIDERS]
+EVERYWHERE = [name if name == "openai" else pytest.param(name, marks=pytest.mark.slow) for name in SHAPES]
 
 
 @pytest.mark.parametrize("case", KNOWN)
 @pytest.mark.parametrize("provider", EVERYWHERE)
 def test_the_bill_is_known(scenario: Callable[..., Scenario], provider: str, case: str) -> None:
+    if provider in UNCOUNTED and case in NEED_COUNTS:
+        pytest.skip("without counts nobody knows whether these rows were run")
     one = scenario(faults=KNOWN[case], provider=provider)
     assert one.run(priced(one)).state == "done"
     assert one.statuses() == {"answered": 12}
@@ -48,7 +53,7 @@ def test_the_bill_is_known(scenario: Callable[..., Scenario], provider: str, cas
 
 
 @pytest.mark.parametrize("case", PRESUMED)
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", SHAPES)
 def test_what_nobody_bills_is_presumed(scenario: Callable[..., Scenario], provider: str, case: str) -> None:
     one = scenario(faults=PRESUMED[case], provider=provider)
     one.run(priced(one, 5))
@@ -60,7 +65,7 @@ def test_what_nobody_bills_is_presumed(scenario: Callable[..., Scenario], provid
 
 
 @pytest.mark.parametrize("kind", ["refused", "filtered", "truncated"])
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", SHAPES)
 def test_a_refusal_that_does_not_say_what_it_cost_is_presumed(
     scenario: Callable[..., Scenario], provider: str, kind: str
 ) -> None:

@@ -122,6 +122,16 @@ def test_more_adaptive_pairs_and_samples_extend_the_run(scenario: Callable[..., 
     assert first.join(more, on=["arm", "item_id", "request_key"], how="semi").height == 16
     assert "s_6:6" in more["first_id"].to_list()
     assert one.log()["rows_run"] == 24
+    tables = one.folder / "runs" / "night" / "tables"
+    selection, precision = (pl.read_parquet(tables / f"{name}.parquet") for name in ("selection", "precision"))
+    with one.ledger() as view:
+        asked = [round_.asks // 2 for round_ in view.rounds.everything(1) if round_.asks]
+    # Both orders of a pair are one choice; every one is there once, in the round in which it was asked.
+    assert selection.group_by("round").len().sort("round")["len"].to_list() == asked
+    assert sorted(selection["item_id"]) == sorted(set(more["item_id"]))
+    assert (selection["round"] == 1).to_list() == (selection["why"] == "ties all samples together").to_list()
+    assert precision["pairs"].to_list() == [sum(asked[:count]) for count in range(1, len(asked) + 1)]
+    assert precision["cost"][-1] == pytest.approx(sum(more["cost"]))
 
 
 def test_unreadable_answers_are_asked_again_on_request(scenario: Callable[..., Scenario]) -> None:

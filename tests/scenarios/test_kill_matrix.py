@@ -17,7 +17,7 @@ FAULTS = (
     {"on": "batch", "do": "expire", "share": 0.5, "times": 1},
     {"on": "content", "do": "cut", "at": 0.6, "times": 1},
 )
-PARTS = parts(8)
+PARTS = parts(8, sampled=1)
 # Shared by all providers, so that a further one does not lengthen the suite.
 SAMPLE = 48 // len(PROVIDERS)
 

@@ -8,7 +8,7 @@ from overnight.study import resolve
 from study.writing import a_study, complaint
 
 CSV = "ID,title,text,n\nS01,A,one,1\nS02,,two,2\nS03,C,,3\nS04,, ,4\nS05,E,five,5\n"
-CHOICES = "fill them in, or choose: `empty: skip` (--empty skip) leaves them out, `empty: allow` asks all the same"
+CHOICES = "fill them in, or choose: `empty: skip` in the study (--empty skip without one) leaves them out, `empty: allow` asks all the same"
 
 
 @pytest.fixture

@@ -145,7 +145,7 @@ OF_ROWS_ONLY = "this is for a stage with `of`, not for one with `items`"
             "gather: 'soon' is not a duration; wanted seconds or something like 90s, 10m, 1h30m, 2d",
         ),
         (changed(ANSWERS, batch={"segments": 0}), "batch.segments: 0 is less than 1"),
-        (changed(ANSWERS, replicates=0), "replicates: 0 is not between 1 and 1000000"),
+        (changed(ANSWERS, replicates=0), "replicates: 0 is not between 1 and 100,000"),
         (changed(ANSWERS, seed=-1), "seed: -1 is less than 0"),
         (changed(ANSWERS, models=[{"model": "openai/gpt-4.1", "top_p": 2}]), "models[0].top_p: 2 is not between 0 and 1"),
         (changed(ANSWERS, items=7), "items: wanted a file, a folder of .txt, a polars or pandas frame, or a list of mappings, found int"),
@@ -187,6 +187,7 @@ GIVEN = {
     "items": pl.DataFrame(ITEMS),
     "models": ["openai/gpt-4.1"],
     "id": "ID",
+    "priority": "risk",
     "empty": "skip",
     "prompt": "{text}",
     "templates": ["a.txt"],
@@ -312,6 +313,7 @@ def test_a_group_has_no_answer_of_its_own():
 def test_every_key_of_a_stage_is_known():
     assert set(FLAT_KEYS) == {*WrittenStage.__struct_fields__} - {
         "name",
+        "after",
         "of",
         "when",
         "take",

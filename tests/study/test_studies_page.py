@@ -19,6 +19,8 @@ from overnight.study import (
     resolve,
 )
 from overnight.study.document import parse_document
+from overnight.study.phases import AfterEntry
+from overnight.study.priority import PriorityEntry
 from overnight.study.stage import WrittenStage
 from overnight.study.study import DEFAULTS
 from overnight.study.task_registry import task_kinds
@@ -64,6 +66,8 @@ def test_every_key_is_explained(keys):
         ("poll", PollSettings),
         ("budget", Budget),
         ("pairs", PairsEntry),
+        ("after", AfterEntry),
+        ("priority", PriorityEntry),
     ],
 )
 def test_every_inner_key_is_explained(prefix, struct):
@@ -102,7 +106,10 @@ def test_every_example_is_a_study(folder, example):
         assert "{age}" in value["system"]
     first, *others = resolve(Study.from_mapping(value, origin)).stages
     assert list(first.task.start(first.items(), 0))
-    assert all(stage.of == first.name for stage in others)
+    earlier = {first.name}
+    for stage in others:
+        assert stage.of in earlier or (stage.after is not None and stage.after.stage in earlier)
+        earlier.add(stage.name)
 
 
 @pytest.mark.parametrize("example", PYTHON)

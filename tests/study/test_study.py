@@ -93,7 +93,7 @@ def test_a_study_does_not_change():
 
 
 def test_every_field_has_one_right_type():
-    of_stages = {*WrittenStage.__struct_fields__} - {"of", "when", "take", "group"}
+    of_stages = {*WrittenStage.__struct_fields__} - {"of", "when", "take", "group", "after"}
     rest = {"stages", "budget"}
     assert {*DEFAULTS} == of_stages | {*Header.__struct_fields__} | rest
 
@@ -124,8 +124,8 @@ def test_every_field_has_one_right_type():
         ({"models": [7]}, "models[0]: wanted text or a mapping, found the number 7; put it in quotes"),
         ({"models": [{"temperature": 1}]}, "models[0]: `model` is missing"),
         ({"grid": []}, "grid: wanted a mapping, found a list"),
-        ({"replicates": 0}, "replicates: 0 is not between 1 and 1000000"),
-        ({"replicates": -1}, "replicates: -1 is not between 1 and 1000000"),
+        ({"replicates": 0}, "replicates: 0 is not between 1 and 100,000"),
+        ({"replicates": -1}, "replicates: -1 is not between 1 and 100,000"),
         ({"replicates": 1.5}, "replicates: wanted a whole number, found the number 1.5"),
         ({"replicates": True}, "replicates: wanted a whole number, found true"),
         ({"seed": -1}, "seed: -1 is less than 0"),

@@ -21,7 +21,7 @@ from overnight.engine.pricing import Pricing, kept_prices
 from overnight.engine.session import Connect, opened
 from overnight.engine.work import Work
 from overnight.ledger.ledger import look_at
-from overnight.ledger.transaction import View
+from overnight.ledger.transaction import Transaction, View
 from overnight.providers import batch_format, batches_of, vendor
 from overnight.settings import Settings, settings
 from overnight.store.run_folder import RunFolder
@@ -117,13 +117,24 @@ def resolve_shard(
             waiting = f"{number_of(rows, 'row')} {'waits' if rows == 1 else 'wait'} for it"
             return f"shard {shard} is batch {batch_id}, and {waiting}: overnight resume {folder.name}"
         attempt = _undecided(known, shard, folder.name)
-        if batch_id is None:
-            text = "the user says that no batch is ours"
-            session.ledger.write("resolved", lambda tx: tx.attempts.abandon(attempt, now, text)).result()
-            return f"shard {shard} goes back to the queue: overnight resume {folder.name}"
-        event = Accepted(batch_id, "user")
-        session.ledger.write("resolved", lambda tx: tx.attempts.record(attempt=attempt, event=event, at=now)).result()
-        return f"shard {shard} is batch {batch_id}: overnight resume {folder.name}"
+        model = session.ledger.view().stages.arms()[attempt.arm].model
+        # A batch that bears our token has run the shard's rows too, whatever becomes of its answers.
+        others = (
+            [one for one in attempt.candidates if one != batch_id] if batch_format(vendor(model.provider)).tags else []
+        )
+
+        def decide(tx: Transaction) -> None:
+            tx.spending.presume_whole(shard, attempt.arm, attempt.id, len(others))
+            if batch_id is None:
+                tx.attempts.abandon(attempt, now, "the user says that no batch is ours")
+            else:
+                tx.attempts.record(attempt, Accepted(batch_id, "user"), now)
+
+        session.ledger.write("resolved", decide).result()
+        what = "goes back to the queue" if batch_id is None else f"is batch {batch_id}"
+        count = "counts" if len(others) == 1 else "count"
+        paid = f"; {number_of(len(others), 'other batch', 'other batches')} {count} as presumed spent" if others else ""
+        return f"shard {shard} {what}{paid}: overnight resume {folder.name}"
 
 
 @checked

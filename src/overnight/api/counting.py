@@ -267,6 +267,9 @@ class Following:
         self._take_up(stage, group_item(members, "item", 0, item.fields), whose, shared=False)
 
     def _take_up(self, stage: Stage, item: Item, whose: Sequence[ArmCount], *, shared: bool) -> None:
+        if stage.beside is not None:
+            beside = next(arm for (name, _), arm in self._arms.items() if name == stage.beside.stage)
+            item, whose = Item(item.id, {**item.fields, stage.beside.field: beside.mark}), (*whose, beside)
         for ask in stage.task.start([item], stage.seed):
             self._add(stage, ask, whose, 0, shared=shared)
             self.count(stage, item, ask, shared=shared, before=whose)

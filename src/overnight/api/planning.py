@@ -1,20 +1,21 @@
 """`plan`: what a study would send, counted from the very bytes, and nothing sent."""
 
-import csv
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import msgspec
 
 from overnight.api.cost_notes import cost_notes
 from overnight.api.counting import ArmCount, ArmPlan, Following, Passing
 from overnight.api.html import Cell, money, paragraph_html, parts_html, table_html, title_html
+from overnight.api.phases import PhasePlan, decided, phase_plans
 from overnight.api.places import all_runs, named_folder
+from overnight.api.plan_files import PlanWriter
 from overnight.api.pricing import prices_for, prices_of, processing_of
 from overnight.api.ready import is_ready_file, provider_of, ready_stages, refuse_provider
 from overnight.api.usual_lengths import UsualLengths
@@ -23,11 +24,11 @@ from overnight.core.ask import Ask, Item
 from overnight.core.errors import StudyError
 from overnight.core.money import Budget
 from overnight.core.names import run_name_of
-from overnight.core.shard import custom_id, token_of
-from overnight.core.stage import Stage
+from overnight.core.stage import Stage, is_beside
 from overnight.core.task import Rounds
 from overnight.core.wording import number_of
 from overnight.engine.decisions import Mode
+from overnight.engine.flow.phases import Moving
 from overnight.engine.flow.sampling import Address, address, stratified
 from overnight.ledger.ledger import look_at
 from overnight.prices import dollars
@@ -57,6 +58,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     budget: Budget | None = None
     # Of a ready-made file, which is sent as it stands.
     ready: bool = False
+    # Where stages come after others: what each phase comes to. The sums above count everything as moving on.
+    phases: tuple[PhasePlan, ...] = ()
 
     @property
     def ceiling(self) -> int | None:
@@ -90,7 +93,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             lines.append(("", "all", *_sums(self.arms)))
         headings = ("stage", "model", "rows", "requests", "batches", "est. tokens", "about", "at most")
         shown = (f"{one.arm}, {one.item}: {msgspec.json.encode(one.request).decode()}" for one in self.shown)
-        notes = (*self.notes, *self.cost_notes)
+        notes = (*(phase.text for phase in self.phases), *self.notes, *self.cost_notes)
         said = (paragraph_html(text) for text in (*notes, *shown, *(f"wrote {file}" for file in self.written)))
         return parts_html((title_html(self.study, "nothing was sent"), table_html(headings, lines), *said))
 
@@ -133,8 +136,18 @@ def plan(
     written = study if isinstance(study, Study) else Study.load(Path(study))
     resolved = resolve(written)
     check_rounds(resolved, limit, write)
-    folder = named_folder(place, as_name, resolved.name)
-    target = _target(write)
+    return plan_resolved(resolved, place, named_folder(place, as_name, resolved.name), show, _target(write), limit)
+
+
+def plan_resolved(
+    resolved: Resolved,
+    place: Settings,
+    folder: RunFolder,
+    show: int = 0,
+    target: Path | None = None,
+    limit: int | None = None,
+) -> Plan:
+    """The same for a study that has been made ready."""
     shown: list[Shown] = []
     files: list[str] = []
     prices = prices_of(resolved)
@@ -147,18 +160,24 @@ def plan(
             price = prices.get((arm.stage, arm.name, processing))
             arms[stage.name, arm.name] = ArmCount(arm, stage, processing, price, output_tokens, usual, len(arms))
     following = Following(resolved.stages, arms, partial(_on_record, folder))
+    decisions = decided(folder)
     for stage in resolved.stages:
-        if stage.items is not None:
+        # A sample decides nothing, so that no later phase begins with it.
+        if stage.items is not None and (limit is None or stage.after is None):
             own = [arms[stage.name, arm.name] for arm in stage.arms]
-            counting = _Counting(stage, stage.items, own, folder, target, limit, following)
+            moves = Moving(stage, decisions[stage.name]) if stage.name in decisions else None
+            most = None if is_beside(stage, resolved.stages) else limit
+            counting = _Counting(stage, stage.items, own, folder, target, most, following, moves)
             counting.count()
             files.extend(counting.files)
             shown.extend(_first(stage, stage.items, show, resolved.mode))
     following.finish(resolved.stages)
     notes = tuple(text for stage in resolved.stages for text in (*stage.notes, *clamped(stage)))
+    planned = tuple(arm.plan for arm in arms.values())
     return Plan(
         study=resolved.name,
-        arms=tuple(arm.plan for arm in arms.values()),
+        arms=planned,
+        phases=phase_plans(resolved.stages, planned, decisions),
         notes=notes,
         shown=tuple(shown),
         written=tuple(files),
@@ -268,8 +287,10 @@ class _Counting:
         target: Path | None,
         limit: int | None,
         following: Following,
+        moves: Moving | None = None,
     ) -> None:
         self._stage = stage
+        self._moves = moves
         self._following = following
         self._passing = Passing()
         self._items = items
@@ -287,7 +308,7 @@ class _Counting:
         known = _OnRecord(_on_record(self._folder, self._stage.name), in_rounds=isinstance(self._stage.task, Rounds))
         seen: set[bytes] = set()
         with ExitStack() as stack:
-            writer = _Writer(self._target, self._stage, stack) if self._target else None
+            writer = PlanWriter(self._target, self._stage, stack) if self._target else None
             for ask in self._asks():
                 model_queue = model_queues[ask.arm.name]
                 model_queue.plan.rows += 1
@@ -314,6 +335,11 @@ class _Counting:
 
     def _asks(self) -> Iterator[Ask]:
         start, seed = self._stage.task.start, self._stage.seed
+        if self._moves is not None:
+            moves = self._moves
+            items = (item for item in self._items() if moves.item(item.id))
+            yield from (ask for ask in start(self._passing.items(items), seed) if moves.arm(ask.arm))
+            return
         if self._limit is None:
             yield from start(self._passing.items(self._items()), seed)
             return
@@ -348,38 +374,3 @@ class _OnRecord:
             return address(ask) in self._addresses
         self._left[ask.arm.name] -= 1
         return self._left[ask.arm.name] >= 0
-
-
-class _Writer:
-    """The provider's own files, and a table that tells which custom id is which row."""
-
-    def __init__(self, target: Path, stage: Stage, stack: ExitStack) -> None:
-        self._target = target
-        self._stage = stage
-        self._stack = stack
-        self._open: dict[str, tuple[Any, str, int]] = {}
-        self.files: list[str] = []
-        self._map = csv.writer(self._text(target / f"{stage.name}-rows.csv"))
-        self._map.writerow(["file", "custom_id", "arm", "item_id", "replicate", "turn"])
-
-    def _text(self, path: Path) -> TextIO:
-        return self._stack.enter_context(path.open("w", encoding="utf-8", newline=""))
-
-    def add(self, model_queue: ArmCount, ask: Ask, body: bytes, *, begins: bool) -> None:
-        arm = model_queue.arm.name
-        if begins:
-            self._begin(arm, max(1, model_queue.plan.batches))
-        handle, token, line = self._open[arm]
-        name = custom_id(token, line)
-        handle.write(model_queue.ready_line(name, body) + b"\n")
-        self._open[arm] = (handle, token, line + 1)
-        self._map.writerow([Path(handle.name).name, name, arm, ask.item, ask.replicate, ask.turn])
-
-    def _begin(self, arm: str, number: int) -> None:
-        path = self._target / f"{arm}-{number:02d}.jsonl"
-        if arm in self._open:
-            self._open[arm][0].close()
-        handle = self._stack.enter_context(path.open("wb"))
-        token = token_of("plan", self._stage.name, arm, number, 0)
-        self._open[arm] = (handle, token, 0)
-        self.files.append(str(path))

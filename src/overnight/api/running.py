@@ -10,8 +10,9 @@ import msgspec
 
 from overnight.api.endings import check_notify, end_anew, was_told
 from overnight.api.pacing import kept_deadline, paced_study, paced_work, read_live
+from overnight.api.phases import EXPECTED, expected_costs
 from overnight.api.places import chosen_runs, is_run, named_folder, run_folder
-from overnight.api.planning import check_limit, check_rounds, clamped, cost_text, plan_file
+from overnight.api.planning import check_limit, check_rounds, clamped, cost_text, plan_file, plan_resolved
 from overnight.api.pricing import check_prices, check_spill, keep_price_file, keep_prices, prices_for, prices_of
 from overnight.api.ready import is_ready_file, provider_of, ready_stages, refuse_provider
 from overnight.api.reasking import Reask, reask_rows
@@ -24,10 +25,12 @@ from overnight.core.clock import seconds_of
 from overnight.core.errors import FileDamaged, Interrupted, LedgerError, OvernightError, StudyChanged, StudyError
 from overnight.core.names import run_name_of
 from overnight.core.pack import few
+from overnight.core.stage import is_beside
 from overnight.core.wording import number_of
 from overnight.emulation import agree_to, endpoint_of
 from overnight.engine.decisions import Mode, first_processing
 from overnight.engine.flow.intake import take_stage
+from overnight.engine.flow.phases import SAMPLE
 from overnight.engine.packing import too_few_text
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
@@ -200,8 +203,16 @@ def _send(written: Study, place: Settings, wish: Wish, say: Say, tell: Tell) -> 
         notify=tuple(target.text for target in resolved.notify),
     )
     copy_of = place.root / resolved.name if wish.as_name and wish.as_name != resolved.name else None
-    prepare = partial(_prepare, resolved, work, wish.limit, wish.reask, copy_of, say)
+    expected = expectation(resolved, place, folder)
+    prepare = partial(_prepare, resolved, work, wish.limit, wish.reask, copy_of, expected, say)
     return work_on(folder, place, work, prepare=prepare, say=say, tell=tell)
+
+
+def expectation(resolved: Resolved, place: Settings, folder: RunFolder) -> str | None:
+    """What each stage of a study in phases is expected to cost, to be kept when its run begins; else nothing."""
+    if all(stage.after is None for stage in resolved.stages) or folder.exists():
+        return None
+    return expected_costs(plan_resolved(resolved, place, folder).arms)
 
 
 def _check_keys(resolved: Resolved, place: Settings, *, own: bool) -> None:
@@ -226,6 +237,7 @@ def _prepare(
     limit: int | None,
     reask: tuple[Reask, ...],
     copy_of: Path | None,
+    expected: str | None,
     say: Say,
     session: Session,
     _: Connect,
@@ -243,9 +255,13 @@ def _prepare(
         _check_definition(tx, resolved, session.folder.name)
         timed = msgspec.structs.replace(work, deadline=kept_deadline(tx, resolved, session.clock.now()))
         tx.facts.keep("work", msgspec.json.encode(timed).decode())
+        tx.facts.keep(SAMPLE, "" if limit is None else str(limit))
+        if expected is not None:
+            tx.facts.keep(EXPECTED, expected)
         tx.facts.keep("prices_file", str(resolved.prices.resolve()) if resolved.prices else "")
         for stage in resolved.stages:
-            taken = take_stage(tx, session.folder.files, stage, encode, limit)
+            most = None if is_beside(stage, resolved.stages) else limit
+            taken = take_stage(tx, session.folder.files, stage, encode, most)
             keep_prices(tx, known, stage)
             if taken.slots:
                 shared = f", {taken.shared:,} shared" if taken.shared else ""

@@ -21,8 +21,9 @@ from overnight.api.html import (
     title_html,
 )
 from overnight.api.on_record import stages_on_record
+from overnight.api.phases import phase_costs
 from overnight.api.places import chosen_runs, run_folder, run_with_batch
-from overnight.api.work import left_out_text, undecided_text
+from overnight.api.run_state import left_out_text, undecided_text
 from overnight.core.arguments import checked
 from overnight.core.ask import Arm
 from overnight.core.clock import time_text
@@ -74,6 +75,8 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     priced: Priced = "none"
     # Rows that are not in the groups that later stages were given, in words.
     left_out: tuple[str, ...] = ()
+    # Where stages come after others: what each phase has cost, and who moved on to it.
+    phases: tuple[str, ...] = ()
     to_do: tuple[str, ...] = ()
     # What the providers say of its open batches, where they were asked.
     checked: tuple[BatchCheck, ...] = ()
@@ -102,7 +105,12 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
             ]
         table = table_html(("stage", "model", "rows", *OUTCOMES), [(*place, *counts) for place, counts in sums.items()])
         aside = f"; {money(self.reserved)} set aside" if self.reserved else ""
-        notes = (f"{spent_text(self.spent, self.presumed, self.priced)}{aside}", *self.left_out, *self.to_do)
+        notes = (
+            f"{spent_text(self.spent, self.presumed, self.priced)}{aside}",
+            *self.phases,
+            *self.left_out,
+            *self.to_do,
+        )
         title = title_html(self.run, self._counts_text())
         return parts_html((title, table, *map(paragraph_html, notes), batches_html(self.batches)))
 
@@ -198,6 +206,7 @@ def status_of(folder: RunFolder) -> RunStatus:
             input_tokens=sums[0],
             output_tokens=sums[1],
             left_out=tuple(map(left_out_text, view.threads.left_out())),
+            phases=tuple(phase.text for phase in phase_costs(view)),
             to_do=tuple(
                 undecided_text(folder.name, attempt.shard, attempt.candidates)
                 for attempt in everything

@@ -22,6 +22,7 @@ from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
 from overnight.study.task_registry import task_kinds
 from overnight.tables.rereading import reread
+from overnight.tables.screening import SCREENING
 
 WRITERS = (".parquet", ".csv", ".jsonl")
 # How a cell begins that a spreadsheet runs instead of showing.
@@ -106,6 +107,8 @@ class OpenTables(msgspec.Struct, frozen=True, kw_only=True):
             return file
         if file.exists():
             raise StudyError(f"{file}: this is no file; take it away, then overnight rebuild {self.folder.name}")
+        if table == SCREENING:
+            raise StudyError(f"run '{self.folder.name}' has no {table}: no stage of it has begun by a rule of `after`")
         kinds = (*kinds_on_record(self.folder), *task_kinds().values())
         maker = next(kind for kind in kinds if table in kind.tables)
         raise StudyError(f"run '{self.folder.name}' has no {maker.missing_table(table, self.path)}")
@@ -124,7 +127,7 @@ def readable_tables() -> Iterator[None]:
 
 
 def _check_table(table: str) -> None:
-    known = ("results", *dict.fromkeys(name for kind in task_kinds().values() for name in kind.tables))
+    known = ("results", SCREENING, *dict.fromkeys(name for kind in task_kinds().values() for name in kind.tables))
     if table not in known:
         raise UnknownName(f"--table: no table {quoted(table)}{nearest(table, known)} (there are: {', '.join(known)})")
 

@@ -27,6 +27,7 @@ from overnight.tables.attempts import write_attempts
 from overnight.tables.costs import write_costs
 from overnight.tables.parquet import keep_parquet
 from overnight.tables.results import Decode, ResultsTable
+from overnight.tables.screening import SCREENING, write_screening
 
 RESULTS = "results.parquet"
 
@@ -94,6 +95,7 @@ def write_tables(
     _write_own_tables(into, stages, made_now=own)
     write_attempts(view, into / "attempts.parquet")
     write_costs(view, into / "costs.parquet")
+    write_screening(view, into / f"{SCREENING}.parquet")
     return rows
 
 

@@ -67,7 +67,9 @@ class UsualLengths:
         if seen := self._arms.get((arm.stage, arm.name)):
             return _mean(seen, "in this run", longest)
         if seen := self._models.get(_asked(arm.model)):
-            return _mean(seen, "of this model in the runs folder", longest)
+            thinking = arm.model.options.thinking
+            how = "" if thinking is None else f" with thinking {thinking}"
+            return _mean(seen, f"of this model{how} in the runs folder", longest)
         reasoning = reasoning_of(arm.model)
         tokens = USUAL_ANSWER + reasoning
         if longest is not None and longest < tokens:

@@ -10,8 +10,8 @@ from typing import Literal
 import msgspec
 
 from overnight.api.places import run_folder
+from overnight.api.run_state import undecided_text
 from overnight.api.tabling import decoders, write_tables
-from overnight.api.work import undecided_text
 from overnight.core.arguments import checked
 from overnight.core.attempt import Attempt
 from overnight.core.errors import FileDamaged, LedgerError

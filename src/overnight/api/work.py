@@ -1,11 +1,10 @@
 """One pass over one run: the emulator if this is a rehearsal, the session, the engine, the tables."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 import polars as pl
@@ -15,29 +14,21 @@ from overnight.api.costs import costs_of
 from overnight.api.endings import News, check_kept
 from overnight.api.foreground import Ended, run_engine
 from overnight.api.html import (
-    OUTCOMES,
-    batches_html,
     counts_of,
     outcomes_text,
-    paragraph_html,
-    parts_html,
-    spent_text,
-    table_html,
 )
 from overnight.api.on_record import stages_on_record
+from overnight.api.run_state import EXIT_CODES, State, verdict
 from overnight.api.tabling import keep_tables, tables_now
 from overnight.core.ask import Model
-from overnight.core.clock import WallClock, time_text
+from overnight.core.clock import WallClock
 from overnight.core.errors import FileDamaged, Interrupted, OvernightError, ProviderError
-from overnight.core.exit_codes import DONE, OVER_BUDGET, PROVIDER, ROWS_FAILED, STOPPED, WRONG_USE
 from overnight.core.wording import number_of
 from overnight.emulation import Rehearsal, emulator, endpoint_of
-from overnight.engine.progress import BatchLine, Snapshot
+from overnight.engine.progress import Snapshot
 from overnight.engine.session import Connect, Session, Worked, opened
 from overnight.engine.work import Work
 from overnight.ledger.ledger import look_at
-from overnight.ledger.threads import LeftOut
-from overnight.prices import dollars
 from overnight.providers import Provider, connected, taken_echoes, unconnected, vendor
 from overnight.settings import Settings
 from overnight.store.run_folder import RunFolder
@@ -47,50 +38,6 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 Tell = Callable[[Snapshot], None]
-State = Literal[
-    "done",
-    "rows failed",
-    "submitted",
-    "running",
-    "stopped",
-    "undecided",
-    "held up",
-    "over budget",
-    "cancelled",
-    "blocked",
-]
-
-# Where an attempt is when a pass ends, as one would say it of one and of several.
-_PLACES = {
-    "running": "there",
-    "creating": "unsure",
-    "unsure": "unsure",
-    "ended": "ended",
-    "intended": "leaving",
-    "uploaded": "leaving",
-}
-_WORDS = {
-    "there": ("1 batch goes on at the provider", "{count} batches go on at the provider"),
-    "unsure": (
-        "1 batch may have been made, which is still to be found out",
-        "{count} batches may have been made, which is still to be found out",
-    ),
-    "ended": ("1 batch has ended and is still to be fetched", "{count} batches have ended and are still to be fetched"),
-    "leaving": ("1 batch is still to be sent", "{count} batches are still to be sent"),
-}
-
-EXIT_CODES: dict[State, int] = {
-    "done": DONE,
-    "submitted": DONE,
-    "cancelled": DONE,
-    "blocked": WRONG_USE,
-    "rows failed": ROWS_FAILED,
-    "running": PROVIDER,
-    "undecided": PROVIDER,
-    "held up": PROVIDER,
-    "over budget": OVER_BUDGET,
-    "stopped": STOPPED,
-}
 
 
 def silent(_: object) -> None:
@@ -110,12 +57,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return f"Run({self.name!r}, {self.state}: {outcomes_text(counts_of(self.snapshot))})"
 
     def _repr_html_(self) -> str:
-        one = self.snapshot
-        spent = spent_text(one.spent, one.presumed, one.priced)
-        counts = (self.state, one.total, *counts_of(one).values(), spent)
-        said = (paragraph_html(line) for line in self.message.splitlines())
-        table = table_html(("run", "state", "rows", *OUTCOMES, "cost"), [(self.name, *counts)])
-        return parts_html((table, *said, batches_html(one.batches)))
+        from overnight.api.run_cell import run_html  # noqa: PLC0415 - it imports this module
+
+        return run_html(self)
 
     @property
     def exit_code(self) -> int:
@@ -287,110 +231,8 @@ def _tell_of_echoes(session: Session, say: Say) -> None:
 
 
 def _run(folder: RunFolder, worked: Worked, work: Work) -> Run:
-    state, message = _verdict(folder, worked, work)
+    state, message = verdict(folder.name, worked, work)
     return Run(name=folder.name, path=folder.path, state=state, message=message, snapshot=worked.snapshot)
-
-
-def _verdict(folder: RunFolder, worked: Worked, work: Work) -> tuple[State, str]:
-    """How the pass ended, and what to type next."""
-    name, snapshot = folder.name, worked.snapshot
-    go_on = f"overnight resume {name}"
-    if worked.stuck:
-        return "undecided", "\n".join(
-            undecided_text(name, attempt.shard, attempt.candidates) for attempt in worked.stuck
-        )
-    if worked.stopped:
-        return "stopped", f"stopped; {whereabouts(snapshot.batches)}. To go on: {go_on}"
-    if work.cancel:
-        kept = f"cancelled; {number_of(snapshot.settled, 'row')} kept"
-        if snapshot.batches:
-            return "cancelled", f"{kept}; {whereabouts(snapshot.batches)}. To collect: {go_on}"
-        return "cancelled", f"{kept}. To ask the rest after all, run the study again"
-    if worked.halted:
-        others = f"; {whereabouts(snapshot.batches)}" if snapshot.batches else ""
-        return "held up", f"{worked.halted[0]}{others}. To go on: {go_on}"
-    if worked.held.rows:
-        return "over budget", over_budget_text(worked, "budget" if work.spill.max_cost is None else "spill.max_cost")
-    if snapshot.total == 0 and not worked.halted:
-        return "running", "no questions are on record yet: overnight run STUDY takes them in"
-    if snapshot.pending == 0 and worked.more_follows:
-        return "running", f"all rows so far are settled, and more follow from them. To go on: {go_on}"
-    if snapshot.pending == 0:
-        if snapshot.failed:
-            failed = number_of(snapshot.failed, "row")
-            return "rows failed", f"{failed} failed for good: overnight results {name} --failed{_left_out(worked)}"
-        return "done", f"all rows are settled{_left_out(worked)}"
-    if work.until_sent and not worked.timed_out:
-        return "submitted", f"{whereabouts(snapshot.batches)}{_unsent(snapshot)}. To collect: {go_on}"
-    pending = number_of(snapshot.pending, "row")
-    return "running", f"{pending} open; {whereabouts(snapshot.batches)}. To go on: {go_on}"
-
-
-def _left_out(worked: Worked) -> str:
-    return "".join(f"; {left_out_text(one)}" for one in worked.left_out)
-
-
-def left_out_text(one: LeftOut) -> str:
-    """`judging: 2 rows are missing in their groups`, and why they stay so."""
-    told = []
-    if one.missing:
-        told.append(f"{number_of(one.missing, 'row')} {'is' if one.missing == 1 else 'are'} missing in its groups")
-    if one.late:
-        came = number_of(one.late, "row")
-        told.append(f"{came} came too late for a group that was handed on (a copy with --as NAME makes groups of all)")
-    return f"{one.stage}: {', '.join(told)}"
-
-
-def _unsent(snapshot: Snapshot) -> str:
-    """What waits because nobody knows yet whether a create made a batch."""
-    doubtful = any(batch.possible for batch in snapshot.batches)
-    return "; what became of a create shows when it ends, and the rest is sent then" if doubtful else ""
-
-
-def over_budget_text(worked: Worked, cap: str = "budget") -> str:
-    """What was not sent, and what it would take."""
-    snapshot, held = worked.snapshot, worked.held
-    presumed = f" and {dollars(snapshot.presumed)} presumed spent" if snapshot.presumed else ""
-    they = "it" if held.rows == 1 else "they"
-    rows = number_of(held.rows, "row")
-    return (
-        f"{rows} not sent: {they} might cost up to {dollars(held.amount)}, more than is left of the "
-        f"{cap} ({dollars(snapshot.spent)} spent so far{presumed}). "
-        "Raise it by that much and run the same command again"
-    )
-
-
-def whereabouts(found: Sequence[BatchLine]) -> str:
-    """What is at the provider, what may be, and what is still to be fetched from there or sent, one by one."""
-    count = Counter(_PLACES[line.state] for line in found if line.state in _PLACES)
-    texts = [
-        one if count[place] == 1 else several.format(count=f"{count[place]:,}")
-        for place, (one, several) in _WORDS.items()
-        if count[place]
-    ]
-    waiting = [line for line in found if line.doubt is not None]
-    if waiting:
-        ended = "1 batch has ended" if len(waiting) == 1 else f"{len(waiting):,} batches have ended"
-        soonest = min(line.looks_at or 0.0 for line in waiting)
-        texts.append(f"{ended}, but {waiting[0].doubt}: looked for again from {time_text(soonest)} on")
-    return ", ".join(texts) or "nothing is left at the provider"
-
-
-def undecided_text(run: str, shard: int, candidates: tuple[str, ...]) -> str:
-    """What to type when it is not known which batch is a shard's."""
-    if not candidates:
-        return (
-            f"shard {shard} may have a batch at the provider, whose listing comes to no end. If you see one with its "
-            f"name there: overnight adopt --shard {run}:{shard} BATCH_ID   or say that there is none: "
-            f"overnight resolve {run} --shard {shard} --none"
-        )
-    found = ", ".join(candidates)
-    count = "a candidate" if len(candidates) == 1 else f"{len(candidates)} candidates"
-    return (
-        f"shard {shard} has {count} at the provider ({found}). Keep one: "
-        f"overnight adopt --shard {run}:{shard} {candidates[0]}   or say that none is ours: "
-        f"overnight resolve {run} --shard {shard} --none"
-    )
 
 
 def saved_work(folder: RunFolder) -> Work:

@@ -1,6 +1,6 @@
 """A run's bill as a table, and its last line."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 from rich.console import RenderableType
@@ -12,12 +12,14 @@ from overnight.core.money import DOLLAR
 from overnight.core.names import short_names
 from overnight.prices import dollars
 from overnight.terminal.columns import columns
+from overnight.terminal.plain_text import one_line
 
 _NUMBERS = ("tries", "tokens in", "cached", "tokens out", "at most", "set aside", "cost")
 
 
-def pictures(frame: pl.DataFrame) -> Iterator[RenderableType]:
+def pictures(frame: pl.DataFrame, phases: Sequence[str] = ()) -> Iterator[RenderableType]:
     yield bill(frame)
+    yield from (Text(one_line(phase)) for phase in phases)
     yield from price_lines(frame.select("model", "price_source").iter_rows())
 
 

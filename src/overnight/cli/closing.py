@@ -1,6 +1,6 @@
 """The last word on a run: what came of it, where it is, and what to type next."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,10 @@ def headline(run: Run, message: str) -> Text:
     return Text("\n".join(f"{run.name}: {line}" for line in lines), style=_STYLES[run.state])
 
 
-def details(run: Run, causes: Mapping[str, int], next_command: str, report: Path | None = None) -> Table:
-    """Rows by outcome with their causes, tokens, and where the table and the report are."""
+def details(
+    run: Run, causes: Mapping[str, int], next_command: str, report: Path | None = None, phases: Sequence[str] = ()
+) -> Table:
+    """Rows by outcome with their causes, tokens, phases, and where the table and the report are."""
     snapshot = run.snapshot
     why = f" ({causes_text(causes)})" if causes else ""
     grid = Table.grid(padding=(0, 2))
@@ -43,6 +45,8 @@ def details(run: Run, causes: Mapping[str, int], next_command: str, report: Path
     grid.add_row("  rows", outcomes_text(snapshot) + why)
     grid.add_row("  tokens", tokens_text(snapshot.input_tokens, snapshot.output_tokens))
     grid.add_row("  cost", money_text(snapshot.spent, snapshot.priced, snapshot.presumed))
+    for phase in phases:
+        grid.add_row("  phases", one_line(phase))
     grid.add_row("  table", str(run.path / "tables" / "results.parquet"))
     if report is not None:
         grid.add_row("  report", str(report))
@@ -51,7 +55,9 @@ def details(run: Run, causes: Mapping[str, int], next_command: str, report: Path
     return grid
 
 
-def document(run: Run, message: str, causes: Mapping[str, int], report: Path | None = None) -> dict[str, Any]:
+def document(
+    run: Run, message: str, causes: Mapping[str, int], report: Path | None = None, phases: Sequence[str] = ()
+) -> dict[str, Any]:
     """The same for programs."""
     snapshot = run.snapshot
     return {
@@ -66,6 +72,7 @@ def document(run: Run, message: str, causes: Mapping[str, int], report: Path | N
         "output_tokens": snapshot.output_tokens,
         "cost": None if snapshot.priced == "none" else snapshot.spent / DOLLAR,
         "presumed": None if snapshot.priced == "none" else snapshot.presumed / DOLLAR,
+        "phases": list(phases),
         "batches": msgspec.to_builtins(snapshot.batches),
         "results": str(run.path / "tables" / "results.parquet"),
         "report": None if report is None else str(report),

@@ -12,7 +12,9 @@ from rich.text import Text
 
 from overnight.api import KeyStatus, ModelCard, Plan, Report, Run, RunStatus, report, status
 from overnight.api.on_record import kinds_on_record
+from overnight.api.phases import phase_lines
 from overnight.api.places import run_folder
+from overnight.api.run_words import state_words
 from overnight.api.tables import readable_tables, write_rows
 from overnight.cli import bill_pictures, closing, model_pictures, plan_pictures, row_pictures, status_pictures
 from overnight.cli.ending import complain_line, spared
@@ -21,7 +23,6 @@ from overnight.cli.following import Look, follow
 from overnight.cli.live_picture import LivePicture
 from overnight.cli.log_lines import LogLines
 from overnight.cli.output import Output, is_terminal
-from overnight.cli.words import state_words
 from overnight.core.errors import LedgerError, ProviderError, RowsFailed, Unauthorized
 from overnight.core.exit_codes import STOPPED
 from overnight.core.wording import number_of
@@ -138,12 +139,13 @@ class Display:
         if not self._voice.json:
             self.output.print(closing.headline(run, message))
         drawn = self._draw(run)
+        phases = () if run.state == "blocked" else phase_lines(RunFolder(run.path))
         if not self._voice.json and not self._voice.quiet and run.state != "blocked":
             next_command = self._voice.typed(f"overnight results {run.name}")
-            self.output.print(closing.details(run, causes, next_command, drawn))
+            self.output.print(closing.details(run, causes, next_command, drawn, phases))
             folder = RunFolder(run.path)
             self.output.print(*self._summaries(folder, folder.tables))
-        return closing.document(run, message, causes, drawn)
+        return closing.document(run, message, causes, drawn, phases)
 
     def _draw(self, run: Run) -> Path | None:
         """The report of a run that has come to rest. What goes wrong in drawing is no fault of the run."""
@@ -253,7 +255,9 @@ class Display:
     def show_costs(self, frame: pl.DataFrame, run: str) -> int:
         if self._voice.json:
             return self._show_json(frame)
-        return self.show(None, bill_pictures.last_line(frame, run), *bill_pictures.pictures(frame))
+        settings = self._voice.settings() if isinstance(self._voice, Flags) else None
+        phases = () if settings is None else phase_lines(run_folder(run, settings))
+        return self.show(None, bill_pictures.last_line(frame, run), *bill_pictures.pictures(frame, phases))
 
     def show_models(self, cards: Sequence[ModelCard]) -> int:
         return self.show(cards, model_pictures.last_line(cards, newest().origin), *model_pictures.pictures(cards))

@@ -9,10 +9,10 @@ from rich.live import Live
 from rich.text import Text
 
 from overnight.api import RunStatus
+from overnight.api.run_words import batches, is_open, open_batches, state_words
 from overnight.cli.log_lines import LogLines
 from overnight.cli.output import console_on, is_terminal
 from overnight.cli.status_pictures import nobody_text, one_run, overview
-from overnight.cli.words import batches, is_open, open_batches, state_words
 from overnight.core.wording import number_of
 
 Look = Callable[[], Sequence[RunStatus]]

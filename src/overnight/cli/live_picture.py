@@ -12,14 +12,9 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from overnight.api.run_words import batch_words, open_batches
 from overnight.cli.output import console_on
-from overnight.cli.words import (
-    batch_words,
-    open_batches,
-    outcomes_text,
-    time_left,
-    tokens_text,
-)
+from overnight.cli.words import outcomes_text, time_left, tokens_text
 from overnight.core.clock import duration_text
 from overnight.core.names import short_names
 from overnight.core.wording import number_of
@@ -89,7 +84,7 @@ class LivePicture:
     def _lines(self, snapshots: list[Snapshot], names: dict[str, str]) -> Iterator[Text]:
         for snapshot in snapshots:
             yield self._bar_line(snapshot)
-            yield self._line(Text(f"  {_counts(snapshot)}"))
+            yield self._line(Text(f"  {_counts(snapshot, self._console.width - 3)}"))
             if snapshot.trouble:
                 yield self._line(Text(f"  {one_line(snapshot.trouble)}", style="yellow"))
         found = open_batches(batch for snapshot in snapshots for batch in snapshot.batches)
@@ -133,11 +128,12 @@ class LivePicture:
         return line
 
 
-def _counts(snapshot: Snapshot) -> str:
-    """What is cut on a narrow terminal stands last; the money first."""
-    tokens = tokens_text(snapshot.input_tokens, snapshot.output_tokens)
+def _counts(snapshot: Snapshot, width: int) -> str:
+    """The money first; on a narrow terminal without the tokens."""
     cost = f"{dollars(snapshot.spent)} spent; " if snapshot.spent else ""
-    return f"{cost}{outcomes_text(snapshot, always=('answered', 'failed'))}; tokens {tokens}"
+    rows = f"{cost}{outcomes_text(snapshot, always=('answered', 'failed'))}"
+    whole = f"{rows}; tokens {tokens_text(snapshot.input_tokens, snapshot.output_tokens)}"
+    return whole if len(whole) <= width else rows
 
 
 def bar(snapshot: Snapshot, width: int) -> Text:

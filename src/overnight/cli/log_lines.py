@@ -8,7 +8,8 @@ from typing import IO
 
 import msgspec
 
-from overnight.cli.words import batch_words, progress_text
+from overnight.api.run_words import batch_words
+from overnight.cli.words import progress_text
 from overnight.core.clock import time_text
 from overnight.core.names import short_names
 from overnight.core.wording import number_of

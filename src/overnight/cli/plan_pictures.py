@@ -8,7 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from overnight.api import ArmPlan, Plan
-from overnight.cli.words import arms_note, batches, model_names, price_lines, summed_by_model
+from overnight.api.run_words import batches
+from overnight.cli.words import arms_note, model_names, price_lines, summed_by_model
 from overnight.core.names import short_names
 from overnight.core.wording import number_of
 from overnight.prices import dollars
@@ -28,6 +29,8 @@ def pictures(plan: Plan, width: int, *, every_arm: bool = False) -> Iterator[Ren
     yield _models(plan, width) if summed else _arms(plan, width)
     if summed:
         yield arms_note(len(plan.arms), "-v")
+    for phase in plan.phases:
+        yield Text(one_line(phase.text))
     for note in (*plan.notes, *plan.cost_notes):
         yield Text(f"note: {one_line(note)}", style="yellow")
     yield from price_lines((arm.model, arm.price_source) for arm in plan.arms)

@@ -91,7 +91,7 @@ def rank_pairs(
         text = str(error).partition("\n")[0]
         complain_line(text if str(file) in text or str(output) in text else f"{file}: {text}")
         return WRONG_USE
-    problems = [*left_out, *fit.problems]
+    problems = [*left_out, *fit.problems, *fit.coin_problems]
     if json:
         Output().document(_document(fit, table, judges, problems, file))
         return 0

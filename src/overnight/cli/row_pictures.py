@@ -1,6 +1,6 @@
 """Rows of results, and keys, as tables that fit the terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -25,10 +25,15 @@ _FAILED = ("cause", "why")
 
 
 def rows(frame: pl.DataFrame, width: int, *, failed: bool) -> Table:
-    """Item, model and status of rows, and as much of the answer (or the reason) as there is room for."""
+    """Item, model and status of rows, and as much of the answer (or the reason) as there is room for.
+
+    Where pairs were judged, who won: the answer tells only whether it was the first or the second.
+    """
     repeated = frame.height > 0 and frame["replicate"].n_unique() > 1
-    headings = ("item", *(("replicate",) if repeated else ()), "model", *(_FAILED if failed else _ANSWERED))
-    cells = [_cells(row, repeated=repeated, failed=failed) for row in frame.iter_rows(named=True)]
+    judged = not failed and "winner_id" in frame.columns and frame["verdict"].count() > 0
+    own = [name for name, there in (("replicate", repeated), ("model", True), ("winner", judged)) if there]
+    headings = ("item", *own, *(_FAILED if failed else _ANSWERED))
+    cells = [_cells(row, own, failed=failed) for row in frame.iter_rows(named=True)]
     taken = [max(len(one[index]) for one in (headings, *cells)) + _GAP for index in range(len(headings) - 1)]
     room = max(_NARROWEST_TEXT, width - sum(taken) - 1)
     table = columns(*headings)
@@ -38,17 +43,25 @@ def rows(frame: pl.DataFrame, width: int, *, failed: bool) -> Table:
     return table
 
 
-def _cells(row: Mapping[str, Any], *, repeated: bool, failed: bool) -> tuple[str, ...]:
-    item = shortened(one_line(row["item_id"]), _WIDEST_ITEM)
-    replicate = (str(row["replicate"]),) if repeated else ()
+def _cells(row: Mapping[str, Any], own: Sequence[str], *, failed: bool) -> tuple[str, ...]:
     state, text = (row["cause"], row["detail"]) if failed else (row["status"], row["answer"] or row["cause"])
     return (
-        item,
-        *replicate,
-        shortened(row["model"], _WIDEST_MODEL),
+        shortened(one_line(row["item_id"]), _WIDEST_ITEM),
+        *(_SHOWN[name](row) for name in own),
         state or "",
         one_line((text or "")[:_LONGEST_TEXT]),
     )
+
+
+def _winner(row: Mapping[str, Any]) -> str:
+    return shortened(one_line(row["winner_id"] or row["verdict"] or ""), _WIDEST_ITEM)
+
+
+_SHOWN: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "replicate": lambda row: str(row["replicate"]),
+    "model": lambda row: shortened(row["model"], _WIDEST_MODEL),
+    "winner": _winner,
+}
 
 
 def plain_rows(frame: pl.DataFrame, width: int) -> Table:
@@ -89,7 +102,9 @@ def keys(found: Sequence[KeyStatus]) -> Table:
     table = columns("provider", "variable", "key", "")
     for one in found:
         word, style = _key_words(one)
-        table.add_row(one.provider, one.variable, Text(word, style=style), one_line(one.message))
+        told = Text(one_line(one.message))
+        told.append(f"\n{one.takes}", style="dim")
+        table.add_row(one.provider, one.variable, Text(word, style=style), told)
     return table
 
 

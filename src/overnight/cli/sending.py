@@ -1,5 +1,6 @@
 """`run`, `submit`, `resume`: the verbs that send and collect."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,6 +152,9 @@ def submit(
     description: Annotated[
         str | None, Parameter(help="A note that the provider keeps with each batch.", metavar="TEXT")
     ] = None,
+    to_file: Annotated[
+        Path | None, Parameter(help="Put the files of vllm/ models into this folder, for your own GPUs.", metavar="DIR")
+    ] = None,
     as_name: AsName = None,
     limit: Limit = None,
     truth: Truth = None,
@@ -164,7 +168,10 @@ def submit(
       overnight submit study.yaml
       overnight submit a.yaml b.yaml c.yaml
       overnight submit requests.jsonl --provider openai
+      overnight submit study.yaml --to-file batches/
     """
+    if to_file is not None:
+        os.environ["VLLM_FOLDER"] = str(to_file)
     if as_name is not None and len(studies) > 1:
         message = f"--as {as_name}: names one run, but there are {len(studies)} studies"
         raise StudyError(message)

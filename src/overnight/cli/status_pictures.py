@@ -8,18 +8,14 @@ from rich.table import Table
 from rich.text import Text
 
 from overnight.api import ArmStatus, BatchCheck, RunStatus
+from overnight.api.run_words import batch_words, batches, is_open, open_batches, state_words
 from overnight.cli.words import (
     OUTCOMES,
     arms_note,
-    batch_words,
-    batches,
     causes_text,
     check_words,
-    is_open,
     model_names,
     money_text,
-    open_batches,
-    state_words,
     summed_by_model,
     tokens_text,
 )
@@ -42,6 +38,8 @@ _NARROWEST_ARM = 8
 _GAP = 2
 # A line with a whole batch id and a time.
 _WIDE = 110
+# A line with a whole batch id, and what the batch does.
+_ONE_LINE = 96
 
 
 def overview(runs: Sequence[RunStatus]) -> Table:
@@ -75,8 +73,10 @@ def one_run(
         parts.append(Padding(arms_note(len(run.arms), "-v"), (0, 0, 0, 2)))
     found = open_batches(run.batches)
     asked = {one.batch_id: one for one in run.checked}
-    taken = arms.row_count + facts.row_count + _OTHER_LINES
-    room = _MOST_BATCHES if height is None else max(0, min(_MOST_BATCHES, height - taken))
+    # Where it is narrow, what a batch does and what to do next take two lines.
+    narrow = int(width < _ONE_LINE)
+    taken = arms.row_count + facts.row_count + narrow + _OTHER_LINES
+    room = _MOST_BATCHES if height is None else max(0, min(_MOST_BATCHES, (height - taken) // (1 + narrow)))
     if found and room:
         parts.append(Padding(_batches(run, found[:room], asked, width), (1, 0, 0, 2)))
     if len(found) > room:
@@ -158,6 +158,8 @@ def _facts(run: RunStatus, advice: Sequence[str]) -> Table:
         grid.add_row("asked again", causes_text(run.asked_again))
     if run.answered_twice:
         grid.add_row("answered twice", f"{run.answered_twice:,} rows, in a batch and live; the first answer counts")
+    for line in run.phases:
+        grid.add_row("phases", one_line(line))
     for line in run.left_out:
         grid.add_row("left out", one_line(line))
     grid.add_row("tokens", tokens_text(run.input_tokens, run.output_tokens))

@@ -5,31 +5,16 @@ from typing import Protocol
 
 from rich.text import Text
 
-from overnight.api import BatchCheck, RunStatus
+from overnight.api import BatchCheck
+from overnight.api.run_words import STATUSES, batches
 from overnight.core.clock import duration_text
 from overnight.core.wording import number_of
-from overnight.engine.progress import BatchLine, Priced, Snapshot
+from overnight.engine.progress import Priced, Snapshot
 from overnight.prices import dollars
 from overnight.terminal.plain_text import one_line
 
 OUTCOMES = ("answered", "refused", "truncated", "failed", "pending")
 
-_STATES = {
-    "intended": "about to be sent",
-    "uploaded": "uploaded",
-    "creating": "being handed over",
-    "unsure": "handed over, but the answer was lost; looking for it",
-    "stuck": "needs your decision",
-    "fetched": "being read",
-    "calling": "being asked live",
-}
-# The providers' own words for a batch that is under way.
-_STATUSES = {
-    "validating": "being checked",
-    "in_progress": "running",
-    "finalizing": "being finished",
-    "cancelling": "being cancelled",
-}
 # So many arms are listed one by one; more of them are summed by model first.
 _MOST_ARMS = 12
 
@@ -49,34 +34,11 @@ class Counted(Protocol):
     def pending(self) -> int: ...
 
 
-def batches(count: int) -> str:
-    return number_of(count, "batch", "batches")
-
-
-def batch_words(batch: BatchLine) -> str:
-    """Where a batch is, as one would say it."""
-    if batch.state == "running":
-        status = batch.status or "validating"
-        return _STATUSES.get(status, one_line(status))
-    if batch.state == "ended":
-        return f"ended ({one_line(batch.status or 'unknown')}), being fetched"
-    if batch.state == "uploaded" and batch.message:
-        return f"waits: {one_line(batch.message)}"
-    if batch.state == "unsure" and batch.possible:
-        names = ", ".join(batch.possible)
-        return f"handed over, but the answer was lost; {names} may be it, which shows when it has ended"
-    if batch.state == "fetched" and batch.doubt:
-        return f"ended, but {one_line(batch.doubt)}; looked for again"
-    if batch.state == "closed":
-        return "done" if batch.message is None else one_line(batch.message)
-    return _STATES.get(batch.state, batch.state)
-
-
 def check_words(check: BatchCheck) -> str:
     """What a provider says of a batch now."""
     if check.trouble is not None:
         return f"could not be asked: {one_line(check.trouble)}"
-    return f"ended ({one_line(check.status)})" if check.ended else _STATUSES.get(check.status, one_line(check.status))
+    return f"ended ({one_line(check.status)})" if check.ended else STATUSES.get(check.status, one_line(check.status))
 
 
 def outcomes_text(counts: Counted, *, always: Iterable[str] = ("answered",)) -> str:
@@ -151,40 +113,6 @@ def progress_text(snapshot: Snapshot, time_scale: float) -> str:
         trouble,
     )
     return ", ".join(part for part in parts if part)
-
-
-def open_batches(found: Iterable[BatchLine]) -> list[BatchLine]:
-    """Those that are not done, the ones that need a person first."""
-    still = [batch for batch in found if batch.state != "closed"]
-    return sorted(still, key=lambda batch: (batch.state not in ("stuck", "unsure"), batch.shard, batch.attempt))
-
-
-def is_open(status: RunStatus) -> bool:
-    """Whether anything of the run is still to come. A run without rows is only just being begun."""
-    if status.trouble is not None:
-        return False
-    if open_batches(status.batches) or not status.total("rows"):
-        return True
-    return status.total("pending") > 0 and not status.cancelled
-
-
-def state_words(status: RunStatus) -> str:
-    """How a run stands, in few words."""
-    if status.trouble is not None:
-        return "cannot be read"
-    carried = open_batches(status.batches)
-    if any(batch.state == "stuck" for batch in carried):
-        return "needs your decision"
-    if carried:
-        return f"{batches(len(carried))} open"
-    if status.cancelled:
-        return "cancelled"
-    if not status.total("rows"):
-        return "being begun"
-    if status.total("pending"):
-        return "not sent yet" if not status.batches else "rows are open"
-    failed = status.total("failed")
-    return f"done, {failed:,} failed" if failed else "done"
 
 
 def summed_by_model(arms: int, *, every_arm: bool) -> bool:

@@ -51,6 +51,11 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str | None = None
     buckets: Buckets | None = None
 
+    @property
+    def full_name(self) -> str:
+        """As a study writes it."""
+        return f"{self.provider}/{self.name}"
+
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
     """One combination of template, model, thinking and direction in a stage: what travels together."""

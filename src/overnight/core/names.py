@@ -1,7 +1,7 @@
 """What a run may be called (a name is a folder's, and is typed in commands), and arms by what tells them apart."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from overnight.core.errors import StudyError
 
@@ -56,3 +56,10 @@ def short_names(arms: Sequence[str]) -> dict[str, str]:
     brief = [" ".join(word for word in words if word not in _USUAL) for words in chosen]
     fit = len(set(brief)) == len(brief) and all(brief)
     return dict(zip(names, brief if fit else [" ".join(words) for words in chosen], strict=True))
+
+
+def short_models(models: Iterable[str]) -> dict[str, str]:
+    """`provider/model` without the provider, where that still tells all of them apart."""
+    names = list(dict.fromkeys(models))
+    brief = [name.partition("/")[2] or name for name in names]
+    return dict(zip(names, brief if len(set(brief)) == len(names) else names, strict=True))

@@ -10,6 +10,7 @@ import msgspec
 
 from overnight.core.ask import Arm, Ask, Item
 from overnight.core.result import Result
+from overnight.core.screening import Measured, Unit
 
 # The entry point that tasks come by.
 ENTRY_POINT = "overnight.tasks"
@@ -69,6 +70,15 @@ class PartsOfItems(Protocol):
 
     def item_of(self, address: str) -> str:
         """The id of the item that an address is about."""
+        ...
+
+
+@runtime_checkable
+class Measures(Protocol):
+    """A task whose answers say something of models or items, by which these may move on to a later phase."""
+
+    def measure(self, name: str, of: Unit, threads: Iterable[Thread]) -> Iterator[Measured]:
+        """The measure of this name for each model, or for each item, from all settled threads of the stage."""
         ...
 
 

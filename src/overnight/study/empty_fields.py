@@ -55,7 +55,8 @@ class EmptyFields:
         self._items = items
         if self._count and self._on_empty == "refuse":
             found = self._told("nothing in a column that the questions name")
-            choice = "`empty: skip` (--empty skip) leaves them out, `empty: allow` asks all the same"
+            skip = "`empty: skip` in the study (--empty skip without one) leaves them out"
+            choice = f"{skip}, `empty: allow` asks all the same"
             raise StudyError(f"{self._table}: {found}; fill them in, or choose: {choice}")
         if self._count == items and self._on_empty == "skip":
             raise StudyError(f"{self._table}: every item has nothing in a column that the questions name")

@@ -89,24 +89,28 @@ def _check_take(stage: Sourced, origin: Origin) -> None:
             raise origin.error(route, f"{status} is listed twice")
 
 
-def check_order(stages: Sequence[Sourced], origins: Sequence[Origin]) -> None:
-    """Names are unique, also where capitals count for nothing; rows come from a stage that is listed before."""
+def check_order(stages: Sequence[Sourced], origins: Sequence[Origin], beside: Sequence[tuple[str, str] | None]) -> None:
+    """Names are unique, also where capitals count for nothing; rows come from a stage that is listed before.
+
+    So does what goes with them: `beside` has, for each stage, the key that names a second one and that one's name.
+    """
     names = [stage.name for stage in stages]
     for index, (stage, origin) in enumerate(zip(stages, origins, strict=True)):
         if stage.name.casefold() in (name.casefold() for name in names[:index]):
             raise origin.error(("name",), f"two stages are called '{stage.name}'")
-        if stage.of is not None and stage.of not in names[:index]:
-            raise _no_source(stage.of, index, names, origin)
+        for key, name in (("of", stage.of), beside[index] or ("", None)):
+            if name is not None and name not in names[:index]:
+                raise _no_source(key, name, index, names, origin)
 
 
-def _no_source(of: str, index: int, names: Sequence[str], origin: Origin) -> StudyError:
+def _no_source(key: str, of: str, index: int, names: Sequence[str], origin: Origin) -> StudyError:
     earlier = names[:index]
     before = f" (before it: {', '.join(earlier)})" if earlier else "; the first stage needs `items`"
     if of == names[index]:
-        return origin.error(("of",), f"a stage cannot take its own rows{before}")
+        return origin.error((key,), f"a stage cannot take its own rows{before}")
     if of in names:
-        return origin.error(("of",), f"'{of}' comes later; list it before this one{before}")
-    return origin.error(("of",), f"there is no stage '{of}'{nearest(of, earlier)}{before}", UnknownName)
+        return origin.error((key,), f"'{of}' comes later; list it before this one{before}")
+    return origin.error((key,), f"there is no stage '{of}'{nearest(of, earlier)}{before}", UnknownName)
 
 
 def on_empty(stage: Sourced) -> OnEmpty:

@@ -7,6 +7,8 @@ import msgspec
 
 from overnight.study.handing_on import taken_by, when_of
 from overnight.study.items import ItemSource
+from overnight.study.phases import after_definition
+from overnight.study.priority import priority_definition
 from overnight.study.task_kind import Draft
 from overnight.study.task_registry import task_kind, task_names
 
@@ -14,7 +16,7 @@ Definition = dict[str, Any]
 
 _SHOWN = 60
 # Fields of every task's definition that may not change at all; what they are called in the study.
-_FIXED = ("task", "of", "when", "take", "group", "system", "id", "seed", "dedupe")
+_FIXED = ("task", "of", "when", "take", "group", "system", "id", "seed", "dedupe", "after", "priority")
 
 
 def define(draft: Draft, sources: Mapping[str, ItemSource]) -> Definition:
@@ -27,6 +29,8 @@ def define(draft: Draft, sources: Mapping[str, ItemSource]) -> Definition:
         "when": when_of(stage) if later else None,
         "take": list(taken_by(stage)) if later else None,
         **({"group": stage.group} if stage.group else {}),
+        **after_definition(stage.after),
+        **priority_definition(stage.priority),
         "system": stage.system,
         "arms": {branch.arm.name: branch.definition for branch in draft.branches},
         "id": None if later else sources[stage.name].id_column,

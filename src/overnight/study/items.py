@@ -60,6 +60,8 @@ class ItemSource:
         self._needs = needs
         self._on_empty: OnEmpty = on_empty
         self._asked = frozenset[str]().union(*(need.columns() for need in needs))
+        # How many there are, known when all of it was read.
+        self.count = 0
 
     def ask_for(self, column: str) -> None:
         """A column that every item is asked for, found out when the table's columns are known."""
@@ -97,6 +99,7 @@ class ItemSource:
         if not seen.count:
             raise StudyError(f"{self.name}: there are no items")
         empty.finish(seen.count)
+        self.count = seen.count
 
     def _id(self, number: int, fields: Row) -> str:
         value = fields.get(self.id_column)

@@ -15,6 +15,7 @@ from overnight.engine.live.pace import Pacing
 from overnight.engine.live.spill import Spill
 from overnight.notifying import Target
 from overnight.providers import batch_format, live_format, vendor
+from overnight.study.beside import beside_notes, check_beside
 from overnight.study.buckets import StudyBuckets, check_scheme, read_buckets
 from overnight.study.handing_on import group_of, taken_by, when_of
 from overnight.study.identity import Definition, define
@@ -30,6 +31,9 @@ from overnight.study.pace import (
     spill_of,
     timeout_seconds,
 )
+from overnight.study.phases import after_of, check_moving
+from overnight.study.priority import ordered, with_priorities
+from overnight.study.size import check_sizes
 from overnight.study.sources import hidden_columns, open_sources
 from overnight.study.study import Header, Study, read_settings
 from overnight.study.task_kind import Draft
@@ -69,9 +73,15 @@ def resolve(study: Study) -> Resolved:
     ]
     if buckets is not None:
         _check_schemes(buckets, drafts, study.origin)
+    check_beside(drafts)
     sources = open_sources(drafts)
     stages = tuple(_resolved(draft, sources[draft.stage.name], header) for draft in drafts)
+    stages = with_priorities(stages, {draft.stage.name: draft.stage.priority for draft in drafts})
+    check_moving(stages, drafts)
     checked = {stage.name: sources[stage.name].check() for stage in stages if stage.items is not None}
+    arms = [(draft.stage, len(draft.branches), draft.origin) for draft in drafts]
+    check_sizes(arms, {name: sources[name].count for name in checked})
+    checked |= {draft.stage.name: list(beside_notes(draft, sources)) for draft in drafts if draft.beside is not None}
     stages = tuple(_with_notes(stage, checked.get(stage.name, [])) for stage in stages)
     mode = cast("Mode", header.mode)
     for draft in drafts:
@@ -102,11 +112,13 @@ def _resolved(draft: Draft, source: ItemSource, header: Header) -> Stage:
         name=settings.name,
         task=task,
         arms=tuple(branch.arm for branch in draft.branches),
-        items=source.read if settings.of is None else None,
+        items=ordered(source, settings.priority, draft.origin) if settings.of is None else None,
+        after=after_of(settings.after),
         of=settings.of,
         when=when_of(settings),
         take=taken_by(settings),
         group=group_of(settings),
+        beside=draft.beside,
         seed=settings.seed,
         dedupe=settings.dedupe,
         pace=StagePace(max_requests=batch.max_requests, segments=batch.segments, gather=gather),

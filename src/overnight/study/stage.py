@@ -13,7 +13,10 @@ from overnight.study.items import check_items
 from overnight.study.models import ModelEntry, check_models
 from overnight.study.origin import Origin
 from overnight.study.pace import BatchSettings, check_batch, gather_seconds
-from overnight.study.prompts import MOST_REPLICATES, check_text
+from overnight.study.phases import AfterEntry, check_after
+from overnight.study.priority import PriorityEntry, check_priority
+from overnight.study.prompts import check_text
+from overnight.study.size import MOST_REPLICATES
 
 
 class WrittenStage(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +31,8 @@ class WrittenStage(msgspec.Struct, frozen=True, kw_only=True):
     take: list[str] | None = None
     group: str | None = None
     id: str | None = None
+    after: str | AfterEntry | None = None
+    priority: str | PriorityEntry | None = None
     empty: str | None = None
     system: str | None = None
     grid: Grid | None = None
@@ -48,7 +53,7 @@ def check_numbers(stage: WrittenStage, origin: Origin) -> None:
     if stage.id is not None and not stage.id:
         raise origin.error(("id",), "wanted the name of a column")
     if not 1 <= stage.replicates <= MOST_REPLICATES:
-        raise origin.error(("replicates",), f"{stage.replicates} is not between 1 and {MOST_REPLICATES}")
+        raise origin.error(("replicates",), f"{stage.replicates:,} is not between 1 and {MOST_REPLICATES:,}")
     if stage.seed < 0:
         raise origin.error(("seed",), f"{stage.seed} is less than 0")
 
@@ -65,6 +70,8 @@ def check_stage(stage: WrittenStage, origin: Origin, item_keys: Sequence[str] = 
         check_text(stage.system, origin, ("system",))
     check_models(stage.models, origin)
     check_grid(stage.grid, origin)
+    check_after(stage.after, origin, has_items=stage.of is None)
+    check_priority(stage.priority, origin, has_items=stage.of is None)
     check_batch(stage.batch, origin)
     if stage.gather is not None:
         gather_seconds(stage.gather, origin)

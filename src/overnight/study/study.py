@@ -34,14 +34,16 @@ from overnight.study.pace import (
     gather_seconds,
     timeout_seconds,
 )
+from overnight.study.phases import check_phases
+from overnight.study.priority import PriorityEntry
 from overnight.study.reading import check_keys, default_of, read_stage, shaped_stage
 from overnight.study.shape import plain_settings, shaped
 from overnight.study.stage import WrittenStage, check_name
-from overnight.study.task_registry import own_keys, task_kind, task_names
+from overnight.study.task_registry import own_keys, task_kind, task_kinds, task_names
 
 _REQUIRED = ("name", "task", "models")
 # Keys that only a stage of a list can have.
-_LISTED_ONLY = ("of", "when", "take", "group")
+_LISTED_ONLY = ("of", "when", "take", "group", "after")
 # What is longer is not repeated where a study is shown.
 _MOST_SHOWN, _LONGEST_SHOWN = 6, 80
 
@@ -72,6 +74,7 @@ class Study:
         items: Any = None,
         models: Sequence[str | ModelEntry | Mapping[str, Any]] | None = None,
         id: str | None = None,  # noqa: A002 - a key of the study
+        priority: str | PriorityEntry | Mapping[str, Any] | None = None,
         empty: str | None = None,
         system: str | None = None,
         grid: Grid | Mapping[str, Any] | None = None,
@@ -268,8 +271,16 @@ def _listed(study: Study, written: Sequence[Any]) -> tuple[tuple[WrittenStage, .
     _refuse_flat(_changed_fields(study), origin)
     origins = tuple(origin.inside(("stages", index)) for index in range(len(written)))
     stages = tuple(read_stage(stage, place) for stage, place in zip(written, origins, strict=True))
-    check_order(stages, origins)
+    check_order(stages, origins, [_beside(stage) for stage in stages])
+    check_phases(stages, origins, lambda: {name: kind.measures for name, kind in task_kinds().items()})
     return stages, origins
+
+
+def _beside(stage: WrittenStage) -> tuple[str, str] | None:
+    """The key that names a second stage, and its name."""
+    key = task_kind(stage.task).beside_key
+    name = None if key is None else getattr(stage, key)
+    return None if key is None or name is None else (key, name)
 
 
 def _changed_fields(study: Study) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from overnight.core.ask import Arm
-from overnight.core.stage import Stage
+from overnight.core.stage import Beside, Stage
 from overnight.core.task import Rounds, Task
 from overnight.study.arms import Branch
 from overnight.study.buckets import StudyBuckets
@@ -38,7 +38,7 @@ class Draft(NamedTuple):
 
     `make` is called with the table that the stage's items go back to. `definition` holds, in plain values, what of the
     task's own keys defines its questions. `needs` is what is asked of each item, by the place that asks it. `rows`
-    are the items, where keys of the task's own name them.
+    are the items, where keys of the task's own name them. `beside` is a second stage: see `beside_key` of the kind.
     """
 
     stage: WrittenStage
@@ -49,6 +49,7 @@ class Draft(NamedTuple):
     needs: Mapping[Route, Need] = {}
     notes: tuple[str, ...] = ()
     rows: Rows | None = None
+    beside: Beside | None = None
 
 
 def _all_is_well(stage: Any, origin: Origin) -> None:
@@ -135,10 +136,15 @@ class TaskKind:
     check: Callable[[Any, Origin], None] = _all_is_well
     # Keys of its own that may name the items, instead of `items` and `of`: its draft then has their rows.
     item_keys: tuple[str, ...] = ()
+    # A key of its own that names an earlier stage, beside `of`: what that stage says goes with the rows of `of`.
+    beside_key: str | None = None
     # Fields of the definition that may not change while a run goes on.
     fixed: tuple[str, ...] = ()
     # A sentence for each change of the other fields that is more than an addition.
     differences: Callable[[Mapping[str, Any], Mapping[str, Any]], Iterator[str]] = _nothing_grows
+    # What a stage of it measures of models and items, by which these may move on to a later phase: its tasks are
+    # `Measures` then. Each has its limits too: `rate`, `rate_lwr`, `rate_upr`.
+    measures: tuple[str, ...] = ()
     # Why questions that are chosen in rounds cannot be sampled or written down beforehand, and what to do instead.
     in_rounds: str = "its questions are chosen by the answers to others"
     # The tables that it makes beside results.parquet, by their names, and how they are made at the end of every pass:

@@ -8,11 +8,13 @@ import msgspec
 import polars as pl
 
 from overnight.core.money import DOLLAR, Balance
+from overnight.core.screening import phase_numbers
 from overnight.core.wording import number_of
 from overnight.ledger.counts import Count
 from overnight.ledger.transaction import View
 from overnight.prices import Price, dollars
 from overnight.tables.parquet import keep_parquet
+from overnight.tables.screening import stage_rules
 
 COLUMNS: dict[str, type[pl.DataType]] = {
     "stage": pl.String,
@@ -29,6 +31,7 @@ COLUMNS: dict[str, type[pl.DataType]] = {
     "presumed": pl.Float64,
     "price_note": pl.String,
     "price_source": pl.String,
+    "phase": pl.Int64,
 }
 
 
@@ -38,14 +41,17 @@ def cost_rows(view: View) -> Iterator[tuple[Any, ...]]:
     asked = view.spending.processings()
     balances = view.spending.by_arm()
     ceilings = view.spending.ceilings()
+    further = view.spending.unbounded()
     counts = view.counts.by_arm()
+    phases = phase_numbers(stage_rules(view))
     for number, arm in sorted(view.stages.arms().items(), key=lambda pair: (pair[1].stage, pair[1].name)):
         told = counts.get(number, Count())
         known = [kept.get((number, processing)) for processing in asked.get(number, ["batch"])]
         used = [price for price in known if price is not None]
         balance = balances.get(number, Balance())
         # Rows that were run without a bill, and of which nobody can say the most that they can have cost.
-        unbounded = told.unbilled if len(used) == len(known) and not balance.presumed else 0
+        unbilled = further.get(number, 0) + (0 if balance.presumed else told.unbilled)
+        unbounded = unbilled if len(used) == len(known) else 0
         presumed = None if unbounded else balance.presumed
         money = (
             (None, None, None, None)
@@ -62,7 +68,7 @@ def cost_rows(view: View) -> Iterator[tuple[Any, ...]]:
         source = "; ".join(dict.fromkeys(price.source for price in used if price.source))
         yield (
             arm.stage, arm.name, arm.model.provider, arm.model.name,
-            told.tries, told.input, told.cached, told.output, *money, note, source,
+            told.tries, told.input, told.cached, told.output, *money, note, source, phases[arm.stage],
         )  # fmt: skip
 
 

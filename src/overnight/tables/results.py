@@ -44,6 +44,10 @@ _KINDS: dict[ColumnKind, type[pl.DataType]] = {
     "boolean": pl.Boolean,
 }
 
+# Where a stage asks in rounds: the one in which a row was asked, from 1. A task that has such a column itself keeps
+# its own.
+_ROUND = "round"
+
 # What a row without a result says of itself, but for its status.
 _NOTHING = Result(outcome="failed")
 
@@ -86,12 +90,27 @@ class ResultsTable:
         }
         self._last: tuple[tuple[int, str], dict[str, Any]] = (0, ""), {}
         self._own: dict[str, ColumnKind] = {}
+        self._in_rounds = {stage for stage in numbers if isinstance(tasks[stage], Rounds)}
         for stage in numbers:
             for name, kind in tasks[stage].columns.items():
                 self._own[name] = wider(self._own.get(name, kind), kind)
+        self._tells_rounds = bool(self._in_rounds) and _ROUND not in self._own
+
+    @property
+    def _schema(self) -> dict[str, type[pl.DataType]]:
+        rounds = {_ROUND: pl.Int64} if self._tells_rounds else {}
+        return COLUMNS | rounds | {name: _KINDS[kind] for name, kind in self._own.items()}
+
+    def of_item(self, item: str) -> pl.DataFrame:
+        """The rows about one item, as the whole table has them."""
+        schema, found = self._schema, self._db.rows.of_item(item)
+        if found is None:
+            return pl.DataFrame(schema=schema)
+        with RawFiles(self._files, self._db.files.paths()) as raw:
+            return frame_of(schema, self._columns(found, raw))
 
     def write(self, path: Path) -> int:
-        schema = COLUMNS | {name: _KINDS[kind] for name, kind in self._own.items()}
+        schema = self._schema
 
         def frames() -> Iterator[pl.DataFrame]:
             with RawFiles(self._files, self._db.files.paths()) as raw:
@@ -115,6 +134,10 @@ class ResultsTable:
             **_said(results),
             "cost": [None if cost is None else cost / DOLLAR for cost in rows.cost],
             "request_key": list(map(key_text, rows.key)),
+            _ROUND: [
+                number + 1 if view.arm.stage in self._in_rounds else None
+                for number, view in zip(rows.round, views, strict=True)
+            ],
             **{name: [_fitted(row.get(name), kind) for row in own] for name, kind in self._own.items()},
         }
 
