@@ -217,6 +217,8 @@ def main() -> int:
     if asked.only is not None:
         warm_up()
         calm = CalmEmulators()
+        if asked.keep is not None:
+            asked.keep.mkdir(parents=True, exist_ok=True)
         outcome = soak(asked.only, calm, asked.keep)
         calm.close()
         schedules = {"foreign": foreign_schedule, "adopted": adopted_schedule, "hostile": hostile_schedule}

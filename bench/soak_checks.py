@@ -226,7 +226,9 @@ def kept_bill(runs: Sequence[Path], log: dict[str, Any]) -> Iterator[str]:
         bills += costs_of(RunFolder(run)).select("settled", "presumed").rows()
         with look_at(RunFolder(run)) as view:
             kept = view.spending.prices()
-            prices.update(price for (_, processing), price in kept.items() if processing == "batch")
+            found = (msgspec.json.decode(price, type=Price) for (_, at), price in kept.items() if at == "batch")
+            # An answer may name the model more exactly than the batch did; what it costs is the same.
+            prices.update(msgspec.json.encode(msgspec.structs.replace(price, model="")) for price in found)
     if not bills or any(presumed is None for _, presumed in bills):
         return  # rows were run without a bill, and nothing bounds them: that is unknown, and said to be
     settled, presumed = (round(sum(bill[place] for bill in bills) * DOLLAR) for place in (0, 1))
