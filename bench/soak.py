@@ -26,8 +26,8 @@ import msgspec
 from soak_adopted import adopted_schedule, soak_adopted
 from soak_foreign import foreign_schedule, soak_foreign
 from soak_hostile import hostile_schedule, soak_hostile
-from soak_night import KEY, OVER, CalmEmulators, Hung, SoakNight, emulator_for, forked, warm_up
 from soak_schedule import Schedule, schedule
+from soaked_run import KEY, OVER, CalmEmulators, Hung, SoakedRun, emulator_for, forked, warm_up
 
 # How many of all seeds are of these kinds.
 _HOSTILE, _FOREIGN, _ADOPTED = 0.07, 0.1, 0.1
@@ -95,12 +95,12 @@ def soak_run(seed: int, calm: CalmEmulators, keep: Path | None = None) -> Outcom
     plan = schedule(seed)
     scratch = Path(tempfile.mkdtemp(prefix=f"soak-{seed}-", dir=keep or _SCRATCH))
     emulator = emulator_for(plan, faults=True)
-    disturbed = SoakNight(scratch / "disturbed", plan, emulator)
+    disturbed = SoakedRun(scratch / "disturbed", plan, emulator)
     found: list[str] = []
     log: dict[str, Any] = {"faults_fired": {}}
     state = None
     try:
-        wanted = SoakNight(scratch / "undisturbed", plan, calm.of(plan)).finish()
+        wanted = SoakedRun(scratch / "undisturbed", plan, calm.of(plan)).finish()
         disturbed.perform()
         state = disturbed.finish(passes=plan.passes_only).state
         if state in OVER and plan.late_damage is not None:
@@ -145,7 +145,7 @@ def _judged(scratch: Path, plan: Schedule, states: tuple[str | None, str | None]
     def work() -> list[str]:
         from soak_checks import problems
 
-        runs = [scratch / night / "runs" / "soaked" for night in ("disturbed", "undisturbed")]
+        runs = [scratch / one / "runs" / "soaked" for one in ("disturbed", "undisturbed")]
         return problems(*runs, plan, log)
 
     judged: list[str] | None = forked(work)

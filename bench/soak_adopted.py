@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 from soak_foreign import draw_fault
-from soak_night import KEY, Child, surroundings
+from soaked_run import KEY, Child, surroundings
 
 from emulator_process import EmulatorProcess
 

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
-from soak_night import Child, surroundings
+from soaked_run import Child, surroundings
 
 from emulator_process import EmulatorProcess
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from soak_night import Child, surroundings
+from soaked_run import Child, surroundings
 
 from emulator_process import EmulatorProcess
 

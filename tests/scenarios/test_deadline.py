@@ -20,14 +20,14 @@ PRICED = {"models": [{"model": "openai/gpt-4.1-mini", "max_tokens": 200}]}
 PARTS = parts(4)
 
 
-def answered_twice(night: Scenario) -> list[str]:
+def answered_twice(one: Scenario) -> list[str]:
     """Questions with more than one answer on record."""
-    tries = night.attempts().filter(pl.col("outcome") == "answered")
+    tries = one.attempts().filter(pl.col("outcome") == "answered")
     return tries.group_by("request_key").len().filter(pl.col("len") > 1)["request_key"].to_list()
 
 
-def live_answers(night: Scenario) -> int:
-    return night.table().height - night.attempts().filter(pl.col("used") & pl.col("batch_id").is_not_null()).height
+def live_answers(one: Scenario) -> int:
+    return one.table().height - one.attempts().filter(pl.col("used") & pl.col("batch_id").is_not_null()).height
 
 
 def test_a_batch_that_would_come_too_late_is_finished_live(scenario: Callable[..., Scenario]) -> None:

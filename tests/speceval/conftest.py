@@ -43,7 +43,7 @@ print(json.dumps(getattr(one, verb)(**given)))
 """
 
 
-class Desk:
+class Workplace:
     """A folder where programs work, against one emulator."""
 
     def __init__(self, folder: Path, emulator: EmulatorProcess) -> None:
@@ -82,11 +82,11 @@ def waited(model: BatchedModel, metadata: dict[str, Any], seconds: float = 60) -
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Desk]]:
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Workplace]]:
     """Begins work with a truth of one's own; all emulators are closed at the end."""
-    begun: list[Desk] = []
+    begun: list[Workplace] = []
 
-    def begin(**truth: Any) -> Desk:
+    def begin(**truth: Any) -> Workplace:
         base = {"time_scale": TIME_SCALE, "latency": {"batch": [60, 600], "live": [0, 0]}, "seed": 7}
         emulator = EmulatorProcess(base | ECHO | truth).start()
         for vendor in vendors().values():
@@ -96,10 +96,10 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
         monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "lab")
         monkeypatch.setenv("OVERNIGHT_TIME_SCALE", str(TIME_SCALE))
         monkeypatch.setenv("OVERNIGHT_EMULATE", "0")
-        folder = tmp_path / f"desk{len(begun)}"
+        folder = tmp_path / f"workplace{len(begun)}"
         folder.mkdir()
         monkeypatch.chdir(folder)
-        begun.append(Desk(folder, emulator))
+        begun.append(Workplace(folder, emulator))
         return begun[-1]
 
     yield begin

@@ -16,17 +16,17 @@ from overnight.core.errors import StudyError, UnknownName, WrongArgument
 from overnight.engine.session import opened
 from overnight.speceval import BatchedModel, GoogleBatchedModel, OpenAIBatchedModel, TogetherBatchedModel
 from overnight.store.run_folder import RunFolder
-from speceval.conftest import MODELS, Desk, waited
+from speceval.conftest import MODELS, Workplace, waited
 
-Begin = Callable[..., Desk]
+Begin = Callable[..., Workplace]
 PROMPTS = [f"Repeat: {n} of seven" for n in range(7)]
 ANSWERS = [f"<{n} of seven>" for n in range(7)]
 KEY = "sk-test-0123456789abcdefghijklmnop"
 
 
 @pytest.mark.parametrize("vendor", MODELS)
-def test_sent_kept_as_json_and_collected(desk: Begin, vendor: str) -> None:
-    one = desk()
+def test_sent_kept_as_json_and_collected(workplace: Begin, vendor: str) -> None:
+    one = workplace()
     model = MODELS[vendor]()
     sent = model.generate_batch(PROMPTS, "out", 3, temperature=0.0, max_tokens=2000)
     kept = json.loads(json.dumps(sent))
@@ -44,8 +44,8 @@ def test_sent_kept_as_json_and_collected(desk: Begin, vendor: str) -> None:
     assert one.counts() == (batches, 7)
 
 
-def test_another_process_takes_it_up(desk: Begin) -> None:
-    one = desk()
+def test_another_process_takes_it_up(workplace: Begin) -> None:
+    one = workplace()
     told = ("OpenAIBatchedModel", {"model_name": "gpt-4.1-mini"})
     first = one.elsewhere(*told, "generate_batch", prompts=PROMPTS, batch_output_dir="out")
     assert first.returncode == 0, first.stderr
@@ -57,8 +57,8 @@ def test_another_process_takes_it_up(desk: Begin) -> None:
 
 
 @pytest.mark.parametrize("moment", ["committed intake", "committed intended", "20", "30", "40"])
-def test_a_killed_process_leaves_nothing_to_be_paid_again(desk: Begin, moment: str) -> None:
-    one = desk()
+def test_a_killed_process_leaves_nothing_to_be_paid_again(workplace: Begin, moment: str) -> None:
+    one = workplace()
     told = ("OpenAIBatchedModel", {"model_name": "gpt-4.1-mini"})
     given = {"prompts": PROMPTS, "batch_output_dir": str(one.folder / "out"), "batch_size": 4}
     killed = one.elsewhere(*told, "generate_batch", environ={"OVERNIGHT_KILL_AT": moment}, **given)
@@ -69,8 +69,8 @@ def test_a_killed_process_leaves_nothing_to_be_paid_again(desk: Begin, moment: s
     assert one.counts() == (2, 7)
 
 
-def test_a_killed_process_that_asks_call_by_call_goes_on(desk: Begin) -> None:
-    one = desk()
+def test_a_killed_process_that_asks_call_by_call_goes_on(workplace: Begin) -> None:
+    one = workplace()
     name = MODELS["together"]().model_name
     given = {"prompts": PROMPTS, "batch_output_dir": str(one.folder / "out"), "batch_size": 1}
     told = ("TogetherBatchedModel", {"model_name": name})
@@ -82,16 +82,16 @@ def test_a_killed_process_that_asks_call_by_call_goes_on(desk: Begin) -> None:
     assert model.get_batch_results(sent) == ANSWERS
 
 
-def test_prompts_that_are_the_same_share_an_answer(desk: Begin) -> None:
-    one = desk()
+def test_prompts_that_are_the_same_share_an_answer(workplace: Begin) -> None:
+    one = workplace()
     model = OpenAIBatchedModel("gpt-4.1-mini")
     done = waited(model, model.generate_batch(["Repeat: a", "Repeat: b", "Repeat: a"]))
     assert model.get_batch_results(done) == ["<a>", "<b>", "<a>"]
     assert one.counts() == (1, 2)
 
 
-def test_a_new_model_that_looks_mistyped(desk: Begin) -> None:
-    desk()
+def test_a_new_model_that_looks_mistyped(workplace: Begin) -> None:
+    workplace()
     with pytest.raises(UnknownName, match="did you mean"):
         OpenAIBatchedModel("gpt-4.1-minj").generate_batch(["Repeat: a"])
     model = OpenAIBatchedModel("gpt-4.1-minj", new=True)
@@ -99,10 +99,10 @@ def test_a_new_model_that_looks_mistyped(desk: Begin) -> None:
 
 
 @pytest.mark.parametrize("vendor", ["anthropic", "gemini", "openai", "vertex"])
-def test_a_row_that_fails_keeps_its_place_and_moves_no_other(desk: Begin, vendor: str) -> None:
+def test_a_row_that_fails_keeps_its_place_and_moves_no_other(workplace: Begin, vendor: str) -> None:
     """A reader that stumbled over an errored row dropped all that came after it."""
     code = {"anthropic": "invalid_request_error", "openai": "invalid_prompt"}.get(vendor, "INVALID_ARGUMENT")
-    desk(faults=[{"on": "row", "do": "error", "status": 400, "code": code, "where": "2 of seven"}])
+    workplace(faults=[{"on": "row", "do": "error", "status": 400, "code": code, "where": "2 of seven"}])
     model = MODELS[vendor]()
     done = waited(model, model.generate_batch(PROMPTS))
     assert done["status"] == "completed"
@@ -112,8 +112,8 @@ def test_a_row_that_fails_keeps_its_place_and_moves_no_other(desk: Begin, vendor
     assert [*found[:2], *found[3:]] == [*ANSWERS[:2], *ANSWERS[3:]]
 
 
-def test_a_batch_of_nothing_but_failures_has_failed(desk: Begin) -> None:
-    desk(faults=[{"on": "row", "do": "error", "status": 400, "code": "invalid_prompt"}])
+def test_a_batch_of_nothing_but_failures_has_failed(workplace: Begin) -> None:
+    workplace(faults=[{"on": "row", "do": "error", "status": 400, "code": "invalid_prompt"}])
     model = OpenAIBatchedModel("gpt-4.1-mini")
     done = waited(model, model.generate_batch(PROMPTS[:2]))
     assert done["status"] == "failed"
@@ -121,8 +121,8 @@ def test_a_batch_of_nothing_but_failures_has_failed(desk: Begin) -> None:
     assert [str(answer)[:7] for answer in model.get_batch_results(done)] == ["ERROR: ", "ERROR: "]
 
 
-def test_what_has_not_come_yet_is_none(desk: Begin) -> None:
-    one = desk(faults=[{"on": "batch", "do": "slow", "seconds": 800_000, "skip": 1}])
+def test_what_has_not_come_yet_is_none(workplace: Begin) -> None:
+    one = workplace(faults=[{"on": "batch", "do": "slow", "seconds": 800_000, "skip": 1}])
     model = OpenAIBatchedModel("gpt-4.1-mini")
     sent = model.generate_batch(PROMPTS, batch_size=4)
     seen: list[Any] = [None]
@@ -134,8 +134,8 @@ def test_what_has_not_come_yet_is_none(desk: Begin) -> None:
     assert one.counts()[0] == 2
 
 
-def test_a_provider_that_is_away_is_unknown_and_nothing_is_lost(desk: Begin) -> None:
-    one = desk()
+def test_a_provider_that_is_away_is_unknown_and_nothing_is_lost(workplace: Begin) -> None:
+    one = workplace()
     model = OpenAIBatchedModel("gpt-4.1-mini")
     sent = model.generate_batch(PROMPTS)
     one.emulator.close()
@@ -145,16 +145,16 @@ def test_a_provider_that_is_away_is_unknown_and_nothing_is_lost(desk: Begin) -> 
     assert model.get_batch_results(sent) == [None] * 7
 
 
-def test_what_was_called_off_has_failed(desk: Begin) -> None:
-    desk(faults=[{"on": "batch", "do": "slow", "seconds": 800_000}])
+def test_what_was_called_off_has_failed(workplace: Begin) -> None:
+    workplace(faults=[{"on": "batch", "do": "slow", "seconds": 800_000}])
     model = OpenAIBatchedModel("gpt-4.1-mini")
     sent = model.generate_batch(PROMPTS)
     overnight.cancel(sent["run"])
     assert waited(model, sent)["status"] == "failed"
 
 
-def test_while_another_process_works_on_it_the_record_says_how_far_it_is(desk: Begin) -> None:
-    one = desk()
+def test_while_another_process_works_on_it_the_record_says_how_far_it_is(workplace: Begin) -> None:
+    one = workplace()
     model = OpenAIBatchedModel("gpt-4.1-mini")
     sent = model.generate_batch(PROMPTS)
     runs = one.folder / "runs"
@@ -164,8 +164,8 @@ def test_while_another_process_works_on_it_the_record_says_how_far_it_is(desk: B
     assert model.get_batch_results(waited(model, sent)) == ANSWERS
 
 
-def test_a_run_of_something_else_is_told(desk: Begin) -> None:
-    desk()
+def test_a_run_of_something_else_is_told(workplace: Begin) -> None:
+    workplace()
     model = OpenAIBatchedModel("gpt-4.1-mini")
     sent = model.generate_batch(PROMPTS[:2])
     other = [{"id": "x", "text": "a"}]
@@ -175,8 +175,8 @@ def test_a_run_of_something_else_is_told(desk: Begin) -> None:
             model.get_batch_results(sent | changed)
 
 
-def test_system_prompts_go_with_their_own(desk: Begin) -> None:
-    desk(answer_with={"(?s)Answer as (\\w+)": "I am \\1"})
+def test_system_prompts_go_with_their_own(workplace: Begin) -> None:
+    workplace(answer_with={"(?s)Answer as (\\w+)": "I am \\1"})
     model = OpenAIBatchedModel("gpt-4.1-mini")
     asked = [
         {"statement_id": "a", "original_index": 0, "input_text": "Who?"},
@@ -187,15 +187,15 @@ def test_system_prompts_go_with_their_own(desk: Begin) -> None:
     assert model.get_batch_results(waited(model, sent)) == ["I am Ann", "I am Ben", "I am myself"]
 
 
-def test_more_in_the_metadata_is_the_program_s_own(desk: Begin) -> None:
-    desk()
+def test_more_in_the_metadata_is_the_program_s_own(workplace: Begin) -> None:
+    workplace()
     model = OpenAIBatchedModel("gpt-4.1-mini")
     sent = model.generate_batch(PROMPTS) | {"original_prompts_data": [1, 2]}
     assert waited(model, sent)["original_prompts_data"] == [1, 2]
 
 
-def test_other_words_are_another_batch(desk: Begin) -> None:
-    one = desk()
+def test_other_words_are_another_batch(workplace: Begin) -> None:
+    one = workplace()
     model = OpenAIBatchedModel("gpt-4.1-mini")
     names = {model.generate_batch(PROMPTS[:n], "out", temperature=t)["run"] for n in (1, 2) for t in (None, 0.0, 1.0)}
     assert len(names) == 6
@@ -204,8 +204,8 @@ def test_other_words_are_another_batch(desk: Begin) -> None:
     assert one.counts()[0] == 6
 
 
-def test_a_rehearsal_stays_one(desk: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = desk()
+def test_a_rehearsal_stays_one(workplace: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = workplace()
     overnight.emulate()
     model = OpenAIBatchedModel("gpt-4.1-mini")
     sent = model.generate_batch(["Say a."])
@@ -223,8 +223,8 @@ def test_a_rehearsal_stays_one(desk: Begin, monkeypatch: pytest.MonkeyPatch) -> 
         model.get_batch_results(sent | {"run": f"{sent['run']}x"})
 
 
-def test_a_key_of_one_s_own_is_used_and_kept_nowhere(desk: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = desk()
+def test_a_key_of_one_s_own_is_used_and_kept_nowhere(workplace: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = workplace()
     monkeypatch.delenv("OPENAI_API_KEY")
     own = "sk-own-0123456789abcdefghijklmnop"
     model = OpenAIBatchedModel("gpt-4.1-mini", api_key=own)
@@ -261,16 +261,16 @@ def test_a_key_of_one_s_own_is_used_and_kept_nowhere(desk: Begin, monkeypatch: p
         ),
     ],
 )
-def test_wrong_arguments_are_refused_in_one_line(desk: Begin, call: Callable[[], object], said: str) -> None:
-    one = desk()
+def test_wrong_arguments_are_refused_in_one_line(workplace: Begin, call: Callable[[], object], said: str) -> None:
+    one = workplace()
     with pytest.raises(StudyError, match=said) as told:
         call()
     assert "\n" not in str(told.value)
     assert list(one.folder.iterdir()) == []
 
 
-def test_metadata_of_another_model_is_refused(desk: Begin) -> None:
-    desk()
+def test_metadata_of_another_model_is_refused(workplace: Begin) -> None:
+    workplace()
     sent = OpenAIBatchedModel("gpt-4.1-mini").generate_batch(["Say a."])
     with pytest.raises(StudyError, match=r"it is of a batch of openai/gpt-4.1-mini, and this is openai/gpt-4.1$"):
         OpenAIBatchedModel("gpt-4.1").get_batch_results(sent)

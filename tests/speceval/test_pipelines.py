@@ -22,10 +22,10 @@ from overnight.speceval import (
     OpenAIBatchedModel,
     TogetherBatchedModel,
 )
-from speceval.conftest import MODELS, OWN_TIME, Desk
+from speceval.conftest import MODELS, OWN_TIME, Workplace
 from tasks.speceval_folders import RULES, batched, write_spec
 
-Begin = Callable[..., Desk]
+Begin = Callable[..., Workplace]
 INPUTS = {rule["id"]: [f"Repeat: {rule['id']} {n}" for n in range(4)] for rule in RULES}
 JUDGES = ("anthropic", "openai", "together")
 PROGRAM = """
@@ -47,8 +47,8 @@ def filled(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("vendor", MODELS)
-def test_answers_of_every_vendor(desk: Begin, vendor: str) -> None:
-    one = desk()
+def test_answers_of_every_vendor(workplace: Begin, vendor: str) -> None:
+    one = workplace()
     filled(one.folder)
     model = MODELS[vendor]()
     done = BatchedGenerationPipeline("rules.jsonl", model, "inputs", 3, "made", spec_name="mine").run()
@@ -66,8 +66,8 @@ def test_answers_of_every_vendor(desk: Begin, vendor: str) -> None:
     assert one.counts() == (0 if vendor == "together" else 3, 8)
 
 
-def test_submitted_here_and_collected_there(desk: Begin) -> None:
-    one = desk()
+def test_submitted_here_and_collected_there(workplace: Begin) -> None:
+    one = workplace()
     filled(one.folder)
     sent = BatchedGenerationPipeline("rules.jsonl", OpenAIBatchedModel("gpt-4.1-mini"), "inputs", 3, "made").submit()
     assert sent.state == "submitted"
@@ -78,8 +78,8 @@ def test_submitted_here_and_collected_there(desk: Begin) -> None:
     assert one.counts() == (3, 8)
 
 
-def test_a_killed_program_goes_on(desk: Begin) -> None:
-    one = desk()
+def test_a_killed_program_goes_on(workplace: Begin) -> None:
+    one = workplace()
     filled(one.folder)
     command = [sys.executable, str(OWN_TIME), _program(one)]
     killed = subprocess.run(command, env={**os.environ, "OVERNIGHT_KILL_AT": "60"}, capture_output=True, check=False)
@@ -89,15 +89,15 @@ def test_a_killed_program_goes_on(desk: Begin) -> None:
     assert one.counts() == (3, 8)
 
 
-def _program(one: Desk) -> str:
+def _program(one: Workplace) -> str:
     script = one.folder / "program.py"
     script.write_text(PROGRAM)
     return str(script)
 
 
-def test_it_is_the_run_of_the_command(desk: Begin) -> None:
+def test_it_is_the_run_of_the_command(workplace: Begin) -> None:
     """What a program has begun the command line goes on with, and the other way round."""
-    one = desk()
+    one = workplace()
     filled(one.folder)
     model = OpenAIBatchedModel("gpt-4.1-mini")
     folders = [str(one.folder / "answers" / name) for name in ("able", "baker")]
@@ -122,8 +122,8 @@ def test_it_is_the_run_of_the_command(desk: Begin) -> None:
 
 
 @pytest.mark.parametrize("vendor", JUDGES)
-def test_rankings_and_compliance(desk: Begin, vendor: str) -> None:
-    one = desk()
+def test_rankings_and_compliance(workplace: Begin, vendor: str) -> None:
+    one = workplace()
     filled(one.folder)
     judge = MODELS[vendor]()
     folders = [one.folder / "answers" / name for name in ("baker", "able")]
@@ -145,9 +145,9 @@ def test_rankings_and_compliance(desk: Begin, vendor: str) -> None:
     assert all("compliant" in row for found in verdicts for row in found["results"])
 
 
-def test_names_of_any_kind_keep_their_verdicts_apart(desk: Begin) -> None:
+def test_names_of_any_kind_keep_their_verdicts_apart(workplace: Begin) -> None:
     """`AxB` against `C`, and `A` against `BxC`: nothing is told by splitting a folder's name at an x."""
-    one = desk(answer_with={r"(?s)(.*)": "I would rather not say."})
+    one = workplace(answer_with={r"(?s)(.*)": "I would rather not say."})
     odd = {**RULES[0], "id": "no spam/é"}
     write_spec(one.folder, [odd])
     names = ["AxB", "C", "A", "BxC", "mixtral 8x7b é"]
@@ -170,9 +170,9 @@ def test_names_of_any_kind_keep_their_verdicts_apart(desk: Begin) -> None:
     assert {(row["compliant"], row["flag"]) for one in judged for row in one["results"]} == {(None, "unparsed")}
 
 
-def test_a_model_that_thinks_aloud_at_together(desk: Begin) -> None:
+def test_a_model_that_thinks_aloud_at_together(workplace: Begin) -> None:
     """SpecEval's path for DeepSeek-R1 failed on every prompt."""
-    one = desk()
+    one = workplace()
     filled(one.folder)
     model = TogetherBatchedModel("deepseek-ai/DeepSeek-R1", qps=50)
     done = BatchedGenerationPipeline("rules.jsonl", model, "inputs", 4, "made", spec_name="mine").run()
@@ -184,8 +184,8 @@ def test_a_model_that_thinks_aloud_at_together(desk: Begin) -> None:
     ]
 
 
-def test_other_questions_need_another_name(desk: Begin) -> None:
-    one = desk()
+def test_other_questions_need_another_name(workplace: Begin) -> None:
+    one = workplace()
     filled(one.folder)
     BatchedGenerationPipeline("rules.jsonl", OpenAIBatchedModel("gpt-4.1-mini"), "inputs").run()
     warmer = OpenAIBatchedModel("gpt-4.1-mini", temperature=0.5)
@@ -196,8 +196,8 @@ def test_other_questions_need_another_name(desk: Begin) -> None:
     assert one.counts()[1] == 16
 
 
-def test_what_is_refused(desk: Begin) -> None:
-    one = desk()
+def test_what_is_refused(workplace: Begin) -> None:
+    one = workplace()
     model = AnthropicBatchedModel("claude-haiku-4-5")
     with pytest.raises(WrongArgument, match="candidate_generation_dirs: the list is empty"):
         BatchedRankingPipeline("rules.jsonl", [], model)

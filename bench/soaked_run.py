@@ -125,7 +125,7 @@ def _ending(answer: Any) -> Ending:
     return Ending(signal=signal.SIGKILL) if answer is None else msgspec.convert(answer, Ending)
 
 
-class SoakNight:
+class SoakedRun:
     """A study, its emulator, and the commands that work on it. The emulator keeps its port over its deaths."""
 
     def __init__(self, folder: Path, plan: Schedule, emulator: EmulatorProcess) -> None:
