@@ -62,3 +62,16 @@ def test_answers_and_errors_pass_through(way: str) -> None:
     assert stopping(lambda waiting: ask(waiting, soon(0)), after=5) == "answer"
     with pytest.raises(ValueError, match="own"):
         stopping(lambda waiting: ask(waiting, failing()), after=5)
+
+
+def test_a_call_ends_with_who_asked_however_often_that_is_cancelled() -> None:
+    async def work() -> list[str]:
+        ended: list[str] = []
+        asked = asyncio.ensure_future(Waiting(WallClock(1), once=False).while_going(for_ever(ended)))
+        await asyncio.sleep(0.01)
+        while not asked.done():
+            asked.cancel()
+            await asyncio.sleep(0)
+        return list(ended)
+
+    assert asyncio.run(work()) == ["ended"]

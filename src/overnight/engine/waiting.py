@@ -1,4 +1,4 @@
-"""WaitingRows: as long as needed, not at all (`--once`), and never past the user's Ctrl-C."""
+"""Waiting: as long as needed, not at all (`--once`), and never past the user's Ctrl-C."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -80,10 +80,11 @@ class Waiting:
                 await asyncio.wait({task}, timeout=grace)
             return task if task.done() else None
         finally:
-            # Also when it is done: an error that came just as this was cancelled is nobody's any more.
-            for waiter in (stop, task):
-                waiter.cancel()
-                await asyncio.gather(waiter, return_exceptions=True)
+            # Also when it is done: an error that came just as this was cancelled is nobody's any more. Both are told to
+            # end before either is waited for: a second cancellation may come meanwhile, and leave nothing going on.
+            stop.cancel()
+            task.cancel()
+            await asyncio.gather(stop, task, return_exceptions=True)
 
     async def pause(self, seconds: float) -> None:
         await self.until(self.clock.now() + seconds)
