@@ -10,7 +10,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +111,10 @@ def _saved(plan: AdoptedSchedule, emulator: EmulatorProcess, batch: str, scratch
 
     if plan.provider == "anthropic":
         with anthropic.Anthropic(api_key=KEY, base_url=f"{emulator.url}/anthropic", max_retries=10) as client:
-            lines = [one.to_json(indent=None) for one in client.messages.batches.results(batch)]
-            text = "".join(f"{line}\n" for line in lines)
+            # A batch may end without an address for its results.
+            there = client.messages.batches.retrieve(batch).results_url is not None
+            found = client.messages.batches.results(batch) if there else ()
+            text = "".join(f"{one.to_json(indent=None)}\n" for one in found)
     else:
         with openai.OpenAI(api_key=KEY, base_url=emulator.openai_url, max_retries=10) as client:
             made = client.batches.retrieve(batch)
@@ -135,9 +137,10 @@ def _worked(plan: AdoptedSchedule, emulator: EmulatorProcess, batch: str, scratc
         if "crash" in told:
             return [f"crash: {told['crash']}"]
         adopted = adopted or "state" in told
-        if plan.way == "output" and told.get("error") == "StudyError":
-            # It is refused whole, and the words say what to do.
-            Child(lambda: _saved(plan, emulator, batch, scratch)).wait()
+        # A damaged file is refused whole, and the words say what to do: to save it again.
+        refused = plan.way == "output" and told.get("error") == "StudyError"
+        if refused and not Child(lambda: _saved(plan, emulator, batch, scratch)).wait():
+            return []
         if told.get("state") in ("done", "rows failed"):
             return []
         if told.get("nothing"):
@@ -194,9 +197,7 @@ def _judged(plan: AdoptedSchedule, scratch: Path, log: dict[str, Any]) -> list[s
         return []  # the batch has ended, and there is nothing to adopt
     table = pl.read_parquet(run / "tables" / "results.parquet")
     problems = list(kept_bill([run], log)) if plan.way != "output" else []
-    names = table["item_id"].to_list()
-    if plan.way != "output" and sorted(names) != sorted(f"row-{number}" for number in range(plan.rows)):
-        problems.append(f"{plan.rows} rows were sent, and these are there: {names}")
+    problems += _names(plan, table) if plan.way != "output" else []
     for row in table.filter(table["status"] == "answered").iter_rows(named=True):
         if f"marker{int(row['item_id'].removeprefix('row-')):04d}" not in row["answer"]:
             problems.append(f"{row['item_id']} has another question's answer: {row['answer']!r}")
@@ -204,6 +205,22 @@ def _judged(plan: AdoptedSchedule, scratch: Path, log: dict[str, Any]) -> list[s
         problems.append(f"{len(log['batches'])} batches are at the provider, and nothing was to be asked again")
     problems += [f"a question ran {twice['times']} times: {twice['custom_ids']}" for twice in log["rows_run_twice"]]
     return problems
+
+
+def _names(plan: AdoptedSchedule, table: Any) -> Iterator[str]:
+    """Every row is there; who keeps no questions cannot name those that it gave no line for, and they have failed."""
+    import polars as pl
+
+    from overnight.api.adoption import UNNAMED
+
+    unnamed = table.filter(pl.col("item_id").str.starts_with(UNNAMED))
+    named = set(table["item_id"]) - set(unnamed["item_id"])
+    wanted = {f"row-{number}" for number in range(plan.rows)}
+    known = named <= wanted if plan.provider == "anthropic" else named == wanted
+    if table.height != plan.rows or table["item_id"].n_unique() != plan.rows or not known:
+        yield f"{plan.rows} rows were sent, and these are there: {table['item_id'].to_list()}"
+    if set(unnamed["status"]) - {"failed"}:
+        yield f"a row without a name did not fail: {unnamed['status'].to_list()}"
 
 
 __all__ = ["AdoptedSchedule", "adopted_schedule", "soak_adopted"]

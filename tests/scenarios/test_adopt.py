@@ -102,6 +102,23 @@ def test_a_batch_whose_questions_are_gone_gives_up_its_answers(scenario: Callabl
     assert one.statuses(f"adopted-{batch}") == {"answered": 6}
 
 
+def test_rows_that_a_batch_counts_and_gives_no_line_for_have_failed(scenario: Callable[..., Scenario]) -> None:
+    """Where the questions are gone, nobody knows which rows these are: they are counted all the same."""
+    one = scenario(faults=[{"on": "row", "do": "omit", "times": 2}])
+    batch = made_elsewhere(one)
+    one.emulator.finish()
+    with OpenAI(api_key=KEY, base_url=one.emulator.openai_url) as client:
+        client.files.delete(client.batches.retrieve(batch).input_file_id)
+    ending = one.call("adopt", "openai", batch)
+    name = f"adopted-{batch}"
+    for again in (ending, one.call("resume", name)):
+        assert again.state == "rows failed", again
+        assert one.statuses(name) == {"answered": 4, "failed": 2}
+    failed = one.table(name).filter(pl.col("status") == "failed")
+    assert failed.select("item_id", "cause").rows() == [("unnamed-1", "missing"), ("unnamed-2", "missing")]
+    assert len(one.batches()) == 1
+
+
 def test_an_unknown_batch_leaves_nothing_behind(scenario: Callable[..., Scenario]) -> None:
     one = scenario()
     ending = one.call("adopt", "openai", "batch_nobody")

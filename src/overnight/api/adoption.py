@@ -1,6 +1,7 @@
 """A batch of somebody else's making, put on record: its rows from its input, or else from what it answered."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, islice
 from typing import NamedTuple
 
 import msgspec
@@ -44,6 +45,8 @@ from overnight.providers import (
 from overnight.store.contract import StoredFile, Writer
 
 STAGE = "adopted"
+# Names for rows that a batch counts and that it gives no line for, where the questions cannot be had.
+UNNAMED = "unnamed-"
 # How much of a listing is read for a token: of a hundred batches each, more than a provider retains of most accounts.
 _PAGES = 200
 # Seconds between downloads of a file that does not hold what the batch says it has answered.
@@ -154,7 +157,22 @@ class Adoption:
                 break
         if not ids:
             raise NothingToAdopt(batch)
-        return Rows(self._answering.model, [Item(i, {BODY: ""}) for i in ids], known=False)
+        names = [*ids, *self._unnamed(batch, ids)]
+        return Rows(self._answering.model, [Item(name, {BODY: ""}) for name in names], known=False)
+
+    def _unnamed(self, batch: Batch, ids: Sequence[str]) -> list[str]:
+        """Rows that the batch counts and no file holds. Nobody knows their names, but they are not forgotten."""
+        counted = max(told_of(batch), batch.counts.total) if batch.phase != "running" else 0
+        lost = counted - len(ids)
+        # More than a batch can hold is no count of its rows.
+        if lost <= 0 or counted > self._format.limits(self._answering.model).requests:
+            return []
+        rows = number_of(lost, "row that it counts has", "rows that it counts have")
+        self._say(
+            f"{batch.id}: {rows} no line in its files; nobody knows the names, so failures stand as {UNNAMED}1 and on"
+        )
+        free = (f"{UNNAMED}{number}" for number in count(1))
+        return list(islice((name for name in free if name not in ids), lost))
 
     async def _answered(self, batches: BatchConnection, batch: Batch, scratch: StoredFile) -> list[str]:
         ids: dict[str, None] = {}
