@@ -67,16 +67,17 @@ def one_run(
             (run.run, "bold"), ": ", (state_words(run), _state_style(run)), (f", begun {run.begun_at}", "dim")
         ),
     ]
-    arms, facts = _arms(run, every_arm=every_arm), _facts(run, advice)
+    facts = _facts(run, advice)
+    # Where it is narrow, what a batch does and what to do next take two lines.
+    narrow = int(width < _ONE_LINE)
+    left = None if height is None else height - facts.row_count - narrow - _OTHER_LINES
+    arms = _arms(run, every_arm=every_arm, most=left)
     parts.append(Padding(arms, (1, 0, 0, 2)))
     if summed_by_model(len(run.arms), every_arm=every_arm):
         parts.append(Padding(arms_note(len(run.arms), "-v"), (0, 0, 0, 2)))
     found = open_batches(run.batches)
     asked = {one.batch_id: one for one in run.checked}
-    # Where it is narrow, what a batch does and what to do next take two lines.
-    narrow = int(width < _ONE_LINE)
-    taken = arms.row_count + facts.row_count + narrow + _OTHER_LINES
-    room = _MOST_BATCHES if height is None else max(0, min(_MOST_BATCHES, (height - taken) // (1 + narrow)))
+    room = _MOST_BATCHES if left is None else max(0, min(_MOST_BATCHES, (left - arms.row_count) // (1 + narrow)))
     if found and room:
         parts.append(Padding(_batches(run, found[:room], asked, width), (1, 0, 0, 2)))
     if len(found) > room:
@@ -86,8 +87,8 @@ def one_run(
     return Group(*parts)
 
 
-def _arms(run: RunStatus, *, every_arm: bool) -> Table:
-    """A line for each arm, or for each model of a stage where there are many."""
+def _arms(run: RunStatus, *, every_arm: bool, most: int | None) -> Table:
+    """A line for each arm, or for each model of a stage where there are many; at most so many, and one for all."""
     summed = summed_by_model(len(run.arms), every_arm=every_arm)
     arm_names = short_names([arm.arm for arm in run.arms])
     models = model_names((arm.provider, arm.model) for arm in run.arms)
@@ -98,10 +99,14 @@ def _arms(run: RunStatus, *, every_arm: bool) -> Table:
         lines.setdefault((arm.stage, name), []).append(arm)
     first = (*(("stage",) if several_stages else ()), "model" if summed else "arm")
     table = columns(*first, *(("arms",) if summed else ()), "rows", *OUTCOMES, numbers=("arms", "rows", *OUTCOMES))
-    for (stage, name), own in lines.items():
+    whole = most is None or len(lines) < most
+    for (stage, name), own in list(lines.items())[: None if whole else max(0, (most or 0) - 2)]:
         table.add_row(*((stage,) if several_stages else ()), name, *_counts(own, summed=summed))
+    before = ("",) if several_stages else ()
+    if not whole:
+        table.add_row(*before, Text(f"and {len(lines) - table.row_count:,} more", style="dim"))
     if len(lines) > 1:
-        table.add_row(*(("",) if several_stages else ()), Text("all", style="dim"), *_counts(run.arms, summed=summed))
+        table.add_row(*before, Text("all", style="dim"), *_counts(run.arms, summed=summed))
     return table
 
 
