@@ -141,3 +141,24 @@ def test_what_is_cut_otherwise_is_not_sent(
     ending = one.run(other)
     assert ending.state == "done", ending
     assert one.statuses() == {"answered": 12}
+
+
+def test_what_a_newer_ledger_has_on_record_is_not_written_over(scenario: Callable[..., Scenario]) -> None:
+    """The first download was cut short; the older ledger gets the whole file, which has the same place in its order."""
+    one = scenario(faults=[{"on": "content", "do": "cut", "at": 0.6, "quiet": True, "times": 1}])
+    study = one.study(12, batch={"max_requests": 20})
+    assert one.call("submit", study).state == "submitted"
+    older = back_up(one)
+    assert one.run(study).state == "done"
+    newest = one.folder / "newest.db"
+    damage.back_up(ledger(one).parent, newest)
+    wanted = one.table()
+    put_back(one, older)
+    assert one.run(study).state == "done"
+    put_back(one, newest)
+    # The tables are those of the older ledger.
+    api.rebuild("night", runs=one.folder / "runs")
+    assert {found.kind for found in api.verify("night", runs=one.folder / "runs")} <= {"leftover"}
+    assert one.table().equals(wanted)
+    assert len(one.batches()) == 1
+    one.assert_paid_once()

@@ -7,7 +7,7 @@ from typing import Self
 
 from overnight.core.errors import FileDamaged
 from overnight.core.result import Line, Result
-from overnight.store.contract import Reader, Store, hash_of
+from overnight.store.contract import Reader, Store, Writer, hash_of
 from overnight.store.names import way_out
 
 # What is read at once where lines are wanted in their order.
@@ -43,6 +43,30 @@ def check_file(files: Store, name: str, size: int, sha256_text: str) -> None:
     if problem is not None:
         message = f"{files.where(name)} {problem}; {way_out(name)}"
         raise FileDamaged(message)
+
+
+def beside_others(files: Store, file: Writer) -> Writer:
+    """What is to be kept, under another name where a file of other bytes has its own.
+
+    A ledger that was put back from a backup may find what a newer one has on record; and the newer one may come back.
+    """
+    number, free = 1, file.name
+    while files.exists(free) and file_problem(files, free, file.size, file.sha256) is not None:
+        number += 1
+        free = f"{file.name.removesuffix('.jsonl')}-other{number}.jsonl"
+    if free == file.name:
+        return file
+    other = files.put(free)
+    try:
+        with file.so_far() as content:
+            while chunk := content.read(BLOCK):
+                other.write(chunk)
+    except BaseException:
+        other.drop()
+        raise
+    finally:
+        file.drop()
+    return other
 
 
 class RawFiles:

@@ -10,7 +10,7 @@ import polars as pl
 
 from overnight.api import Run, adopt
 from overnight.api.adopted_files import numbered, position_name
-from overnight.api.adoption import NothingToAdopt
+from overnight.api.adoption import UNNAMED, NothingToAdopt
 from overnight.core.attempt import Attempt
 from overnight.core.clock import time_text
 from overnight.core.errors import OvernightError, ProviderError, StudyError, UnknownName
@@ -173,7 +173,8 @@ class Adopted:
         run = self._found[job.segment_index].run
         if run is None:
             return {}
-        names = run.results()["item_id"].to_list()
+        # Pairs that no row is about are told one by one: rows that a batch counts and does not name say no more.
+        names = [name for name in run.results()["item_id"] if not name.startswith(UNNAMED)]
         if sorted(names) == [position_name(place) for place in range(1, len(names) + 1)]:
             order = pairs_in_order(job, pairs)
             if len(order) != len(names):

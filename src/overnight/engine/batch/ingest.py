@@ -36,7 +36,7 @@ from overnight.engine.batch.outbox import line_overhead
 from overnight.engine.context import RunContext
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.settlement import Fresh, Settlement, Settling
-from overnight.ledger.raw import check_file, digest_of
+from overnight.ledger.raw import beside_others, check_file, digest_of
 from overnight.ledger.transaction import Transaction
 from overnight.store.contract import Writer
 
@@ -198,6 +198,7 @@ class Ingest:
         if not download.news:
             file.drop()
             return _Came(download, file.sha256, None)
+        file = await asyncio.to_thread(beside_others, self._context.files, file)
         file.keep()
         kept = await self._context.ledger.commit("file", lambda tx: self._register(tx, file))
         return _Came(download, file.sha256, kept)
