@@ -71,6 +71,8 @@ class Intake:
             int(db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]) for table in ("ask", "slot")
         )
         self._last_ask = self._floor
+        # Items that came, known ones included.
+        self.seen = 0
         self._new_items = BulkInsert(db, "item", 7)
         self._new_asks = BulkInsert(db, "ask", 7)
         self._new_slots = BulkInsert(db, "slot(arm, item, replicate, turn, ask, round)", 6)
@@ -81,6 +83,7 @@ class Intake:
             number = self._record.begin(file.name)
             coming = iter(source)
             while some := list(islice(coming, _AT_ONCE)):
+                self.seen += len(some)
                 self._keep_items(some, file, number)
                 yield from some
         self._new_items.flush()

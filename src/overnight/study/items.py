@@ -82,6 +82,8 @@ class ItemSource:
         needed = frozenset[str]()
         if self.columns is None:
             needed = needed.union(*(need.columns() for need in self._needs))
+        # A field that the questions name, and that has something in it, shows that the item is not empty.
+        may_be_empty = self._on_empty == "refuse" and not self._asked - {id_column}
         for number, fields in self._rows:
             item_id = fields.get(id_column)
             if item_id.__class__ is not str or not item_id or item_id.isspace():
@@ -92,7 +94,7 @@ class ItemSource:
                 self._refuse_missing(number, fields)
             if not empty.takes(fields, asked, self._rows.place, number, item_id):
                 continue
-            if self._on_empty == "refuse" and self._is_empty(fields):
+            if may_be_empty and self._is_empty(fields):
                 place = self._rows.place(number)
                 raise StudyError(f"{place}: the item '{item_id}' is empty: it has nothing but its id")
             yield Item(item_id, fields)

@@ -28,10 +28,9 @@ def take_stage(
     tx.stages.describe(intake.stage, spec, kept)
     if stage.items is None:
         return Taken(items=0, slots=0, asks=0, shared=0)
-    counted = _Counted(stage.items)
-    asks = _first_asks(stage, intake.items(counted.items()), limit)
+    asks = _first_asks(stage, intake.items(stage.items()), limit)
     taken = intake.asks(asks, encode, shared=stage.dedupe)
-    gone = tx.questions.removed_items(stage.name, counted.count)
+    gone = tx.questions.removed_items(stage.name, intake.seen)
     if gone:
         message = (
             f"items: {gone:,} of those the run began with are no longer there; put them back, "
@@ -41,33 +40,24 @@ def take_stage(
     return taken
 
 
-def _first_asks(stage: Stage, kept: Iterable[Item], limit: int | None) -> Iterator[Ask]:
+def _first_asks(stage: Stage, kept: Iterable[Item], limit: int | None) -> Iterable[Ask]:
     """What is asked before any answer is there.
 
     Of a task that asks in rounds, and of a stage that comes after another, only the items are kept for now.
     """
     task, seed = stage.task, stage.seed
     if isinstance(task, Rounds):
-        for _ in kept:
-            pass
-        return
+        return _nothing(kept)
     if stage.after is not None:
-        for _ in task.start(kept, seed):
-            pass  # what is wrong with an item is said before anything is paid
-        return
+        return _nothing(task.start(kept, seed))  # what is wrong with an item is said before anything is paid
     if limit is None or stage.items is None:
-        yield from task.start(kept, seed)
-        return
+        return task.start(kept, seed)
     chosen = stratified(task.start(stage.items(), seed), limit, seed)
-    yield from (ask for ask in task.start(kept, seed) if address(ask) in chosen)
+    return (ask for ask in task.start(kept, seed) if address(ask) in chosen)
 
 
-class _Counted:
-    def __init__(self, items: Callable[[], Iterable[Item]]) -> None:
-        self._items = items
-        self.count = 0
-
-    def items(self) -> Iterable[Item]:
-        for item in self._items():
-            self.count += 1
-            yield item
+def _nothing(read: Iterable[object]) -> Iterator[Ask]:
+    """No question, when all of this was read."""
+    for _ in read:
+        pass
+    yield from ()
