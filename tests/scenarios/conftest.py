@@ -40,8 +40,9 @@ MODELS = {
     "vertex": "vertex/gemini-2.5-flash",
     "xai": "xai/grok-4.3",
 }
-# A batch of Bedrock has a hundred rows at least: see test_bedrock_studies.py.
-PROVIDERS = sorted(set(MODELS) - {"bedrock"})
+PROVIDERS = sorted(MODELS)
+# Bedrock's usual floor of a hundred rows is in test_bedrock_studies.py; here the account has one of its own.
+FLOOR = {"min_requests": 1}
 # One of each way in which batches travel, for what would take too long with all of them; on request, all.
 SHAPES = PROVIDERS if os.environ.get(EVERY) else ["anthropic", "gemini", "openai", "vertex"]
 _TOKEN = re.compile(r"[a-z2-7]{20}")
@@ -63,9 +64,10 @@ class Scenario:
         self.model = MODELS[provider]
         self._warm = warm
         base = {"time_scale": TIME_SCALE, "latency": {"batch": [60, 600], "live": [0, 0]}, "seed": 7}
-        whole = {**base, **(truth or {})}
+        limits = {"fewest_requests": 1, **(truth or {}).get("limits", {})}
+        whole = {**base, **(truth or {}), "limits": limits}
         self.emulator = EmulatorProcess(whole, None, "--strict").start()
-        keys = {vendor(name).key_variable: KEY for name in PROVIDERS}
+        keys = {vendor(name).key_variable: KEY for name in PROVIDERS if name != "bedrock"}
         project = {
             "AWS_ACCESS_KEY_ID": KEY,
             "AWS_SECRET_ACCESS_KEY": KEY,
@@ -91,7 +93,7 @@ class Scenario:
             "items": items.name,
             "prompt": "Describe {text} in a sentence.",
             "models": [self.model],
-            "batch": {"max_requests": 5},
+            "batch": {"max_requests": 5, **(FLOOR if self.model == MODELS["bedrock"] else {})},
             **fields,
         }
         return self.write(study)

@@ -127,7 +127,8 @@ class ArmCount:
         if self.processing == "live":
             return Packer(_NO_LIMIT)
         limits = batch_format(self.vendor).limits(self.arm.model)
-        pace, least = self._stage.pace, limits.min_rows
+        pace = self._stage.pace
+        least = pace.least(limits.min_rows)
         requests = most_requests(limits.requests, pace.max_requests, least)
         segments = even(total, pace.segments, least) if pace.segments and total else None
         return Packer(Room(requests=requests, bytes=limits.bytes, least=least), segments)

@@ -1,5 +1,6 @@
 """Bedrock's model invocation jobs, listings and refusals, read into the contract's nouns."""
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -29,6 +30,9 @@ _KINDS: dict[str, RefusalKind] = {
     "ThrottlingException": "throttled",
     "ResourceNotFoundException": "unknown_model",
 }
+
+# The floor is a quota of the account and the model, and not the same for all.
+_TOO_FEW = re.compile(r"(?:fewer|less) records|minimum of\b.*\brecords|required minimum", re.IGNORECASE | re.DOTALL)
 
 
 class _Job(msgspec.Struct, rename="camel"):
@@ -148,6 +152,8 @@ def _failure(words: str) -> Refusal:
 
 
 def _input_kind(said: Complaint) -> RefusalKind | None:
+    if _TOO_FEW.search(said.message):
+        return "too_few"
     gone = "input" in said.message.lower() and "not exist" in said.message.lower()
     return "file_not_ready" if gone else None
 
