@@ -31,3 +31,23 @@ def test_why_a_job_failed(words: str, kind: str) -> None:
     refusal = read_job(job(status="Failed", message=words)).refusal
     assert refusal is not None
     assert refusal.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("status", "counts", "parts"),
+    [
+        ("Completed", {"processedRecordCount": 3, "successRecordCount": 3}, True),
+        ("PartiallyCompleted", {"processedRecordCount": 2, "successRecordCount": 2}, True),
+        ("Expired", {"processedRecordCount": 2, "successRecordCount": 2}, True),
+        ("Stopped", {"processedRecordCount": 0}, False),
+        ("Stopped", {}, True),
+        ("Failed", {"processedRecordCount": 2, "successRecordCount": 2}, True),
+        ("Failed", {}, False),
+        ("Pondering", {"processedRecordCount": 2, "successRecordCount": 2}, False),
+    ],
+)
+def test_what_has_been_run_is_fetched_however_the_job_ended(status: str, counts: dict[str, int], parts: bool) -> None:
+    seen = read_job(job(status=status, **counts))
+    assert seen.parts == ((("output", "s3://lab/out/tok/abc"),) if parts else ())
+    assert (seen.phase == "running") == (status == "Pondering")
+    assert seen.known_status == (status != "Pondering")

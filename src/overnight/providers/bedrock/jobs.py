@@ -115,8 +115,9 @@ def _batch(job: _Job) -> Batch:
     output = _uri(job.output_data_config, "s3OutputDataConfig")
     folder = place_of(output) if output else None
     counts = (job.total_record_count, job.success_record_count, job.error_record_count)
-    # A job that was stopped before it ran anything has written nothing.
-    wrote = job.processed_record_count != 0 and phase not in (None, "running", "failed")
+    # A job that was stopped before it ran anything has written nothing; one that failed half-way, what it had run.
+    ran = job.success_record_count if phase == "failed" else job.processed_record_count != 0
+    wrote = bool(ran) and phase not in (None, "running")
     return Batch(
         id=job_id,
         phase=phase or "running",
