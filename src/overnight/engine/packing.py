@@ -125,6 +125,7 @@ class Packing:
             room=Room(
                 requests=most_requests(limits.requests, stage.max_requests, least),
                 bytes=min(limits.bytes, int(bytes_cap or limits.bytes)),
+                line=limits.line_bytes,
                 tokens=int(tokens_cap) if tokens_cap else None,
                 least=least,
             ),

@@ -35,6 +35,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     requests: int
     bytes: int
+    # The longest line, where there is such a limit.
+    line_bytes: int | None = None
     # A batch of fewer rows is not taken.
     min_rows: int = 1
     creates_per_hour: int | None = None
