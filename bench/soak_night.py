@@ -187,7 +187,7 @@ class SoakNight:
         ending, hand_over, looked = Ending(), True, 0
         for number in range(_LAST_PASSES if passes else _LAST_COMMANDS):
             verb = ("submit" if hand_over else "once") if passes else "run"
-            if looked >= (_LAST_PASSES // 4 if passes else _LOOKED_ENOUGH):
+            if looked >= (_LAST_PASSES // 12 if passes else _LOOKED_ENOUGH):
                 verb, looked, self.reasked = "reask", 0, True
             ending = self.command(verb, ())
             if verb != "once" or ending.error or number % 25 == 0:

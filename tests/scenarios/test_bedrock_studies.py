@@ -101,4 +101,5 @@ def test_any_kill_any_resume_same_bytes(scenario: Callable[..., Scenario], part:
         assert ending.state == "done", (where, ending)
         assert one.table_digest() == expected, where
         one.assert_paid_once()
+        one.assert_nothing_left_over()
         one.close()

@@ -152,8 +152,9 @@ class BatchRoutes:
         limit, start = int(request.query.get("limit") or 100), int(request.query.get("pagination_token") or 0)
 
         def show() -> web.Response:
-            files = self._world.store.all_files(self._jobs.dialect, self._world.clock.now())
-            made = [file for file in reversed(files) if file.purpose == _CONTAINER]
+            now = self._world.clock.now()
+            files = self._world.store.all_files(self._jobs.dialect, now)
+            made = [file for file in reversed(files) if file.purpose == _CONTAINER and file.created_at <= now]
             page = [self._shown(file, listed=True) for file in made[start : start + limit]]
             more = str(start + limit) if start + limit < len(made) else None
             return json_reply({"batches": page, "pagination_token": more})
