@@ -2,6 +2,7 @@
 
     python bench/soak.py --runs 200             200 runs, seeds from --seed on
     python bench/soak.py --only 4711 --keep DIR one run again, its folder kept
+    python bench/soak.py --providers xai,groq   runs of our own alone, at these providers
 
 A run's schedule derives from its seed alone. Kills at a checkpoint come back exactly; kills at a moment of the wall
 clock come at the same moment of another execution.
@@ -27,6 +28,7 @@ from soak_adopted import adopted_schedule, soak_adopted
 from soak_foreign import foreign_schedule, soak_foreign
 from soak_hostile import hostile_schedule, soak_hostile
 from soak_schedule import Schedule, schedule
+from soak_study import MODELS
 from soaked_run import KEY, OVER, CalmEmulators, Hung, SoakedRun, emulator_for, forked, warm_up
 
 # How many of all seeds are of these kinds.
@@ -57,9 +59,9 @@ def kind_of(seed: int) -> str:
     return "run"
 
 
-def soak(seed: int, calm: CalmEmulators, keep: Path | None = None) -> Outcome:
-    kind = kind_of(seed)
-    return soak_run(seed, calm, keep) if kind == "run" else soak_stranger(seed, kind, keep)
+def soak(seed: int, calm: CalmEmulators, keep: Path | None = None, among: tuple[str, ...] = ()) -> Outcome:
+    kind = "run" if among else kind_of(seed)
+    return soak_run(seed, calm, keep, among) if kind == "run" else soak_stranger(seed, kind, keep)
 
 
 def soak_stranger(seed: int, kind: str, keep: Path | None = None) -> Outcome:
@@ -89,10 +91,10 @@ def soak_stranger(seed: int, kind: str, keep: Path | None = None) -> Outcome:
     )  # fmt: skip
 
 
-def soak_run(seed: int, calm: CalmEmulators, keep: Path | None = None) -> Outcome:
+def soak_run(seed: int, calm: CalmEmulators, keep: Path | None = None, among: tuple[str, ...] = ()) -> Outcome:
     """One run by its seed: undisturbed, disturbed, then compared."""
     begun = time.monotonic()
-    plan = schedule(seed)
+    plan = schedule(seed, among)
     scratch = Path(tempfile.mkdtemp(prefix=f"soak-{seed}-", dir=keep or _SCRATCH))
     emulator = emulator_for(plan, faults=True)
     disturbed = SoakedRun(scratch / "disturbed", plan, emulator)
@@ -164,24 +166,25 @@ class _Worker:
         cls.calm = CalmEmulators()
 
     @classmethod
-    def soak(cls, seed: int) -> Outcome:
-        return soak(seed, cls.calm)
+    def soak(cls, seed: int, among: tuple[str, ...]) -> Outcome:
+        return soak(seed, cls.calm, among=among)
 
 
-def report(outcome: Outcome) -> None:
+def report(outcome: Outcome, among: tuple[str, ...]) -> None:
     print(f"seed {outcome.seed}: FAILED", flush=True)
     for problem in outcome.problems:
         print(f"  {problem}")
     for line in outcome.story:
         print(f"  | {line}")
-    print(f"  replay: {sys.executable} bench/soak.py --only {outcome.seed}", flush=True)
+    where = f" --providers {','.join(among)}" if among else ""
+    print(f"  replay: {sys.executable} bench/soak.py --only {outcome.seed}{where}", flush=True)
 
 
-def soak_all(seeds: range, jobs: int) -> Counter[str]:
+def soak_all(seeds: range, jobs: int, among: tuple[str, ...]) -> Counter[str]:
     totals: Counter[str] = Counter()
     happened: Counter[str] = Counter()
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_Worker.begin) as pool:
-        waiting = [pool.submit(_Worker.soak, seed) for seed in seeds]
+        waiting = [pool.submit(_Worker.soak, seed, among) for seed in seeds]
         for number, done in enumerate(as_completed(waiting), 1):
             outcome = done.result()
             totals[outcome.kind] += 1
@@ -190,7 +193,7 @@ def soak_all(seeds: range, jobs: int) -> Counter[str]:
             happened.update(outcome.incidents)
             if outcome.problems:
                 totals["failures"] += 1
-                report(outcome)
+                report(outcome, among)
             if number % 25 == 0:
                 print(f"{number} of {len(seeds)}: {_summary(totals)}", flush=True)
     print("beside the main road:", ", ".join(f"{count} {what}" for what, count in sorted(happened.items())), flush=True)
@@ -213,22 +216,26 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
     parser.add_argument("--only", type=int, help="this seed alone, with its story")
     parser.add_argument("--keep", type=Path, help="with --only: keep the folders here")
+    parser.add_argument("--providers", default="", help=f"these alone, with commas between: {', '.join(MODELS)}")
     asked = parser.parse_args()
+    among = tuple(asked.providers.split(",")) if asked.providers else ()
+    if not set(among) <= set(MODELS):
+        parser.error(f"--providers: found '{asked.providers}', wanted some of {', '.join(MODELS)}")
     if asked.only is not None:
         warm_up()
         calm = CalmEmulators()
         if asked.keep is not None:
             asked.keep.mkdir(parents=True, exist_ok=True)
-        outcome = soak(asked.only, calm, asked.keep)
+        outcome = soak(asked.only, calm, asked.keep, among)
         calm.close()
         schedules = {"foreign": foreign_schedule, "adopted": adopted_schedule, "hostile": hostile_schedule}
-        drawn = schedules.get(outcome.kind, schedule)(asked.only)
+        drawn = schedules[outcome.kind](asked.only) if outcome.kind in schedules else schedule(asked.only, among)
         print(msgspec.json.format(msgspec.json.encode(drawn), indent=1).decode())
         for line in outcome.story:
             print(f"| {line}")
         print("\n".join(outcome.problems) or "all promises kept")
         return 1 if outcome.problems else 0
-    totals = soak_all(range(asked.seed, asked.seed + asked.runs), asked.jobs)
+    totals = soak_all(range(asked.seed, asked.seed + asked.runs), asked.jobs, among)
     print(_summary(totals))
     return 1 if totals["failures"] else 0
 

@@ -23,6 +23,8 @@ from overnight.engine.decisions import TRIES
 # Run and paid for, though the answer cannot be read: never bought again unless the user says so.
 _SPOILED = "unreadable"
 _USAGE = ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost")
+# What the emulator's models say when they refuse.
+_SORRY = "I'm sorry, but I can't help with that."
 _TOKEN = re.compile(r"[a-z2-7]{20}(?![a-z2-7])")
 
 
@@ -82,6 +84,8 @@ def _joins(table: Any, plan: Schedule) -> Iterator[str]:
     for row in table.filter(table["status"] == "answered").iter_rows(named=True):
         # A row that was handed on is called by its item and the arm it came from.
         marker = texts[row["item_id"].partition("@")[0]]
+        if row["provider"] == "bedrock" and row["answer"].startswith(_SORRY):
+            continue  # Converse has no word for a model's own refusal: it is an answer like any other
         if marker not in row["answer"] or f"[trace {row['model']} " not in row["answer"]:
             yield f"{row['item_id']} in {row['arm']} has another question's answer: {row['answer']!r}"
 

@@ -65,11 +65,12 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
         return sum(1 for step in self.steps if step.kill_at or step.kill_after is not None)
 
 
-def schedule(seed: int) -> Schedule:
+def schedule(seed: int, among: tuple[str, ...] = ()) -> Schedule:
+    """`among`: the providers that take part, if not all."""
     draw = random.Random(f"soak {seed}")
-    models = soak_study.models(draw)
+    models = soak_study.models(draw, among)
     items = _items(draw)
-    study = soak_study.study(draw, models, len(items))
+    study = soak_study.study(draw, models, len(items), among)
     # Without a tag or an input to delete, a create that comes after the last look cannot be told from one that never
     # came: there, time runs slowly enough for a busy machine, and creates are not late by more than looks cover.
     untagged = "anthropic/" in str(study)

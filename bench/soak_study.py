@@ -7,13 +7,13 @@ from typing import Any
 
 from overnight.providers import vendors
 
-# Cheap models of every provider that can be soaked; those that are not installed are left out. A batch of Bedrock has
-# more rows than a soaked study: tests/scenarios/test_bedrock_studies.py kills it instead.
+# Cheap models of every provider that can be soaked; those that are not installed are left out.
 MODELS: dict[str, tuple[str, ...]] = {
     "openai": ("openai/gpt-4.1-mini", "openai/gpt-4.1-nano", "openai/gpt-5-nano", "openai/gpt-4o-mini"),
     "anthropic": ("anthropic/claude-haiku-4-5", "anthropic/claude-sonnet-4-5"),
     "gemini": ("gemini/gemini-2.5-flash", "gemini/gemini-2.5-flash-lite"),
     "azure": ("azure/gpt-4.1-mini", "azure/gpt-4o-batch"),
+    "bedrock": ("bedrock/us.amazon.nova-lite-v1:0", "bedrock/us.anthropic.claude-haiku-4-5-v1:0"),
     "mistral": ("mistral/mistral-small-latest", "mistral/ministral-8b-latest"),
     "together": ("together/Qwen/Qwen3-235B-A22B", "together/meta-llama/Llama-3.3-70B-Instruct-Turbo"),
     "fireworks": ("fireworks/accounts/fireworks/models/gpt-oss-20b", "fireworks/accounts/fireworks/models/qwen3-8b"),
@@ -21,6 +21,8 @@ MODELS: dict[str, tuple[str, ...]] = {
     "groq": ("groq/llama-3.3-70b-versatile", "groq/openai/gpt-oss-20b"),
     "vertex": ("vertex/gemini-2.5-flash", "vertex/gemini-2.5-flash-lite"),
 }
+# A batch of Bedrock usually has a hundred rows at least; this account's, and the emulator's, has one.
+FLOOR = {"min_requests": 1}
 # Every question ends with its item's marker, and every answer repeats the end of its question.
 _ASK = "Say something about {text}"
 _GO_ON = ("You said {answer} and I ask again about {text}", "Now the opposite about {text}")
@@ -44,15 +46,15 @@ def paid(log: dict[str, Any]) -> int:
     return batch + sum(1_000 * use["input_tokens"] + 2_000 * use["output_tokens"] for use in billed["live"].values())
 
 
-def models(draw: random.Random) -> list[str]:
-    """Of one provider or of several."""
-    installed = [name for name in MODELS if name in vendors()]
+def models(draw: random.Random, among: tuple[str, ...] = ()) -> list[str]:
+    """Of one provider or of several, `among` these if any are named."""
+    installed = [name for name in MODELS if name in vendors() and (not among or name in among)]
     chosen = draw.sample(installed, draw.randint(1, len(installed)))
     known = [model for provider in chosen for model in MODELS[provider]]
     return draw.sample(known, draw.choice((1, 1, 2, min(3, len(known)))))
 
 
-def study(draw: random.Random, asked: list[str], rows: int) -> dict[str, Any]:
+def study(draw: random.Random, asked: list[str], rows: int, among: tuple[str, ...] = ()) -> dict[str, Any]:
     batch: dict[str, Any] = draw.choice(
         ({}, {"max_requests": draw.randint(1, 9)}, {"max_requests": 5}, {"segments": draw.randint(1, 4)})
     )
@@ -77,12 +79,12 @@ def study(draw: random.Random, asked: list[str], rows: int) -> dict[str, Any]:
         **({"budget": _budget(draw, calls)} if draw.random() < 0.25 else {}),
         **({"mode": "live"} if draw.random() < 0.2 else {}),
     }
-    if not later:
-        return whole | first
-    return whole | {"stages": [{"name": "say", **first}, *(_later(draw, number) for number in range(later))]}
+    stages = [{"name": "say", **first}, *(_later(draw, number, among) for number in range(later))]
+    whole |= {"stages": stages} if later else first
+    return whole | {"batch": {**batch, **FLOOR}} if "bedrock/" in str(stages) else whole
 
 
-def _later(draw: random.Random, number: int) -> dict[str, Any]:
+def _later(draw: random.Random, number: int, among: tuple[str, ...]) -> dict[str, Any]:
     """A stage that reads what the first one said, or what the one before it did."""
     of = "say" if number == 0 else draw.choice(("say", "rate"))
     return {
@@ -92,7 +94,7 @@ def _later(draw: random.Random, number: int) -> dict[str, Any]:
         "when": draw.choice(("landed", "landed", "done")),
         "take": draw.choice((["answered"], ["answered", "truncated", "refused"])),
         "prompt": _JUDGE,
-        "models": [{"model": model, "max_tokens": _OUTPUT_TOKENS} for model in models(draw)[:1]],
+        "models": [{"model": model, "max_tokens": _OUTPUT_TOKENS} for model in models(draw, among)[:1]],
     }
 
 

@@ -27,6 +27,12 @@ from emulator_process import EmulatorProcess
 RUN = "soaked"
 KEY = "sk-soak-0123456789abcdefghijklmnop"
 PROJECT = {
+    "AWS_ACCESS_KEY_ID": KEY,
+    "AWS_SECRET_ACCESS_KEY": KEY,
+    "AWS_REGION": "us-east-1",
+    "BEDROCK_ROLE_ARN": "arn:aws:iam::123456789012:role/lab",
+    "BEDROCK_INPUT_BUCKET": "s3://lab/in",
+    "BEDROCK_OUTPUT_BUCKET": "s3://lab",
     "FIREWORKS_ACCOUNT_ID": "lab",
     "GOOGLE_CLOUD_PROJECT": "lab",
     "VERTEX_INPUT_BUCKET": "gs://lab/in",
@@ -68,7 +74,8 @@ def surroundings(emulator: EmulatorProcess, time_scale: float) -> None:
     for seller in vendors().values():
         os.environ[seller.key_variable] = KEY
         os.environ[seller.base_url_variable] = emulator.url + seller.emulator_path
-    os.environ.update(PROJECT, STORAGE_EMULATOR_HOST=emulator.url)
+    del os.environ["AWS_PROFILE"]  # the name of a profile, and no key
+    os.environ.update(PROJECT, STORAGE_EMULATOR_HOST=emulator.url, AWS_ENDPOINT_URL_S3=f"{emulator.url}/s3")
     os.environ["OVERNIGHT_TIME_SCALE"] = str(time_scale)
 
 
@@ -180,7 +187,7 @@ class SoakedRun:
         ending, hand_over, looked = Ending(), True, 0
         for number in range(_LAST_PASSES if passes else _LAST_COMMANDS):
             verb = ("submit" if hand_over else "once") if passes else "run"
-            if looked >= (_LAST_PASSES // 4 if passes else _LOOKED_ENOUGH):
+            if looked >= (_LAST_PASSES // 12 if passes else _LOOKED_ENOUGH):
                 verb, looked, self.reasked = "reask", 0, True
             ending = self.command(verb, ())
             if verb != "once" or ending.error or number % 25 == 0:
@@ -291,8 +298,7 @@ def emulator_for(plan: Schedule, *, faults: bool) -> EmulatorProcess:
     truth = dict(plan.truth)
     if faults and plan.faults:
         truth["faults"] = plan.faults
-    if faults and plan.limits:
-        truth["limits"] = plan.limits
+    truth["limits"] = {"fewest_requests": 1, **(plan.limits if faults else {})}
     return EmulatorProcess(truth, None, f"--port={_free_port()}").start()
 
 

@@ -9,6 +9,7 @@ import msgspec
 from aiohttp import web
 
 from overnight_emulator.batch import Batch, status
+from overnight_emulator.store import StoredFile
 from overnight_emulator.truth_file import TruthError, read_faults
 from overnight_emulator.wire import MISSHAPEN, json_body, json_reply
 from overnight_emulator.world import World
@@ -36,6 +37,13 @@ def control_routes(world: World) -> list[web.RouteDef]:
     ]
 
 
+def is_input(file: StoredFile) -> bool:
+    """Whether a client sent it, for a batch to read; a batch of xAI that was closed empty is none any more."""
+    if file.details.get("cancelled"):
+        return False
+    return file.purpose != "batch_output" and "prediction" not in file.filename and not file.filename.endswith(".out")
+
+
 class _Control:
     def __init__(self, world: World) -> None:
         self._world = world
@@ -47,6 +55,10 @@ class _Control:
         store = world.store
         log: dict[str, Any] = {
             "batches": [_summary(batch, now) for batch in store.all_batches() if batch.created_at <= now],
+            "files": [
+                {"dialect": file.dialect, "name": file.filename, "bytes": file.bytes, "input": is_input(file)}
+                for file in store.every_file(now)
+            ],
             "rows_run": store.rows_run(),
             "rows_run_twice": store.rows_run_twice(),
             "billed": {"batch": _bill(store.all_batches()), "live": _live_bill(store.live_bill())},

@@ -166,6 +166,13 @@ class Store:
         )
         return [_file(row[0]) for row in rows]
 
+    def every_file(self, now: float) -> list[StoredFile]:
+        """Of all dialects, oldest first."""
+        rows = self._all(
+            "select record from file where expires_at is null or expires_at > ? order by created_at, seq", now
+        )
+        return [_file(row[0]) for row in rows]
+
     def take_file(self, part: Path, file: StoredFile) -> str | None:
         """Take in a written file under its id; an empty one is thrown away, and there is no such file."""
         size = part.stat().st_size

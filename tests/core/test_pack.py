@@ -85,6 +85,12 @@ def test_a_request_larger_than_a_batch_is_refused_in_words() -> None:
         pack([11], Room(requests=1, bytes=10))
 
 
+def test_a_line_may_be_too_long_though_the_batch_would_hold_it() -> None:
+    assert pack([10, 10, 10], Room(requests=5, bytes=100, line=10)) == [[0, 1, 2]]
+    with pytest.raises(StudyError, match="one request is 11 bytes, more than the 10 that one in a batch may have"):
+        pack([10, 11], Room(requests=5, bytes=100, line=10))
+
+
 @given(body=st.dictionaries(st.text(), st.text()), line=st.integers(0, 999_999_999))
 def test_the_overhead_covers_every_line(body: dict[str, str], line: int) -> None:
     from overnight.core.shard import custom_id, token_of

@@ -25,7 +25,7 @@ from overnight.store.run_folder import RunFolder
 from overnight_emulator.truth_file import read_faults
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
-SEED = 9
+SEED = 18
 
 
 def test_a_schedule_derives_from_its_seed_alone() -> None:

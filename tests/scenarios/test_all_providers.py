@@ -8,15 +8,14 @@ import polars as pl
 import pytest
 
 from overnight.providers import vendor
-from scenarios.conftest import MODELS, SHAPES, Scenario
+from scenarios.conftest import FLOOR, MODELS, SHAPES, Scenario
 
 ROWS = 6
 NOWHERE = "http://127.0.0.1:9"
 
 
 def everywhere(one: Scenario) -> str:
-    """Bedrock takes no batch of so few: with `auto` its rows are asked live."""
-    return one.study(ROWS, models=list(MODELS.values()), batch={"max_requests": 4}, mode="auto")
+    return one.study(ROWS, models=list(MODELS.values()), batch={"max_requests": 4, **FLOOR})
 
 
 def answered(one: Scenario) -> dict[str, int]:

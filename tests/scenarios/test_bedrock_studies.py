@@ -20,8 +20,8 @@ FAULTS = (
 PARTS = parts(4, sampled=1)
 
 
-def begun(scenario: Callable[..., Scenario], **more: Any) -> Scenario:
-    return scenario(provider="bedrock", **more)
+def begun(scenario: Callable[..., Scenario], fewest: int = 100, **more: Any) -> Scenario:
+    return scenario({"limits": {"fewest_requests": fewest}}, provider="bedrock", **more)
 
 
 def study(one: Scenario, rows: int, **fields: Any) -> str:
@@ -47,6 +47,28 @@ def test_few_rows_go_live_or_wait_and_the_user_is_told(scenario: Callable[..., S
     assert "write `mode: auto` to ask them live" in ending.message
     assert one.run(study(one, 7)).state == "done"
     assert (sizes(one), one.statuses()) == ([], {"answered": 7})
+
+
+def test_an_account_with_another_floor_says_so(scenario: Callable[..., Scenario]) -> None:
+    """The floor is a quota: whoever has a lower one says it, and sends few in batches."""
+    one = begun(scenario, 3)
+    few = {"max_requests": 4, "min_requests": 3}
+    assert one.run(study(one, 10, mode="batch", batch=few)).state == "done"
+    assert (sizes(one), one.statuses()) == ([3, 3, 4], {"answered": 10})
+    one.assert_paid_once()
+
+
+def test_a_higher_floor_than_usual_loses_no_row(scenario: Callable[..., Scenario]) -> None:
+    one = begun(scenario, 200)
+    ending = one.run(study(one, 230, mode="batch"))
+    assert ending.state == "held up", ending
+    assert "120 rows of" in ending.message
+    assert "the minimum of a job is 200 records" in ending.message
+    assert "write its own floor as `batch: {min_requests: N}`" in ending.message
+    assert one.statuses() == {"pending": 230}
+    assert one.run(study(one, 230, mode="batch", batch={"min_requests": 200})).state == "done"
+    assert one.statuses() == {"answered": 230}
+    one.assert_paid_once()
 
 
 def test_claude_and_nova_in_one_study(scenario: Callable[..., Scenario]) -> None:
@@ -79,4 +101,5 @@ def test_any_kill_any_resume_same_bytes(scenario: Callable[..., Scenario], part:
         assert ending.state == "done", (where, ending)
         assert one.table_digest() == expected, where
         one.assert_paid_once()
+        one.assert_nothing_left_over()
         one.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.conftest import PROVIDERS, Scenario
+from scenarios.conftest import OWN_NAMES, PROVIDERS, Scenario
 from scenarios.matrix import kills, parts
 
 # A lost answer to a create, rows that fail once, a batch that expires half done: every way through the engine.
@@ -51,4 +51,5 @@ def test_any_kill_any_resume_same_bytes(
         assert ending.state == "done", (where, ending)
         assert one.table_digest() == expected, where
         one.assert_paid_once()
+        one.assert_nothing_left_over(0 if provider in OWN_NAMES else 1)
         one.close()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from scenarios.conftest import Scenario
+from scenarios.matrix import kills, parts
 
+PARTS = parts(2, sampled=1)
 MODELS = ["vllm/meta-llama/Llama-3.1-8B-Instruct"]
 
 
@@ -66,16 +69,40 @@ def test_files_go_out_and_answers_come_in(scenario: Callable[..., Scenario]) -> 
     assert one.findings() == []
 
 
-@pytest.mark.parametrize("number", [25, 45, 60])
-def test_a_kill_leaves_one_file_for_each_batch(scenario: Callable[..., Scenario], number: int) -> None:
+def counted(scenario: Callable[..., Scenario], log: Path) -> tuple[int, int, str]:
+    """How many checkpoints the writing and the reading pass, and what comes out."""
     one, study, folder, environ = begun(scenario)
-    one.call("submit", study, environ={**environ, "OVERNIGHT_KILL_AT": str(number)})
-    assert one.call("submit", study, environ=environ).error is None
-    assert run_batch(folder) == 3
-    assert one.call("resume", "night", environ=environ).state == "done"
-    assert one.statuses() == {"answered": 12}
-    asked = [json.loads(line)["custom_id"] for path in folder.glob("*.jsonl") for line in path.read_text().splitlines()]
-    assert len(asked) == 24, "each row once, and its answer once"
+    assert one.call("submit", study, environ={**environ, "OVERNIGHT_CHECKPOINTS": str(log)}).error is None
+    writing = len(log.read_text().splitlines())
+    log.unlink()
+    run_batch(folder)
+    assert one.call("resume", "night", environ={**environ, "OVERNIGHT_CHECKPOINTS": str(log)}).state == "done"
+    return writing, len(log.read_text().splitlines()), one.table_digest()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("reading", [False, True], ids=["writing", "reading"])
+def test_any_kill_leaves_one_file_for_each_batch_and_the_same_bytes(
+    scenario: Callable[..., Scenario], reading: bool, part: int, tmp_path: Path
+) -> None:
+    counts = counted(scenario, tmp_path / "checkpoints")
+    expected = counts[2]
+    for number in kills(counts[reading], part, len(PARTS), 4):
+        one, study, folder, environ = begun(scenario)
+        killed = {**environ, "OVERNIGHT_KILL_AT": str(number)}
+        if not reading:
+            one.call("submit", study, environ=killed)
+        assert one.call("submit", study, environ=environ).error is None
+        assert run_batch(folder) == 3
+        if reading:
+            assert one.call("resume", "night", environ=killed).signal in (signal.SIGKILL, None)
+        where = f"killed at checkpoint {number}"
+        assert one.call("resume", "night", environ=environ).state == "done", where
+        assert one.table_digest() == expected, where
+        asked = [json.loads(line)["custom_id"] for path in folder.iterdir() for line in path.read_text().splitlines()]
+        assert len(asked) == 24, f"{where}: each row once, its answer once, and nothing else is left"
+        one.close()
 
 
 def test_a_run_that_is_cancelled_takes_what_is_there(scenario: Callable[..., Scenario]) -> None:

@@ -160,6 +160,10 @@ def test_every_field_has_one_right_type():
         ({"batch": {"max_requests": 0}}, "batch.max_requests: 0 is less than 1"),
         ({"batch": {"segments": -2}}, "batch.segments: -2 is less than 1"),
         ({"batch": {"segments": 2.5}}, "batch.segments: wanted a whole number, found the number 2.5"),
+        (
+            {"batch": {"max_requests": 50, "min_requests": 100}},
+            "batch.min_requests: 100 is more than `max_requests`, which is 50",
+        ),
         ({"batch": {"size": 1}}, "batch: unknown key 'size'"),
         ({"poll": {"interval_seconds": 0}}, "poll.interval_seconds: 0 is not more than 0 seconds"),
         ({"poll": {"interval_seconds": math.inf}}, "poll.interval_seconds: inf is no number that can be sent"),

@@ -127,10 +127,11 @@ class ArmCount:
         if self.processing == "live":
             return Packer(_NO_LIMIT)
         limits = batch_format(self.vendor).limits(self.arm.model)
-        pace, least = self._stage.pace, limits.min_rows
+        pace = self._stage.pace
+        least = pace.least(limits.min_rows)
         requests = most_requests(limits.requests, pace.max_requests, least)
         segments = even(total, pace.segments, least) if pace.segments and total else None
-        return Packer(Room(requests=requests, bytes=limits.bytes, least=least), segments)
+        return Packer(Room(requests=requests, bytes=limits.bytes, line=limits.line_bytes, least=least), segments)
 
     def ready_line(self, custom_id: str, body: bytes) -> bytes:
         """A request as a file has it that can be sent by itself; live, the bare body."""

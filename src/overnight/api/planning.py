@@ -238,7 +238,7 @@ def clamped(stage: Stage) -> Iterator[str]:
     sellers = [(arm.model, vendor(arm.model.provider)) for arm in stage.arms]
     limits = {one.provider: batch_format(of).limits(one) for one, of in sellers if takes_batches(of)}
     for provider, limit in limits.items():
-        most, least = limit.requests, limit.min_rows
+        most, least = limit.requests, stage.pace.least(limit.min_rows)
         if wanted is not None and wanted > most:
             yield f"batch.max_requests: {wanted:,} is more than {provider} takes; {most:,} are sent in one batch"
         if wanted is not None and wanted < least:

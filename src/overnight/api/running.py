@@ -1,6 +1,7 @@
 """`run`, `submit`, `resume`: the verbs that send and collect."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,7 @@ from overnight.core.clock import seconds_of
 from overnight.core.errors import FileDamaged, Interrupted, LedgerError, OvernightError, StudyChanged, StudyError
 from overnight.core.names import run_name_of
 from overnight.core.pack import few
-from overnight.core.stage import is_beside
+from overnight.core.stage import StagePace, is_beside
 from overnight.core.wording import number_of
 from overnight.emulation import agree_to, endpoint_of
 from overnight.engine.decisions import Mode, first_processing
@@ -291,13 +292,16 @@ def _check_few(tx: Transaction, resolved: Resolved) -> None:
     floors = {one.provider: batch_floor(vendor(one.provider), one) for one in models}
     if max(floors.values()) <= 1 or any(attempt.state != "closed" for attempt in tx.attempts.everything()):
         return
-    known = tx.stages.arms()
+    known, paces = tx.stages.arms(), {stage.name: stage.pace for stage in resolved.stages}
+    cut = Counter[int]()
+    for shard in tx.shards.waiting(()):
+        cut[shard.arm] += shard.rows
     for number, (rows, *_) in tx.shards.queued().items():
         arm, seller = known[number], vendor(known[number].model.provider)
         if first_processing(resolved.mode, seller) == "batch":
-            least = batch_floor(seller, arm.model)
+            least = paces.get(arm.stage, StagePace()).least(batch_floor(seller, arm.model))
             may_call = resolved.mode == "auto" and takes_calls(seller)
-            if few(rows, least, under_way=False, may_call=may_call) == "refuse":
+            if few(rows + cut[number], least, under_way=False, may_call=may_call) == "refuse":
                 raise StudyError(too_few_text(arm, rows, least))
 
 

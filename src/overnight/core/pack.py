@@ -13,6 +13,8 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
 
     requests: int
     bytes: int
+    # The longest line, where that is less than a whole shard.
+    line: int | None = None
     tokens: int | None = None
     least: int = 1
 
@@ -38,6 +40,8 @@ class Packer:
         if size > room.bytes:
             message = f"one request is {size:,} bytes, more than the {room.bytes:,} that a batch may hold"
             raise StudyError(message)
+        if room.line is not None and size > room.line:
+            raise StudyError(f"one request is {size:,} bytes, more than the {room.line:,} that one in a batch may have")
         full = self._rows >= room.requests or self._bytes + size > room.bytes
         if full and 0 < self._rows < room.least:
             held = f"{self._rows:,} requests fill a batch of {room.bytes:,} bytes"

@@ -55,7 +55,13 @@ class StagePace(msgspec.Struct, frozen=True, kw_only=True):
 
     max_requests: int | None = None
     segments: int | None = None
+    # The account's own floor: what a provider says of its accounts in general need not hold for all of them.
+    min_requests: int | None = None
     gather: float = GATHER
+
+    def least(self, usual: int) -> int:
+        """The fewest rows in a batch, at a provider that usually takes no fewer than this."""
+        return self.min_requests if self.min_requests is not None and usual > 1 else usual
 
 
 class Stage(StageRules, frozen=True, kw_only=True, eq=False):

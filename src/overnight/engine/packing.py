@@ -53,8 +53,10 @@ class Packing:
 
     def fits(self, shard: Shard) -> bool:
         """Whether a shard was cut for the way that its arm is asked now; a few rows may be asked live all the same."""
-        too_few = shard.live and self._may_call(shard.arm) and shard.rows < self._least(shard.arm)
-        return too_few or shard.live == self.live(shard.arm)
+        too_few = shard.rows < self._least(shard.arm)
+        if too_few and not self.live(shard.arm):
+            return shard.live and self._may_call(shard.arm)
+        return shard.live == self.live(shard.arm)
 
     def few(self, arm: int, rows: int, *, under_way: bool) -> Few:
         """Whether so many rows of an arm are enough for a batch, and what becomes of them if not."""
@@ -70,7 +72,8 @@ class Packing:
         return self._work.mode == "auto" and takes_calls(self._context.account_of(arm).provider)
 
     def _least(self, arm: int) -> int:
-        return batch_floor(self._context.account_of(arm).provider, self._context.arms[arm].model)
+        usual = batch_floor(self._context.account_of(arm).provider, self._context.arms[arm].model)
+        return self.stage(arm).least(usual)
 
     def stage(self, arm: int) -> StagePace:
         return self._work.stages.get(self._context.arms[arm].stage, StagePace())
@@ -114,15 +117,17 @@ class Packing:
     def _batches(self, view: View, number: int) -> ArmPacking:
         arm, account, stage = self._context.arms[number], self._context.account_of(number), self.stage(number)
         limits = account.batch_format.limits(arm.model)
+        least = stage.least(limits.min_rows)
         bytes_cap, tokens_cap = (view.facts.get(f"cap_{unit}:{number}") for unit in ("bytes", "tokens"))
         density = account.tokens_per_byte(arm.model.name)
         return ArmPacking(
             stage=arm.stage,
             room=Room(
-                requests=most_requests(limits.requests, stage.max_requests, limits.min_rows),
+                requests=most_requests(limits.requests, stage.max_requests, least),
                 bytes=min(limits.bytes, int(bytes_cap or limits.bytes)),
+                line=limits.line_bytes,
                 tokens=int(tokens_cap) if tokens_cap else None,
-                least=limits.min_rows,
+                least=least,
             ),
             overhead=line_overhead(account.batch_format, arm.model),
             tokens_per_byte=density,

@@ -21,6 +21,7 @@ RefusalKind = Literal[
     "unauthorized",  # the key is dead
     "no_credit",  # the account cannot pay
     "too_large",  # the file is over the provider's limit: cut it
+    "too_few",  # a batch must hold more rows than this one: the user says how many
     "token_limit",  # too many tokens are queued already: wait for room
     "file_not_ready",  # the uploaded file is not visible yet: send the same again
     "unknown_model",
@@ -34,6 +35,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     requests: int
     bytes: int
+    # The longest line, where there is such a limit.
+    line_bytes: int | None = None
     # A batch of fewer rows is not taken.
     min_rows: int = 1
     creates_per_hour: int | None = None

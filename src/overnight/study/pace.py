@@ -16,10 +16,14 @@ from overnight.study.origin import Origin
 
 
 class BatchSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """At most so many requests in one batch, or so many batches for each arm; else as the provider allows."""
+    """At most so many requests in one batch, or so many batches for each arm; else as the provider allows.
+
+    `min_requests` is the account's own floor, where a provider has one.
+    """
 
     max_requests: int | None = None
     segments: int | None = None
+    min_requests: int | None = None
 
 
 class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +61,11 @@ def check_batch(batch: BatchSettings | None, origin: Origin) -> None:
         value = getattr(batch, field)
         if value is not None and value < 1:
             raise origin.error(("batch", field), f"{value} is less than 1")
+    if batch.max_requests is not None and (batch.min_requests or 0) > batch.max_requests:
+        raise origin.error(
+            ("batch", "min_requests"),
+            f"{batch.min_requests:,} is more than `max_requests`, which is {batch.max_requests:,}",
+        )
 
 
 def check_mode(mode: str, origin: Origin) -> None:

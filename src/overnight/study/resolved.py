@@ -121,7 +121,9 @@ def _resolved(draft: Draft, source: ItemSource, header: Header) -> Stage:
         beside=draft.beside,
         seed=settings.seed,
         dedupe=settings.dedupe,
-        pace=StagePace(max_requests=batch.max_requests, segments=batch.segments, gather=gather),
+        pace=StagePace(
+            max_requests=batch.max_requests, segments=batch.segments, min_requests=batch.min_requests, gather=gather
+        ),
         notes=(*draft.notes, *hidden_columns(draft, source.columns or ()), *notes),
     )
 

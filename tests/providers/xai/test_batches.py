@@ -32,6 +32,9 @@ def batch(total: int, pending: int = 0, cancelled: int = 0, **fields: Any) -> An
         (batch(3), "completed"),
         (batch(3, cancelled=2, cancel_time="2026-11-18T00:00:00Z"), "cancelled"),
         (batch(3, pending=2, cancel_time="2026-11-18T00:00:00Z"), "running"),
+        # Within the first minutes rows that count as cancelled may turn out to be answered.
+        (batch(3, cancelled=3, cancel_time="2027-01-15T07:58:30Z"), "running"),
+        (batch(3, cancelled=3, cancel_time="2027-01-15T07:57:30Z"), "cancelled"),
         (batch(0, cancel_time="2026-11-18T00:00:00Z"), "cancelled"),
         (batch(3, pending=1, cancel_by_xai_message="Bad line."), "failed"),
         (batch(3, pending=1, expire_time="2027-01-14"), "expired"),
@@ -40,6 +43,11 @@ def batch(total: int, pending: int = 0, cancelled: int = 0, **fields: Any) -> An
 )
 def test_the_state_is_in_the_counts(seen: Any, phase: str) -> None:
     assert seen.phase == phase
+
+
+def test_what_was_answered_before_xai_gave_the_batch_up_is_fetched() -> None:
+    assert batch(3, pending=1, cancel_by_xai_message="Stopped.").parts == (("output", "b"),)
+    assert batch(3, pending=3, cancel_by_xai_message="Bad line.").parts == ()
 
 
 def test_an_empty_batch_is_nobodys() -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from overnight.core.attempt import Attempt, Closed
 from overnight.core.errors import OutOfCredit, Unauthorized
 from overnight.core.result import Cause, Result, failed
+from overnight.core.wording import number_of
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import BREAKING_REFUSALS, Learned, backoff, learn_limit, must_be_cut, row_fate
 from overnight.ledger.answers import Fate, Landed
@@ -42,6 +43,8 @@ class Rejections:
             closed = await self._cut(attempt, refusal, how)
         elif refusal.kind in ("token_limit", "file_not_ready", *BREAKING_REFUSALS):
             closed = await self._keep_for_later(attempt, refusal, how)
+        elif refusal.kind == "too_few":
+            closed = await self._give_back(attempt, refusal, how)
         elif refusal.line is not None:
             closed = await self._drop_line(attempt, refusal, how)
         else:
@@ -94,6 +97,23 @@ class Rejections:
             context.not_before[attempt.shard] = at + backoff(attempt.n, refusal.retry_after)
         event = Closed(how, refusal.message)  # type: ignore[arg-type]
         return await context.ledger.commit("kept", lambda tx: tx.attempts.record(attempt, event, at))
+
+    async def _give_back(self, attempt: Attempt, refusal: Refusal, how: str) -> Attempt:
+        """Nothing is wrong with the rows: they wait until the user has said how many this account wants."""
+        at, context = self._context.now(), self._context
+
+        def fact(tx: Transaction) -> Attempt:
+            closed = tx.attempts.record(attempt, Closed(how, refusal.message), at)  # type: ignore[arg-type]
+            tx.shards.requeue(attempt.shard, at)
+            return closed
+
+        closed = await context.ledger.commit("given back", fact)
+        context.halt_arm(
+            attempt.arm,
+            f"{number_of(attempt.rows, 'row')} of {context.arms[attempt.arm].name} were too few for this account "
+            f"({refusal.message}): write its own floor as `batch: {{min_requests: N}}`",
+        )
+        return closed
 
     async def _drop_line(self, attempt: Attempt, refusal: Refusal, how: str) -> Attempt:
         """One line spoiled the file: it failed, the others are sent without it."""

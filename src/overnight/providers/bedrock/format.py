@@ -51,7 +51,9 @@ Model invocation jobs over S3, with the account's own credentials, buckets and r
 | discount | {discount} |
 
 A job takes no fewer than {floor} records. The last few rows of a stage travel with others; where there are none, they
-wait while other rows may come, then they are asked live (`mode: auto`), or not sent, with a word.
+wait while other rows may come, then they are asked live (`mode: auto`), or not sent, with a word. The floor is a quota
+of AWS: where your account has another for a model, write it as `batch: {{min_requests: N}}`. A job that is refused for
+having too few leaves its rows waiting, and says so.
 
 A create carries the attempt's token (`clientRequestToken`), so that one that is sent twice makes one job. Files of
 answers are read from the job's own folder in your bucket, all but its manifest. Input and output stay there. Jobs are

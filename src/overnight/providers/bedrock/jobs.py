@@ -1,5 +1,6 @@
 """Bedrock's model invocation jobs, listings and refusals, read into the contract's nouns."""
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -29,6 +30,9 @@ _KINDS: dict[str, RefusalKind] = {
     "ThrottlingException": "throttled",
     "ResourceNotFoundException": "unknown_model",
 }
+
+# The floor is a quota of the account and the model, and not the same for all.
+_TOO_FEW = re.compile(r"(?:fewer|less) records|minimum of\b.*\brecords|required minimum", re.IGNORECASE | re.DOTALL)
 
 
 class _Job(msgspec.Struct, rename="camel"):
@@ -111,8 +115,9 @@ def _batch(job: _Job) -> Batch:
     output = _uri(job.output_data_config, "s3OutputDataConfig")
     folder = place_of(output) if output else None
     counts = (job.total_record_count, job.success_record_count, job.error_record_count)
-    # A job that was stopped before it ran anything has written nothing.
-    wrote = job.processed_record_count != 0 and phase not in (None, "running", "failed")
+    # A job that was stopped before it ran anything has written nothing; one that failed half-way, what it had run.
+    ran = job.success_record_count if phase == "failed" else job.processed_record_count != 0
+    wrote = bool(ran) and phase not in (None, "running")
     return Batch(
         id=job_id,
         phase=phase or "running",
@@ -148,6 +153,8 @@ def _failure(words: str) -> Refusal:
 
 
 def _input_kind(said: Complaint) -> RefusalKind | None:
+    if _TOO_FEW.search(said.message):
+        return "too_few"
     gone = "input" in said.message.lower() and "not exist" in said.message.lower()
     return "file_not_ready" if gone else None
 

@@ -1,5 +1,6 @@
 """Fireworks at one account: jobs over datasets, and live calls."""
 
+import re
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -20,6 +21,9 @@ from overnight.providers.wire.creating import create_once
 from overnight.providers.wire.http import Timeouts, Wire
 
 _PAGE = "100"
+_UNREADY = re.compile(
+    r"\bdataset\b.*\b(?:not (?:yet )?ready|uploading|not in (?:the )?state)\b", re.IGNORECASE | re.DOTALL
+)
 
 
 class FireworksConnection:
@@ -69,7 +73,10 @@ class FireworksConnection:
     def _refusal(self, reply: Response) -> Refusal | None:
         """Where a job names what is not there, it is the input, unless it is said to be the model."""
         refusal = create_refusal(reply, self.endpoint.key)
-        if refusal is not None and refusal.kind == "invalid" and reply.status == 404:
+        if refusal is None or refusal.kind != "invalid":
+            return refusal
+        # A dataset is not ready at once when its file has come: that passes.
+        if reply.status == 404 or _UNREADY.search(refusal.message):
             return msgspec.structs.replace(refusal, kind="file_not_ready")
         return refusal
 

@@ -100,6 +100,9 @@ def _batch(job: _Job) -> Batch:
     phase = PHASES.get(state)
     ended = phase not in (None, "running")
     output = job.output_dataset_id
+    counts = _counts(job.job_progress or {})
+    # A job that failed half-way has to be paid for as far as it got, and may have written that much.
+    wrote = phase != "failed" or counts.completed > 0
     return Batch(
         id=short(job.name),
         phase=phase or "running",
@@ -107,8 +110,8 @@ def _batch(job: _Job) -> Batch:
         created_at=_moment(job.create_time),
         tag=job.display_name or None,
         input_ref=short(job.input_dataset_id) if job.input_dataset_id else None,
-        counts=_counts(job.job_progress or {}),
-        parts=(("output", short(output)),) if ended and output and phase != "failed" else (),
+        counts=counts,
+        parts=(("output", short(output)),) if ended and output and wrote else (),
         refusal=_refusal(job.status or {}) if phase == "failed" else None,
         known_status=phase is not None,
     )

@@ -189,6 +189,7 @@ def _guide_rows(batches: LookalikeBatches | None) -> tuple[tuple[str, str], ...]
     told = {
         "requests in a batch": f"{limits.requests:,}",
         "bytes in a batch": f"{limits.bytes:,}",
+        "bytes in one request": f"{limits.line_bytes:,}" if limits.line_bytes else "",
         "batches created per hour": f"{limits.creates_per_hour:,}" if limits.creates_per_hour else "",
         "batches at once": f"{limits.batches_at_once:,}" if limits.batches_at_once else "",
         "window": window,

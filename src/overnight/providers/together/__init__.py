@@ -69,6 +69,7 @@ provider: Vendor = LookalikeVendor(
             limits=Limits(
                 requests=50_000,
                 bytes=100_000_000,
+                line_bytes=10_000_000,
                 discount="up to 50%, for the models that Together lists; else none",
             ),
             files_path="/v1/files",

@@ -15,6 +15,9 @@ from overnight.providers.reading.listing import Page
 from overnight.providers.reading.patient_json import UNREADABLE, fitting
 from overnight.providers.reading.responses import Response
 
+# Seen to take twenty seconds.
+_SETTLING_SECONDS = 120.0
+
 
 class _Batch(msgspec.Struct):
     batch_id: str
@@ -71,6 +74,8 @@ def _batch(found: _Batch, now: float | None) -> Batch:
     names = ("num_requests", "num_pending", "num_success", "num_error", "num_cancelled")
     total, pending, done, failed, cancelled = (count_of(told.get(name)) or 0 for name in names)
     phase = _phase(found, total, pending, now)
+    # One that xAI itself gave up has to be paid for as far as it got.
+    wrote = done > 0 if phase == "failed" else phase != "running" and total > 0
     return Batch(
         id=found.batch_id,
         phase=phase,
@@ -80,7 +85,7 @@ def _batch(found: _Batch, now: float | None) -> Batch:
         tag=found.name if found.name and total else None,
         input_ref=found.batch_id,
         counts=Counts(total, done, failed + cancelled, cancelled),
-        parts=(("output", found.batch_id),) if phase not in ("running", "failed") and total else (),
+        parts=(("output", found.batch_id),) if wrote else (),
         refusal=_refusal(found.cancel_by_xai_message or "") if phase == "failed" else None,
     )
 
@@ -91,9 +96,15 @@ def _phase(found: _Batch, total: int, pending: int, now: float | None) -> Phase:
         return "failed"
     if now is not None and expires_at is not None and now > expires_at:
         return "expired"
-    if pending or (not total and not found.cancel_time):
+    if pending or (not total and not found.cancel_time) or (total and _just_cancelled(found, now)):
         return "running"
     return "cancelled" if found.cancel_time else "completed"
+
+
+def _just_cancelled(found: _Batch, now: float | None) -> bool:
+    """Whether its counts may still change: rows that count as cancelled at first turn out to be answered."""
+    at = _moment(found.cancel_time)
+    return at is not None and now is not None and now < at + _SETTLING_SECONDS
 
 
 def _moment(text: str | None) -> float | None:

@@ -42,10 +42,10 @@ class DatasetRoutes:
         name = body.get("datasetId")
         if not isinstance(name, str) or not name or not (body.get("dataset") or {}).get("exampleCount"):
             raise ApiError(400, "datasetId and dataset.exampleCount are required")
-        if self._file(name) is not None or self._world.store.fact(_fact(name)) is not None:
+        if self._file(name) is not None or self._world.store.fact(uploading(name)) is not None:
             raise ApiError(409, f"dataset {name} already exists", code="ALREADY_EXISTS")
-        self._world.store.set_fact(_fact(name), True)
-        self._world.store.forget_fact(f"{_fact(name)} removed")
+        self._world.store.set_fact(uploading(name), True)
+        self._world.store.forget_fact(f"{uploading(name)} removed")
         return json_reply(self._shown(request, name))
 
     async def upload(self, request: web.Request) -> web.StreamResponse:
@@ -71,7 +71,7 @@ class DatasetRoutes:
                 )
                 part.replace(self._world.store.path(name))
                 self._world.store.add_file(file)
-                self._world.store.forget_fact(_fact(name))
+                self._world.store.forget_fact(uploading(name))
                 self._world.keep(file, fault)
                 return json_reply({"id": name, "object": "file", "bytes": file.bytes, "filename": filename})
 
@@ -86,10 +86,10 @@ class DatasetRoutes:
         name = self._existing(request)
 
         async def remove() -> web.Response:
-            self._world.store.forget_fact(_fact(name))
+            self._world.store.forget_fact(uploading(name))
             for file_id in (name, *(file.id for file in self._outputs(name))):
                 self._world.store.remove_file(file_id)
-            self._world.store.set_fact(f"{_fact(name)} removed", True)
+            self._world.store.set_fact(f"{uploading(name)} removed", True)
             return json_reply({})
 
         fault = self._world.faults.strike(Event("delete", text_of(name), name))
@@ -122,8 +122,8 @@ class DatasetRoutes:
 
     def _existing(self, request: web.Request) -> str:
         name = request.match_info["id"]
-        known = self._file(name) is not None or self._world.store.fact(_fact(name)) is not None
-        removed = self._world.store.fact(f"{_fact(name)} removed") is not None
+        known = self._file(name) is not None or self._world.store.fact(uploading(name)) is not None
+        removed = self._world.store.fact(f"{uploading(name)} removed") is not None
         if not known and (removed or self._job(name) is None):
             raise _no_dataset(name)
         return name
@@ -139,7 +139,8 @@ class DatasetRoutes:
         }
 
 
-def _fact(name: str) -> str:
+def uploading(name: str) -> str:
+    """What is known of a dataset that has no content yet."""
     return f"fireworks dataset {name}"
 
 

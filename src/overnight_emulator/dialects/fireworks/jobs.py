@@ -8,6 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from overnight_emulator.batch import TERMINAL, Batch, birth, progress, status, timeline
+from overnight_emulator.dialects.fireworks.datasets import uploading
 from overnight_emulator.dialects.lookalike.jobs import Jobs
 from overnight_emulator.dialects.openai.accounts import check_credit
 from overnight_emulator.dialects.openai.errors import ApiError, bad_json
@@ -57,6 +58,8 @@ class JobRoutes:
         if self._world.store.batch(job_id) is not None:
             raise ApiError(409, f"job {job_id} already exists", code="ALREADY_EXISTS")
         file = self._jobs.file(dataset)
+        if file is None and self._world.store.fact(uploading(dataset)) is not None:
+            raise ApiError(400, f"dataset {dataset} is not ready: its state is UPLOADING", code="FAILED_PRECONDITION")
         name, content = ("", dataset) if file is None else (file.filename, file.sha256)
         account = request.match_info["account"]
 

@@ -28,6 +28,8 @@ from overnight_emulator.world import World
 _LIFE = 30 * 86_400
 _LARGEST_PAGE = 1_000
 _CONTAINER = "container"
+# So long after a cancel everything counts as cancelled, also what turns out to be answered.
+_UNSETTLED = 20.0
 
 
 class BatchRoutes:
@@ -95,9 +97,16 @@ class BatchRoutes:
             )
 
         if self._filled(container.id) is not None:
-            return json_reply({})
+            return self._added_again(container, requests)
         event = Event("create", text_of(container.filename), digest, model)
         return await self._jobs.create(event, make, lambda _: json_reply({}))
+
+    def _added_again(self, container: StoredFile, requests: list[tuple[str, dict[str, Any]]]) -> web.Response:
+        lines = self._world.store.path(container.id).read_bytes().splitlines()
+        known = {request_of(msgspec.json.decode(line))[0] for line in lines}
+        if not known.issuperset(custom_id for custom_id, _ in requests):
+            raise ApiError(400, "Adding more to a batch that runs is not simulated.", code="invalid-argument")
+        return json_reply({})
 
     def _check(self, container: StoredFile, requests: list[tuple[str, dict[str, Any]]]) -> None:
         if container.details.get("cancelled"):
@@ -143,8 +152,9 @@ class BatchRoutes:
         limit, start = int(request.query.get("limit") or 100), int(request.query.get("pagination_token") or 0)
 
         def show() -> web.Response:
-            files = self._world.store.all_files(self._jobs.dialect, self._world.clock.now())
-            made = [file for file in reversed(files) if file.purpose == _CONTAINER]
+            now = self._world.clock.now()
+            files = self._world.store.all_files(self._jobs.dialect, now)
+            made = [file for file in reversed(files) if file.purpose == _CONTAINER and file.created_at <= now]
             page = [self._shown(file, listed=True) for file in made[start : start + limit]]
             more = str(start + limit) if start + limit < len(made) else None
             return json_reply({"batches": page, "pagination_token": more})
@@ -221,6 +231,8 @@ def _counts(batch: Batch | None, now: float) -> Mapping[str, int]:
     if batch is None:
         return dict.fromkeys(names, 0)
     total, course, state = batch.details["total"], timeline(batch), status(batch, now)
+    if state == "cancelling" and batch.cancel_at is not None and now < batch.cancel_at + _UNSETTLED:
+        return dict(zip(names, (total, 0, 0, 0, total), strict=True))
     tally = batch.tally if state in TERMINAL else None
     if tally is None:
         done = 0 if course is None or state == "failed" else int(total * progress(course, now))
