@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from overnight_emulator.chance import Chance
 from overnight_emulator.forms import wanted_forms, wanted_object
-from overnight_emulator.json_requests import wanted_schema
+from overnight_emulator.json_requests import ANY_FIELDS, wanted_schema
 from overnight_emulator.judge import FLIP, Judge, Talk, share_of_objection
 from overnight_emulator.patterns import ByModel
 from overnight_emulator.prose import Pen
@@ -157,12 +157,11 @@ class Models:
         if prompt.schema is not None:
             return msgspec.json.encode(document(prompt.schema, self._judge(pen, text))).decode()
         if prompt.wants_json:
-            return msgspec.json.encode({"answer": pen.answer(_last_words(prompt))}).decode()
+            return msgspec.json.encode(self._any_object(prompt, pen, text)).decode()
         shape = wanted_object(text)
         if shape is not None:
-            judge = self._judge(pen, text)
-            filled = {name: _filled(judge, name, values) for name, values in shape.items()}
-            return f"{pen.remark('verdict')} {pen.trace()}\n```json\n{msgspec.json.encode(filled).decode()}\n```"
+            filled = msgspec.json.encode(_filled(self._judge(pen, text), shape)).decode()
+            return f"{pen.remark('verdict')} {pen.trace()}\n```json\n{filled}\n```"
         forms = wanted_forms(text)
         if forms:
             judge = self._judge(pen, text)
@@ -173,6 +172,16 @@ class Models:
             return msgspec.json.encode(document(asked, self._judge(pen, text))).decode()
         last = _last_words(prompt)
         return pen.answer(last, self._changed(prompt, last, text), polite=self.truth.answers.polite)
+
+    def _any_object(self, prompt: Prompt, pen: Pen, text: str) -> dict[str, Any]:
+        """An object of the shape that a prompt shows, if it shows one."""
+        judge = self._judge(pen, text)
+        shape = wanted_object(text)
+        if shape is not None:
+            return _filled(judge, shape)
+        shown = wanted_schema("\n".join(_instructions(prompt)))
+        found = document(shown, judge) if shown is not None and shown.get("properties") != ANY_FIELDS else None
+        return found if isinstance(found, dict) and found else {"answer": pen.answer(_last_words(prompt))}
 
     def _judge(self, pen: Pen, text: str) -> Judge:
         return Judge(self.truth, self._samples, pen, text)
@@ -273,8 +282,13 @@ class Models:
         return tokens - tokens % _CACHE_STEP
 
 
-def _filled(judge: Judge, name: str, values: tuple[Any, ...]) -> Any:
-    """One field of an object that a prompt has shown: decided, written, or a number from 0 to 1."""
+def _filled(judge: Judge, shape: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+    """An object that a prompt has shown, field by field."""
+    return {name: _value(judge, name, values) for name, values in shape.items()}
+
+
+def _value(judge: Judge, name: str, values: tuple[Any, ...]) -> Any:
+    """Decided, written, or a number from 0 to 1."""
     if len(values) > 1:
         return judge.decide(name, values)
     return judge.text(name) if isinstance(values[0], str) else round(judge.number(name), 3)
