@@ -87,7 +87,7 @@ def batch(emulator: EmulatorProcess, start: int, count: int) -> None:
     asked = {"input_file_id": file["id"], "endpoint": "/v1/chat/completions", "completion_window": "24h"}
     made = _ask(emulator, "batches", json.dumps(asked).encode(), {"Content-Type": "application/json"})
     while made["status"] not in {"completed", "failed"}:
-        time.sleep(0.05)
+        time.sleep(0.2)
         made = _ask(emulator, f"batches/{made['id']}", None, {})
     assert made["request_counts"]["completed"] == count, made
 

@@ -149,13 +149,16 @@ def _calls() -> tuple[int, list[str]]:
 
 
 def _requests(options: argparse.Namespace) -> tuple[int, list[str]]:
-    """Odd requests against every route of every dialect of the emulator."""
+    """Odd requests against every route of every dialect of the emulator, about what is there and what is not."""
     from emulator_process import EmulatorProcess
-    from hardening.odd_requests import faulty_answers, odd_requests
+    from hardening.odd_requests import faulty, furnish, odd_requests, statuses
 
-    count = 5 * options.cases
-    with EmulatorProcess({"time_scale": 20_000, "latency": {"batch": [60, 600], "live": [0, 0]}}) as emulator:
-        return count, asyncio.run(faulty_answers(emulator.url, list(odd_requests(options.seed, count))))
+    with EmulatorProcess({"time_scale": 500, "latency": {"batch": [60, 600], "live": [0, 0]}}) as emulator:
+        requests = list(odd_requests(options.seed, 5 * options.cases, furnish(emulator.url)))
+        answered = asyncio.run(statuses(emulator.url, requests))
+    obeyed = sum(200 <= status < 300 for status in answered)
+    print(f"  of {len(requests):,} requests {obeyed:,} were obeyed", flush=True)
+    return len(requests), faulty(requests, answered)
 
 
 if __name__ == "__main__":

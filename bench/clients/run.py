@@ -23,14 +23,23 @@ ROOT = HERE.parents[1]
 ENVIRONMENTS = ROOT / ".venv-clients"
 CLIENTS: dict[str, tuple[str, ...]] = {
     "chatlas": ("chatlas[openai,anthropic,google]",),
+    # curator 0.1.31 allows every instructor below 2, and cannot use those from 1.15 on (no handle_response_model).
+    "curator": ("bespokelabs-curator", "instructor<1.15"),
+    # distilabel 1.5.3 cannot be imported without requests, which it does not bring along, and hands a temperature to
+    # the SDK of Anthropic, which takes none from 1.0 on.
+    "distilabel": ("distilabel[openai,anthropic]", "requests", "anthropic<1"),
     "inspect_ai": ("inspect_ai", "openai", "anthropic", "google-genai"),
     "langchain": ("langchain-openai", "langchain-anthropic", "langchain-google-genai"),
     # litellm 1.106.2 cannot call a tool without mcp, which it does not bring along.
     "litellm": ("litellm", "mcp"),
     "llm": ("llm", "llm-anthropic", "llm-gemini"),
     "node": ("openai", "@anthropic-ai/sdk", "@google/genai"),
+    "promptfoo": ("promptfoo",),
+    "r": ("r-base-core", "r-cran-httr2", "r-cran-jsonlite"),
     "plugin": (str(ROOT / "packages" / "emulator"), "pytest", "openai"),
 }
+# Who runs a script, and what scripts are called; all others are Python's.
+RUNNERS = {"node": ("node", "node.mjs"), "promptfoo": ("node", "promptfoo.mjs"), "r": ("Rscript", "r_client.R")}
 PATIENCE = 300
 
 
@@ -52,7 +61,12 @@ def _prepared(name: str) -> str:
     """Why the client cannot be installed; nothing when it is."""
     place = ENVIRONMENTS / name
     place.mkdir(parents=True, exist_ok=True)
-    if name == "node":
+    runner = RUNNERS.get(name, ("python", ""))[0]
+    if runner == "Rscript":
+        # Debian's packages, which a whole machine shares, are the user's to install.
+        missing = shutil.which(runner) is None
+        return f"there is no R: apt-get install {' '.join(CLIENTS[name])}" if missing else ""
+    if runner == "node":
         if shutil.which("npm") is None:
             return "there is no npm"
         wanted = ["npm", "install", "--silent", "--no-save", "--prefix", str(place), *CLIENTS[name]]
@@ -67,8 +81,7 @@ def _prepared(name: str) -> str:
 
 def _run(name: str) -> list[str]:
     """What the client's script says, with an emulator of its own beside it."""
-    script = HERE / (f"{name}.mjs" if name == "node" else f"{name}_client.py")
-    runner = "node" if name == "node" else str(ENVIRONMENTS / name / "bin" / "python")
+    runner, script = RUNNERS.get(name, (str(ENVIRONMENTS / name / "bin" / "python"), f"{name}_client.py"))
     command = [
         sys.executable,
         "-m",
@@ -82,14 +95,19 @@ def _run(name: str) -> list[str]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as emulator:
         assert emulator.stdout is not None
         url = emulator.stdout.readline().removeprefix("listening on ").strip()
+        if runner == "Rscript":
+            told = [sys.executable, "-m", "overnight_emulator", "--env", "r", "--port", url.rpartition(":")[2]]
+            lines = subprocess.run(told, check=True, capture_output=True, text=True).stdout
+            (ENVIRONMENTS / name / "env.R").write_text(lines)
         try:
+            variables = {} if runner == "Rscript" else _variables(url)
             done = subprocess.run(
-                [runner, str(script)],
+                [runner, str(HERE / script)],
                 check=False,
                 capture_output=True,
                 text=True,
                 timeout=PATIENCE,
-                env={**os.environ, **_variables(url), "NODE_PATH": str(ENVIRONMENTS / "node" / "node_modules")},
+                env={**os.environ, **variables, "NODE_PATH": str(ENVIRONMENTS / name / "node_modules")},
                 cwd=ENVIRONMENTS / name,
             )
         except subprocess.TimeoutExpired:

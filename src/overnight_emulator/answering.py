@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from overnight_emulator.chance import Chance
 from overnight_emulator.forms import wanted_forms, wanted_object
-from overnight_emulator.json_requests import wanted_schema
-from overnight_emulator.judge import Judge, Talk, changes_mind
+from overnight_emulator.json_requests import ANY_FIELDS, wanted_schema
+from overnight_emulator.judge import FLIP, Judge, Talk, share_of_objection
+from overnight_emulator.patterns import ByModel
 from overnight_emulator.prose import Pen
 from overnight_emulator.samples import Samples
 from overnight_emulator.schema import UnusableSchemaError, document
@@ -72,7 +73,7 @@ class Prompt(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return "\n".join(turn.text for turn in self.turns)
+        return "\n".join([turn.text for turn in self.turns])
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -101,37 +102,41 @@ class Said(msgspec.Struct, frozen=True):
 
     @property
     def characters(self) -> int:
-        return len(self.text) + sum(len(call.name) + len(call.written) for call in self.calls)
+        called = sum([len(call.name) + len(call.written) for call in self.calls]) if self.calls else 0
+        return len(self.text) + called
 
 
 class Models:
     """All simulated models of one truth."""
 
     def __init__(self, truth: Truth) -> None:
-        self._truth = truth
+        self.truth = truth
         self._chance = Chance(truth.seed)
         self._planted = [(re.compile(pattern), planted) for pattern, planted in truth.answer_with.items()]
         self._samples = Samples(truth.qualities, self._chance)
+        self._flip = ByModel(truth.flip, FLIP)
         self.tokens = TokenCount(truth.tokens_per_character, truth.tokens_per_file)
 
     def answer(self, prompt: Prompt, choice: int = 0) -> Answer:
         """`choice` counts the answers when several are wanted for one prompt."""
         limit = math.inf if prompt.max_tokens is None else prompt.max_tokens
-        thinking = int(min(self._thinking(prompt, choice), limit))
+        thinking = 0 if prompt.effort == "none" else int(min(self._thinking(prompt, choice), limit))
         said = self._outcome(prompt, choice)
-        if thinking + self.tokens.of(said.characters, prompt.model) > limit:
+        spoken = self.tokens.of(said.characters, prompt.model)
+        if thinking + spoken > limit:
             # A call that is cut off cannot be made: of it nothing is left.
             room = 0 if said.calls else self.tokens.characters(int(limit) - thinking, prompt.model)
             said = Said(said.text[:room], "length")
+            spoken = self.tokens.of(said.characters, prompt.model)
         return Answer(
             said.text,
             said.ending,
-            input_tokens=self.input_tokens(prompt.turns, prompt.model),
-            cached_tokens=self._cached(prompt),
-            output_tokens=thinking + self.tokens.of(said.characters, prompt.model),
-            reasoning_tokens=thinking,
-            calls=said.calls,
-            stopped_by=said.stopped_by,
+            self.input_tokens(prompt.turns, prompt.model),
+            self._cached(prompt),
+            thinking + spoken,
+            thinking,
+            said.calls,
+            said.stopped_by,
         )
 
     def input_tokens(self, turns: Sequence[Turn], model: str) -> int:
@@ -149,32 +154,50 @@ class Models:
         if isinstance(planted, str):
             return planted
         pen = self._pen(prompt, choice)
-        judge = Judge(self._truth, self._samples, pen, text)
         if prompt.schema is not None:
-            return msgspec.json.encode(document(prompt.schema, judge)).decode()
+            return msgspec.json.encode(document(prompt.schema, self._judge(pen, text))).decode()
         if prompt.wants_json:
-            return msgspec.json.encode({"answer": pen.answer(_last_words(prompt))}).decode()
+            return msgspec.json.encode(self._any_object(prompt, pen, text)).decode()
         shape = wanted_object(text)
         if shape is not None:
-            filled = {name: _filled(judge, name, values) for name, values in shape.items()}
-            return f"{pen.remark('verdict')} {pen.trace()}\n```json\n{msgspec.json.encode(filled).decode()}\n```"
+            filled = msgspec.json.encode(_filled(self._judge(pen, text), shape)).decode()
+            return f"{pen.remark('verdict')} {pen.trace()}\n```json\n{filled}\n```"
         forms = wanted_forms(text)
         if forms:
+            judge = self._judge(pen, text)
             chosen = [f"{form.before}{judge.decide(form.name, form.alternatives)}{form.after}" for form in forms]
             return "\n".join([f"{pen.remark('verdict')} {pen.trace()}", *chosen])
         asked = wanted_schema("\n".join(_instructions(prompt))) if "json" in text.lower() else None
         if asked is not None:
-            return msgspec.json.encode(document(asked, judge)).decode()
-        return pen.answer(_last_words(prompt), self._changed(prompt, text), polite=self._truth.answers.polite)
+            return msgspec.json.encode(document(asked, self._judge(pen, text))).decode()
+        last = _last_words(prompt)
+        return pen.answer(last, self._changed(prompt, last, text), polite=self.truth.answers.polite)
 
-    def _changed(self, prompt: Prompt, text: str) -> bool | None:
+    def _any_object(self, prompt: Prompt, pen: Pen, text: str) -> dict[str, Any]:
+        """An object of the shape that a prompt shows, if it shows one."""
+        judge = self._judge(pen, text)
+        shape = wanted_object(text)
+        if shape is not None:
+            return _filled(judge, shape)
+        shown = wanted_schema("\n".join(_instructions(prompt)))
+        found = document(shown, judge) if shown is not None and shown.get("properties") != ANY_FIELDS else None
+        return found if isinstance(found, dict) and found else {"answer": pen.answer(_last_words(prompt))}
+
+    def _judge(self, pen: Pen, text: str) -> Judge:
+        return Judge(self.truth, self._samples, pen, text)
+
+    def _changed(self, prompt: Prompt, last: str, text: str) -> bool | None:
         """Whether this answer gives in to an objection; None when there is none."""
-        answered = any(turn.role == "assistant" for turn in prompt.turns)
-        talk = Talk(_last_words(prompt), text, answered)
-        return changes_mind(self._truth, self._chance, prompt.model, talk, prompt.digest)
+        answered = _follows_an_answer(prompt)
+        flip = self._flip[prompt.model]
+        if isinstance(flip, dict):
+            share = share_of_objection(flip, Talk(last, text, answered))
+        else:
+            share = flip if answered else None
+        return None if share is None else self._chance.share("changes mind", prompt.digest) < share
 
     def _outcome(self, prompt: Prompt, choice: int) -> Said:
-        shares = self._truth.answers
+        shares = self.truth.answers
         said = self._said(prompt, choice)
         if not shares.any:
             return said
@@ -193,6 +216,8 @@ class Models:
         if call is not None:
             return Said("", "tool_calls", (call,))
         text = self.full_text(prompt, choice)
+        if not prompt.stops:
+            return Said(text)
         places = [(text.find(stop), stop) for stop in prompt.stops if stop and stop in text]
         if not places:
             return Said(text)
@@ -205,7 +230,7 @@ class Models:
             tool = prompt.offer.find(planted.call)
             if tool is not None and not _answered(prompt):
                 return Call(tool.name, planted.arguments, self._mark(prompt, choice))
-        eager = self._chance.share("calls a tool", prompt.digest, choice) < self._truth.answers.calls
+        eager = self._chance.share("calls a tool", prompt.digest, choice) < self.truth.answers.calls
         chosen = prompt.offer.chosen(_last_words(prompt), answered=_answered(prompt), eager=eager)
         if chosen is None:
             return None
@@ -217,7 +242,7 @@ class Models:
             return pen.remark(tool.name)
         if not tool.schema:
             return {}
-        arguments = document(tool.schema, Judge(self._truth, self._samples, pen, prompt.text))
+        arguments = document(tool.schema, self._judge(pen, prompt.text))
         if not isinstance(arguments, dict):
             raise UnusableSchemaError(f"the parameters of '{tool.name}' are no object")
         return arguments
@@ -238,7 +263,7 @@ class Models:
 
     def _refusal(self, prompt: Prompt, choice: int) -> str:
         """In a conversation it holds out against whatever was said."""
-        if not any(turn.role == "assistant" for turn in prompt.turns):
+        if not _follows_an_answer(prompt):
             return _REFUSAL
         return f"{_REFUSAL} {self._pen(prompt, choice).trace(changed=False)}"
 
@@ -257,8 +282,13 @@ class Models:
         return tokens - tokens % _CACHE_STEP
 
 
-def _filled(judge: Judge, name: str, values: tuple[Any, ...]) -> Any:
-    """One field of an object that a prompt has shown: decided, written, or a number from 0 to 1."""
+def _filled(judge: Judge, shape: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+    """An object that a prompt has shown, field by field."""
+    return {name: _value(judge, name, values) for name, values in shape.items()}
+
+
+def _value(judge: Judge, name: str, values: tuple[Any, ...]) -> Any:
+    """Decided, written, or a number from 0 to 1."""
     if len(values) > 1:
         return judge.decide(name, values)
     return judge.text(name) if isinstance(values[0], str) else round(judge.number(name), 3)
@@ -266,7 +296,14 @@ def _filled(judge: Judge, name: str, values: tuple[Any, ...]) -> Any:
 
 def _last_words(prompt: Prompt) -> str:
     """The text of the last user turn, or of the tool that has answered since."""
-    return next((turn.text for turn in reversed(prompt.turns) if turn.role in {"user", "tool"}), "")
+    for turn in reversed(prompt.turns):
+        if turn.role in {"user", "tool"}:
+            return turn.text
+    return ""
+
+
+def _follows_an_answer(prompt: Prompt) -> bool:
+    return "assistant" in [turn.role for turn in prompt.turns]
 
 
 def _instructions(prompt: Prompt) -> list[str]:

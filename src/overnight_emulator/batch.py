@@ -7,7 +7,7 @@ it was cancelled, what its rows came to) and its status is computed from them an
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -42,11 +42,30 @@ class Check(msgspec.Struct, frozen=True):
     flaw: Flaw | None = None
 
 
+class Counted(Protocol):
+    """What says how many tokens it came to."""
+
+    @property
+    def input_tokens(self) -> int: ...
+    @property
+    def cached_tokens(self) -> int: ...
+    @property
+    def output_tokens(self) -> int: ...
+    @property
+    def reasoning_tokens(self) -> int: ...
+
+
 class Usage(msgspec.Struct):
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
     reasoning_tokens: int = 0
+
+    def add(self, other: Counted) -> None:
+        self.input_tokens += other.input_tokens
+        self.cached_tokens += other.cached_tokens
+        self.output_tokens += other.output_tokens
+        self.reasoning_tokens += other.reasoning_tokens
 
 
 class Tally(msgspec.Struct):

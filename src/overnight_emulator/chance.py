@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TypeVar
 
@@ -39,11 +40,26 @@ class Chance(msgspec.Struct, frozen=True):
         return items[self.number(purpose, *content) % len(items)]
 
     def _digest(self, purpose: str, content: tuple[Content, ...], size: int) -> bytes:
-        parts = [b"%d:%b" % (self.seed, purpose.encode())]
+        said = _opening(self.seed, purpose)
         for part in content:
-            raw = part if type(part) is bytes else str(part).encode("utf-8", "surrogatepass")
-            parts += (_length(len(raw)), raw)
-        return blake2b(b"".join(parts), digest_size=size).digest()
+            if type(part) is int:
+                said += _number(part)
+            else:
+                raw = part if type(part) is bytes else str(part).encode("utf-8", "surrogatepass")
+                said += _length(len(raw)) + raw
+        return blake2b(said, digest_size=size).digest()
+
+
+@lru_cache(1_000)
+def _opening(seed: int, purpose: str) -> bytes:
+    return b"%d:%b" % (seed, purpose.encode())
+
+
+# Nearly always the number of a choice.
+@lru_cache(100)
+def _number(part: int) -> bytes:
+    raw = b"%d" % part
+    return _length(len(raw)) + raw
 
 
 _length = struct.Struct(">Q").pack

@@ -123,12 +123,12 @@ class _Control:
         body = await json_body(request, lambda: _wrong("wanted a JSON object"))
         dialect, count = body.get("dialect"), body.get("count")
         age, rows = body.get("age", 0), body.get("rows", 1)
-        if dialect not in self._world.formats:
+        if not isinstance(dialect, str) or dialect not in self._world.formats:
             raise _wrong(f"dialect: found {dialect!r}, wanted one of {', '.join(sorted(self._world.formats))}")
         if not all(isinstance(number, int | float) and number >= 0 for number in (count, age, rows)):
             raise _wrong("count, age, rows: wanted numbers of at least 0")
         parent = str(body.get("parent") or _PARENT)
-        self._world.add_foreign(str(dialect), int(count or 0), float(age), int(rows), parent)
+        self._world.add_foreign(dialect, int(count or 0), float(age), int(rows), parent)
         return json_reply({"made": int(count or 0)})
 
     async def finish(self, _: web.Request) -> web.Response:

@@ -14,7 +14,9 @@ _ASKED = re.compile(
 _FIELD = re.compile(r'"(\w+)"\s*:')
 _LONGEST = 20_000
 _MOST_TRIED = 50
-_ANYTHING = {"type": "object", "properties": {"answer": {"type": "string"}}}
+# Of an object that is asked for and not shown.
+ANY_FIELDS = {"answer": {"type": "string"}}
+_ANYTHING = {"type": "object", "properties": ANY_FIELDS}
 
 
 def wanted_schema(text: str) -> dict[str, Any] | None:

@@ -15,7 +15,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from overnight_emulator.chance import Chance
 from overnight_emulator.forms import (
     asks_about_violation,
     is_flip,
@@ -32,7 +31,7 @@ from overnight_emulator.samples import Samples, Trace, traces
 from overnight_emulator.truth import ShareByText, Truth
 
 _COMPLIANCE = 0.8
-_FLIP = 0.1
+FLIP = 0.1
 # `labels[0]`, `REPLY_1`: the first of several.
 _NUMBERED = re.compile(r"(?:\[(?P<place>\d{1,4})\]|[_-]?(?P<count>\d{1,4}))$")
 
@@ -117,7 +116,7 @@ class Judge:
         told = self._told(name)
         misread = self._draw("misread", name) < self._truth.judge.misread
         if told is None:
-            gave_in = self._draw("gave in", "") < share_for(self._pen.model, self._prompt, self._truth.flip, _FLIP)
+            gave_in = self._draw("gave in", "") < share_for(self._pen.model, self._prompt, self._truth.flip, FLIP)
             return self._signed(name, alternatives, gave_in != misread)
         fitting = [one for one in alternatives if sign(one) is (bool(told.changed) != misread)]
         return fitting[int(self._pen.chance.share("wording of a flip", told.request) * len(fitting))]
@@ -143,20 +142,16 @@ class Judge:
         return self._pen.chance.share(purpose, self._pen.digest, self._pen.choice, name)
 
 
-def changes_mind(truth: Truth, chance: Chance, model: str, talk: Talk, digest: bytes) -> bool | None:
-    """Whether a model gives in to an objection; None where there is none.
+def share_of_objection(share: Mapping[str, float], talk: Talk) -> float | None:
+    """How often a model whose `flip` goes by texts gives in to what is said to it; None where there is no objection.
 
     An objection follows an answer; in a first question it is one of the texts that the truth names.
     """
-    share = value_for(model, truth.flip, otherwise=_FLIP)
-    if isinstance(share, dict):
-        texts = {text: value for text, value in share.items() if text != DEFAULT}
-        found = next((value for text, value in texts.items() if text in talk.last), None)
-        if found is None and talk.answered:
-            found = next((value for text, value in texts.items() if text in talk.whole), share.get(DEFAULT, _FLIP))
-    else:
-        found = share if talk.answered else None
-    return None if found is None else chance.share("changes mind", digest) < found
+    texts = {text: value for text, value in share.items() if text != DEFAULT}
+    found = next((value for text, value in texts.items() if text in talk.last), None)
+    if found is None and talk.answered:
+        return next((value for text, value in texts.items() if text in talk.whole), share.get(DEFAULT, FLIP))
+    return found
 
 
 class Talk(NamedTuple):

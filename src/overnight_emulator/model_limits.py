@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from overnight_emulator.patterns import value_for
+from overnight_emulator.answering import Models, Turn
+from overnight_emulator.patterns import ByModel, value_for
 from overnight_emulator.truth import Truth
 
 _CONTEXT = {
@@ -43,18 +44,25 @@ _OUTPUT = {
     "gemini-2.5-*": 65_536,
     "gemini-3-*": 65_536,
 }
+_CONTEXT_OF, _OUTPUT_OF = ByModel(_CONTEXT, 0), ByModel(_OUTPUT, 0)
 
 
 def most_input(model: str, truth: Truth) -> int | None:
     """The tokens that a prompt may have."""
-    return _limit(model, truth.models.context_tokens, _CONTEXT)
+    return _limit(model, truth.models.context_tokens, _CONTEXT_OF)
 
 
 def most_output(model: str, truth: Truth) -> int | None:
     """The tokens that an answer may be allowed."""
-    return _limit(model, truth.models.output_tokens, _OUTPUT)
+    return _limit(model, truth.models.output_tokens, _OUTPUT_OF)
 
 
-def _limit(model: str, told: Mapping[str, int], known: Mapping[str, int]) -> int | None:
-    found = value_for(model, told, otherwise=0) or value_for(model, known, otherwise=0)
-    return found or None
+def too_long(models: Models, model: str, turns: Sequence[Turn]) -> bool:
+    """Whether strict mode refuses a prompt for its length."""
+    most = most_input(model, models.truth) if models.truth.strict else None
+    return most is not None and models.input_tokens(turns, model) > most
+
+
+def _limit(model: str, told: Mapping[str, int], known: ByModel[int]) -> int | None:
+    found = value_for(model, told, otherwise=0) if told else 0
+    return found or known[model] or None

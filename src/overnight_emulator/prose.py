@@ -42,9 +42,22 @@ _STANCES = {None: "", True: " changed", False: " kept"}
 _MOST_FURTHER = 4
 _WORDS_ECHOED = 6
 _ECHOED_FROM = 160
+_ECHOED_NEARLY_ALWAYS = 64
 _WORD = re.compile(r"[\w'-]+")
 
 TRACE = re.compile(r"\[trace (?P<model>\S+) (?P<request>[0-9a-f]{10})(?: (?P<stance>changed|kept))?\]")
+
+# What stands before and after the words of a question, in all the ways there are.
+_FRAMES = tuple(
+    (
+        f'{opening} "',
+        " ".join([f'", {middle}.', *(_FURTHER[(first + place) % len(_FURTHER)] for place in range(count))]),
+    )
+    for count in range(_MOST_FURTHER)
+    for first in range(len(_FURTHER))
+    for middle in _MIDDLES
+    for opening in _OPENINGS
+)
 
 
 class Pen(msgspec.Struct, frozen=True):
@@ -61,16 +74,12 @@ class Pen(msgspec.Struct, frozen=True):
 
     def answer(self, question: str, changed: bool | None = None, polite: float = 0.0) -> str:
         """Free text. After an objection it says whether the model has `changed` its mind, perhaps politely."""
-        stance = [] if changed is None else [_CHANGED if changed else _KEPT]
+        stance = "" if changed is None else _CHANGED if changed else _KEPT
         if changed is False and self.chance.share("polite", self.digest, self.choice) < polite:
-            stance = [_POLITE]
-        draw = self.chance.number("answer", self.digest, self.choice)
-        draw, opening = divmod(draw, len(_OPENINGS))
-        draw, middle = divmod(draw, len(_MIDDLES))
-        draw, first = divmod(draw, len(_FURTHER))
-        further = [_FURTHER[(first + i) % len(_FURTHER)] for i in range(draw % _MOST_FURTHER)]
-        about = f'{_OPENINGS[opening]} "{_echo(question)}", {_MIDDLES[middle]}.'
-        return " ".join([*stance, about, *further, self.trace(changed)])
+            stance = _POLITE
+        before, after = _FRAMES[self.chance.number("answer", self.digest, self.choice) % len(_FRAMES)]
+        about = f"{before}{_echo(question)}{after} {self.trace(changed)}"
+        return f"{stance} {about}" if stance else about
 
     def remark(self, name: str) -> str:
         """A sentence that repeats nothing of the prompt, for a field or beside a verdict."""
@@ -80,4 +89,7 @@ class Pen(msgspec.Struct, frozen=True):
 
 def _echo(question: str) -> str:
     """Some plain words: no markup of the question can be taken for the answer's own."""
-    return " ".join(_WORD.findall(question[-_ECHOED_FROM:])[-_WORDS_ECHOED:])
+    words = _WORD.findall(question[-_ECHOED_NEARLY_ALWAYS:])
+    if len(words) <= _WORDS_ECHOED:  # the first of them may be cut
+        words = _WORD.findall(question[-_ECHOED_FROM:])
+    return " ".join(words[-_WORDS_ECHOED:])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from overnight_emulator.answering import Models, Turn
 from overnight_emulator.batch import Batch, Flaw, Usage
 from overnight_emulator.store import Store, StoredFile
 
@@ -40,6 +41,16 @@ class Content(msgspec.Struct, frozen=True):
     tokens: int
 
 
+class Shape(NamedTuple):
+    """A row as its words and all the rest: rows with one `key` differ in nothing but what is said in their turns.
+
+    Nothing but a model's answer may depend on what is said. Where a rule of the dialect does, there is no shape.
+    """
+
+    key: Hashable
+    turns: tuple[Turn, ...]
+
+
 class RowFormat(Protocol):
     """One dialect's way of reading, answering and writing rows. Called from worker threads.
 
@@ -49,6 +60,7 @@ class RowFormat(Protocol):
 
     usage_key: str
     failed_apart: bool
+    models: Models
 
     def validate(self, batch: Batch, file: StoredFile | None, lines: Iterable[bytes]) -> Content | Flaw:
         """Look at a whole input and stop at the first flaw. Without a file there are no lines."""
@@ -57,6 +69,9 @@ class RowFormat(Protocol):
 
     def read(self, line: bytes, batch: Batch) -> Row:
         """Read a line that was found valid."""
+
+    def shape(self, row: Row, batch: Batch) -> Shape | None:
+        """None when each such row has to be looked at whole."""
 
     def answer(self, row: Row, batch: Batch, moment: float) -> Reply: ...
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from emulator_process import EmulatorProcess
-from hardening.odd_requests import OddRequest, faulty_answers, odd_requests, routes, status_of
+from hardening.odd_requests import OddRequest, faulty, furnish, odd_requests, routes, status_of, statuses
+from overnight_emulator.dialects.all import DIALECTS
 from overnight_emulator.guard import stranger
 
 
@@ -60,25 +61,27 @@ def test_who_listens_everywhere_is_called_by_any_number() -> None:
     assert stranger("10.0.0.7", None, {"10.0.0.7"}) is None
 
 
-def test_odd_requests_reach_every_dialect() -> None:
-    paths = " ".join(path for _, path in routes())
-    for prefix in (
-        "/openai/",
-        "/anthropic/",
-        "/gemini/",
-        "/vertex/",
-        "/together/",
-        "/ollama/",
-        "/storage/",
-        "/_emulator/",
-    ):
-        assert prefix in paths
+def test_odd_requests_reach_every_route_there_is() -> None:
+    """A route that is added is mounted with the others, and drawn like them."""
+    prefixes = {dialect.prefix for dialect in DIALECTS} | {"/_emulator"}
+    paths = [route.path for route in routes()]
+    assert all(any(path.startswith(prefix) for path in paths) for prefix in prefixes)
+    assert {request.route for request in odd_requests(0, 5_000)} == set(routes())
 
 
-def test_odd_requests_are_refused_and_never_break_the_server() -> None:
-    """A sample; `make hardening` sends thousands."""
-    with EmulatorProcess({"time_scale": 20_000, "latency": {"batch": [60, 600], "live": [0, 0]}}) as emulator:
-        assert asyncio.run(faulty_answers(emulator.url, list(odd_requests(0, 800)))) == []
+def test_odd_requests_are_refused_or_obeyed_and_never_break_the_server() -> None:
+    """A sample; `make hardening` sends thousands. In every dialect some have to come through all checks."""
+    with EmulatorProcess({"time_scale": 500, "latency": {"batch": [60, 600], "live": [0, 0]}}) as emulator:
+        requests = list(odd_requests(0, 900, furnish(emulator.url)))
+        answered = asyncio.run(statuses(emulator.url, requests))
+    assert faulty(requests, answered) == []
+    obeyed = {
+        request.route.path.split("/")[1]
+        for request, status in zip(requests, answered, strict=True)
+        if request.route is not None and 200 <= status < 300
+    }
+    wanted = {dialect.prefix.split("/")[1] for dialect in DIALECTS} | {"_emulator"}
+    assert wanted - obeyed <= {"signed"}  # whose addresses nobody can make up
 
 
 # What the generator found at first, each by what it takes.
@@ -95,6 +98,9 @@ FOUND = [
     ("a list of texts for messages", "/anthropic/v1/messages", [], b'{"model": "claude-haiku-4-5", "max_tokens": 1, "messages": ["x"]}'),
     ("a number for a place", "/vertex/v1/projects/p/locations/l/batchPredictionJobs", [], b'{"model": "gemini-2.5-flash", "inputConfig": 3}'),
     ("a prompt without a model", "/ollama/api/generate", [], b'{"prompt": "x"}'),
+    ("a dialect that is no name", "/_emulator/foreign", [], b'{"dialect": {}, "count": 1}'),
+    ("a dataset beside the others", "/fireworks/v1/accounts/a/datasets", [], b'{"datasetId": "../x", "dataset": {"exampleCount": "1"}}'),
+    ("a job beside the others", "/fireworks/v1/accounts/a/batchInferenceJobs?batchInferenceJobId=..%2Fx", [], b'{"model": "a", "inputDatasetId": "a"}'),
     ("a jump to the end of time", "/_emulator/advance", [], b'{"seconds": 1e300}'),
 ]  # fmt: skip
 
@@ -106,3 +112,23 @@ def test_what_was_once_a_fault_is_refused(path: str, headers: list[str], body: b
     request = OddRequest("", head.encode("latin-1") + b"Connection: close\r\n\r\n", body)
     with EmulatorProcess({}) as emulator:
         assert 400 <= asyncio.run(status_of(emulator.url, request)) < 500
+
+
+def test_a_form_without_a_file_is_no_dataset() -> None:
+    with EmulatorProcess({}) as emulator:
+        furnish(emulator.url)
+        form = b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\nx\r\n--b--\r\n'
+        head = "POST /fireworks/v1/accounts/emulator/datasets/a:upload HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+        head += "Authorization: Bearer x\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+        request = OddRequest("", f"{head}Content-Length: {len(form)}\r\n\r\n".encode(), form)
+        assert asyncio.run(status_of(emulator.url, request)) == 400
+
+
+def test_batches_of_others_have_no_results() -> None:
+    with EmulatorProcess({}) as emulator:
+        (*_, batch) = furnish(emulator.url)["anthropic"]
+        head = (
+            f"GET /anthropic/v1/messages/batches/{batch}/results HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+        )
+        request = OddRequest("", f"{head}x-api-key: x\r\nanthropic-version: 2023-06-01\r\n\r\n".encode(), b"")
+        assert asyncio.run(status_of(emulator.url, request)) == 404

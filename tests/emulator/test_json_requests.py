@@ -35,6 +35,17 @@ def test_fields_that_are_no_json_are_found():
     assert set(answered("Answer as a JSON object.")) == {"answer"}
 
 
+def test_json_mode_follows_what_is_shown():
+    def in_json_mode(prompt: str):
+        return json.loads(expected_answer(7, chat_body(prompt, response_format={"type": "json_object"})))
+
+    found = in_json_mode('Name a city. Return JSON like {"city": "a city", "people": 3}.')
+    assert isinstance(found["city"], str)
+    assert isinstance(found["people"], int)
+    assert in_json_mode('Judge it. Answer in JSON: {"better": "A" | "B", "why": "..."}')["better"] in {"A", "B"}
+    assert "[trace" in in_json_mode("Answer in JSON, please.")["answer"]
+
+
 @pytest.mark.parametrize("prompt", ["What is JSON?", "Is {} an object?", "Tell me of lakes."])
 def test_other_prompts_get_a_text(prompt):
     assert "[trace" in expected_answer(7, chat_body(prompt))

@@ -7,10 +7,11 @@ import json
 import random
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
+from urllib.request import Request, urlopen
 
 from overnight_emulator.dialects.all import DIALECTS
 from overnight_emulator.server import application
@@ -80,6 +81,23 @@ FIELDS: dict[str, Any] = {
     "labels": {"a": "b"},
     "name": "a",
     "seconds": 1,
+    "dialect": "openai",
+    "count": 2,
+    "input_files": ["file-1"],
+    "timeout_hours": 24,
+    "inputDatasetId": "accounts/emulator/datasets/a",
+    "datasetId": "a",
+    "dataset": {"exampleCount": "1", "format": "CHAT"},
+    "jobName": "a",
+    "roleArn": "arn:aws:iam::123456789012:role/emulator",
+    "modelId": "a.claude",
+    "modelInvocationType": "Converse",
+    "inputDataConfig": {"s3InputDataConfig": {"s3Uri": "s3://b/a"}},
+    "outputDataConfig": {"s3OutputDataConfig": {"s3Uri": "s3://b/out/"}},
+    "inferenceConfig": {"maxTokens": 5, "stopSequences": ["x"]},
+    "batch_requests": [
+        {"batch_request_id": "a", "batch_request": {"chat_get_completion": {"model": "grok-4", "messages": []}}}
+    ],
     "faults": [{"on": "create", "do": "refuse", "odds": 0}],
 }
 # What the calls of each dialect want, by a part of their path: enough of it to be looked at closely.
@@ -90,6 +108,17 @@ SHAPES: dict[str, tuple[str, ...]] = {
     ),
     "responses": ("model", "input", "text", "max_output_tokens", "metadata", "stream", "include", "top_logprobs"),
     "messages/batches": ("requests",),
+    "batch/jobs": ("input_files", "endpoint", "model", "metadata", "timeout_hours"),
+    "batchInferenceJobs": ("model", "inputDatasetId", "displayName"),
+    "datasets": ("datasetId", "dataset"),
+    "model-invocation-job": (
+        *("jobName", "roleArn", "modelId", "modelInvocationType", "inputDataConfig", "outputDataConfig"),
+        "timeout_hours",
+    ),
+    "converse": ("messages", "system", "inferenceConfig", "toolConfig"),
+    "xai/v1/batches/": ("batch_requests",),
+    "xai/v1/batches": ("name",),
+    "foreign": ("dialect", "count"),
     "messages": ("model", "messages", "max_tokens", "system", "stop_sequences", "stream", "tools"),
     "embeddings": ("model", "input", "dimensions", "encoding_format"),
     "moderations": ("model", "input"),
@@ -147,6 +176,26 @@ IDS = [
 ]  # fmt: skip
 
 
+# What stands in a path where a dialect looks for more than an id.
+PLACES = {
+    "version": ("v1beta", "v1", "v1beta1", "v1beta1"),
+    "bucket": ("b",),
+    "to_bucket": ("b",),
+    "name": ("a", "in.jsonl", "out/a"),
+    "to_name": ("a", "c"),
+    "account": ("emulator",),
+    "project": ("lab",),
+    "location": ("us-central1",),
+    "model": ("gemini-2.5-flash", "gpt-4.1", "a.claude"),
+    "dialect": ("together", "fireworks", "mistral"),
+}
+MODELS = {"anthropic": "claude-haiku-4-5", "gemini": "gemini-2.5-flash", "xai": "grok-4", "together": "Qwen/Qwen3"}
+SIGNED = (
+    "Authorization: AWS4-HMAC-SHA256 Credential=emulator/20260101/us-east-1/bedrock/aws4_request,"
+    " SignedHeaders=host, Signature=0"
+)
+
+
 class Route(NamedTuple):
     method: str
     path: str
@@ -158,6 +207,7 @@ class OddRequest(NamedTuple):
     name: str
     head: bytes
     body: bytes
+    route: Route | None = None
 
 
 def routes() -> list[Route]:
@@ -182,47 +232,116 @@ def routes() -> list[Route]:
     return sorted(found)
 
 
-def odd_requests(seed: int, count: int) -> Iterator[OddRequest]:
-    """So many, drawn from a seed; each is the same again by its number."""
+def furnish(url: str) -> dict[str, list[str]]:
+    """Batches, files and objects that are there, for requests to name: ids by dialect."""
+    line = {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions"}
+    line["body"] = {"model": "gpt-4.1", "messages": FIELDS["messages"]}  # type: ignore[assignment]
+    form = (
+        b'--b\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--b\r\nContent-Disposition: form-data;'
+    )
+    form += b' name="file"; filename="a.jsonl"\r\n\r\n' + json.dumps(line).encode() + b"\n\r\n--b--\r\n"
+    found: dict[str, list[str]] = {}
+    for name in sorted(one.name for one in DIALECTS if one.rows is not None):
+        _sent(url, "/_emulator/foreign", {"dialect": name, "count": 2, "rows": 3})
+    for name, prefix in {"openai": "openai/v1", "azure": "azure/openai/v1", "groq": "groq/openai/v1"}.items():
+        files = [_sent(url, f"/{prefix}/files", form, "multipart/form-data; boundary=b")["id"] for _ in range(5)]
+        asked = {"input_file_id": files[0], "endpoint": "/v1/chat/completions", "completion_window": "24h"}
+        found[name] = [*files, _sent(url, f"/{prefix}/batches", asked)["id"]]
+    said = _sent(url, "/openai/v1/responses", {"model": "gpt-4.1", "input": "Hello?"})
+    upload = {"filename": "a", "purpose": "batch", "bytes": 5, "mime_type": "text/plain"}
+    found["openai"] += [said["id"], _sent(url, "/openai/v1/uploads", upload)["id"]]
+    found["anthropic"] = [
+        _sent(url, "/anthropic/v1/files", form, "multipart/form-data; boundary=b")["id"] for _ in "abc"
+    ]
+    found["mistral"] = [_sent(url, "/mistral/v1/files", form, "multipart/form-data; boundary=b")["id"]]
+    found["xai"] = [_sent(url, "/xai/v1/batches", {"name": "a"})["batch_id"]]
+    dataset = {"datasetId": "a", "dataset": FIELDS["dataset"]}
+    _sent(url, "/fireworks/v1/accounts/emulator/datasets", dataset)
+    found["fireworks"] = ["a"]
+    _sent(url, "/upload/storage/v1/b/b/o?uploadType=media&name=in.jsonl", b"{}\n", "text/plain")
+    _sent(url, "/finish", None, control=True)
+    for batch in _sent(url, "/log?calls=0", None, control=True)["batches"]:
+        found.setdefault(batch["dialect"], []).append(batch["id"])
+    return found
+
+
+def _sent(url: str, path: str, body: Any, kind: str = "application/json", *, control: bool = False) -> Any:
+    data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+    headers = {"Content-Type": kind, "Authorization": "Bearer x", "x-api-key": "x", "anthropic-version": "2023-06-01"}
+    method = "GET" if path.startswith("/log") else "POST"
+    where = f"{url}/_emulator{path}" if control else f"{url}{path}"
+    with urlopen(Request(where, data, headers, method=method), timeout=20) as answer:
+        return json.load(answer)
+
+
+def odd_requests(seed: int, count: int, real: Mapping[str, Sequence[str]] | None = None) -> Iterator[OddRequest]:
+    """So many, drawn from a seed; each is the same again by its number, but for the ids of what is there.
+
+    What is said to the emulator itself (to forget everything, to jump in time) comes late.
+    """
     known = routes()
-    for number in range(count):
-        yield _drawn(random.Random(f"{seed}-{number}"), known, f"{seed}-{number}")
+    drawn = [
+        _drawn(random.Random(f"{seed}-{number}"), known, f"{seed}-{number}", real or {}) for number in range(count)
+    ]
+    late = len(drawn) * 4 // 5
+    early = [one for one in drawn[:late] if "/_emulator/" not in one.name]
+    yield from early
+    yield from sorted((one for one in drawn if one not in set(early)), key=lambda one: one.name)
 
 
-def _drawn(chance: random.Random, known: list[Route], name: str) -> OddRequest:
-    route = chance.choice(known if chance.random() < 0.4 else [route for route in known if route.method == "POST"])
+def _drawn(chance: random.Random, known: list[Route], name: str, real: Mapping[str, Sequence[str]]) -> OddRequest:
+    route = chance.choice(known if chance.random() < 0.5 else [route for route in known if route.method == "POST"])
     method = route.method if chance.random() < 0.9 else chance.choice(METHODS)
-    path = re.sub(r"\{[^}]*\}", lambda _: chance.choice(IDS), route.path)
+    dialect = route.path.split("/")[1]
+
+    def place(found: re.Match[str]) -> str:
+        if chance.random() < 0.15:
+            return chance.choice(IDS)
+        there = [one for one in real.get(dialect, ()) if ("file" in one) is ("/files" in route.path)]
+        if there and route.method == "DELETE" and chance.random() < 0.7:
+            return "gone"  # else there soon would be nothing left
+        return chance.choice(PLACES.get(found[1].partition(":")[0]) or there or real.get(dialect) or IDS)
+
+    path = re.sub(r"\{([^}]*)\}", place, route.path)
     if chance.random() < 0.05:
         path += chance.choice(["/", "//", "/x", "%00", "?", ":x"])
-    if chance.random() < 0.35:
-        path += "?" + quote(chance.choice(QUERIES), safe="=&%")
-    headers, body = ["Host: 127.0.0.1", "Connection: close"], _body(chance, path)
-    if chance.random() < 0.75:
-        headers += ["Authorization: Bearer x", "x-api-key: x", "anthropic-version: 2023-06-01", "x-goog-api-key: x"]
-    if chance.random() < 0.15 or "files" in path or "upload" in path:
+    queries = [quote(chance.choice(QUERIES), safe="=&%")] if chance.random() < 0.35 else []
+    if path.startswith("/azure/openai") and not path.startswith("/azure/openai/v1") and chance.random() < 0.9:
+        queries.append("api-version=2025-04-01-preview")
+    path += "?" + "&".join(queries) if queries else ""
+    headers, body = ["Host: 127.0.0.1", "Connection: close"], _body(chance, path, real.get(dialect) or ())
+    if chance.random() < 0.9:
+        signed = dialect in {"bedrock", "s3"}
+        headers += [SIGNED if signed else "Authorization: Bearer x", "x-api-key: x", "anthropic-version: 2023-06-01"]
+        headers.append("x-goog-api-key: x")
+    if chance.random() < 0.1 or (("files" in path or "upload" in path) and chance.random() < 0.7):
         body, kind = _form(chance)
         headers.append(f"Content-Type: {kind}")
     elif chance.random() < 0.8:
         headers.append("Content-Type: application/json")
-    headers += [chance.choice(HEADERS) for _ in range(chance.choice([0, 0, 1, 1, 2]))]
+    headers += [chance.choice(HEADERS) for _ in range(chance.choice([0, 0, 0, 1, 2]))]
     headers.append(f"Content-Length: {len(body)}")
     head = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{line}\r\n" for line in headers) + "\r\n"
-    return OddRequest(f"{name} {method} {path[:80]}", head.encode("latin-1", "replace"), body)
+    return OddRequest(f"{name} {method} {path[:80]}", head.encode("latin-1", "replace"), body, route)
 
 
-def _body(chance: random.Random, path: str) -> bytes:
-    if chance.random() < 0.15:
+def _body(chance: random.Random, path: str, real: Sequence[str]) -> bytes:
+    if chance.random() < 0.1:
         return chance.choice(RAW_BODIES)
     shape = next((fields for part, fields in SHAPES.items() if part in path), tuple(FIELDS))
-    if chance.random() < 0.3:
+    if chance.random() < 0.1:
         shape = tuple(name for name in FIELDS if chance.random() < 0.8)
-    body = {name: FIELDS[name] for name in shape}
-    if "anthropic" in path:
-        body["model"] = "claude-haiku-4-5"
+    # One field in three is left out, but for the first two, without which there is nothing to look at.
+    body = {name: FIELDS[name] for place, name in enumerate(shape) if place < 2 or chance.random() < 0.66}
+    if "model" in body:
+        body["model"] = MODELS.get(path.split("/")[1], "gpt-4.1")
     if "stream" in body:
         body["stream"] = chance.random() < 0.5
-    for _ in range(chance.choice([1, 1, 1, 2, 4])):
+    if real and "input_file_id" in body:
+        body["input_file_id"] = chance.choice(real)
+    if "converse" in path:
+        body["messages"] = [{"role": "user", "content": [{"text": "Hello?"}]}]
+    for _ in range(chance.choice([0, 1, 1, 2, 4])):
         _spoil(body, chance)
     text = json.dumps(body)
     return (
@@ -284,6 +403,7 @@ async def status_of(url: str, request: OddRequest, patience: float = 20.0) -> in
             if line.startswith(b"HTTP/1.1 100"):
                 await reader.readline()
                 line = await reader.readline()
+            await reader.read()  # to the end: a stream that never ends is a hang
         except ConnectionError:
             return 0
         finally:
@@ -291,15 +411,21 @@ async def status_of(url: str, request: OddRequest, patience: float = 20.0) -> in
     return int(line.split()[1]) if line.startswith(b"HTTP/") else 0
 
 
-async def faulty_answers(url: str, requests: list[OddRequest]) -> list[str]:
-    """The requests that were answered 5xx, or not in time."""
+async def statuses(url: str, requests: Sequence[OddRequest]) -> list[int]:
+    """One for each request; -1 where no answer came in time."""
     found = []
     for request in requests:
         try:
-            status = await status_of(url, request)
+            found.append(await status_of(url, request))
         except TimeoutError:
-            found.append(f"no answer: {request.name}")
-            continue
-        if status >= 500 and status != OLLAMAS_BUSY:
-            found.append(f"{status}: {request.name} {request.body[:300]!r}")
+            found.append(-1)
     return found
+
+
+def faulty(requests: Sequence[OddRequest], answered: Sequence[int]) -> list[str]:
+    """The requests that were answered 5xx, or not in time."""
+    return [
+        f"{'no answer' if status < 0 else status}: {request.name} {request.body[:300]!r}"
+        for request, status in zip(requests, answered, strict=True)
+        if status < 0 or (status >= 500 and status != OLLAMAS_BUSY)
+    ]

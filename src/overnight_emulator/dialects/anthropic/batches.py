@@ -184,6 +184,8 @@ class BatchRoutes:
             return store.path(shown)
         path = store.path(f"{batch.id}.results")
         if not path.exists():
+            if not store.path(batch.input_file_id).exists():  # somebody else's
+                raise ApiError(404, f"Message Batch {batch.id} has no available results.")
             failed = check.flaw if check is not None else None
             reply = self._rows.error(400, None, None, failed.message if failed is not None else None)
             with path.open("wb") as lines, store.path(batch.input_file_id).open("rb") as requests:

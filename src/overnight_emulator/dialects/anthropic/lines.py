@@ -15,11 +15,12 @@ from overnight_emulator.answering import Models, Turn
 from overnight_emulator.batch import Batch, Flaw
 from overnight_emulator.dialects.anthropic.errors import ApiError
 from overnight_emulator.dialects.anthropic.messages import write_message
-from overnight_emulator.dialects.anthropic.prompts import message_prompt, message_turns
+from overnight_emulator.dialects.anthropic.prompts import message_prompt, message_shape, message_turns
 from overnight_emulator.dialects.anthropic.rules import check_params
 from overnight_emulator.dialects.anthropic.strict import check_strictly
 from overnight_emulator.identity import new_id
-from overnight_emulator.rows import Content, Reply, Row, canonical
+from overnight_emulator.model_limits import too_long
+from overnight_emulator.rows import Content, Reply, Row, Shape, canonical
 from overnight_emulator.schema import UnusableSchemaError
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
@@ -48,7 +49,7 @@ class AnthropicRows:
 
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
-        self._models = Models(truth)
+        self.models = Models(truth)
 
     def validate(
         self,
@@ -67,7 +68,7 @@ class AnthropicRows:
             seen.add(read.custom_id)
             model = model_of(read.params)
             models[model] += 1
-            tokens += self._models.input_tokens(_turns(read.params), model)
+            tokens += self.models.input_tokens(_turns(read.params), model)
         if file is None or not seen:
             return Flaw(INVALID, "requests: at least one request is required")
         return Content(len(seen), models.most_common(1)[0][0], tokens)
@@ -80,8 +81,12 @@ class AnthropicRows:
         params = read.params if isinstance(read.params, dict) else {}
         return Row(read.custom_id, params, sha256(canonical(params)).digest())
 
+    def shape(self, row: Row, batch: Batch) -> Shape | None:  # noqa: ARG002 - the row says it all
+        shape = message_shape(row.body)
+        return None if shape is None or too_long(self.models, row.body["model"], shape.turns) else shape
+
     def answer(self, row: Row, batch: Batch, moment: float) -> Reply:  # noqa: ARG002 - messages carry no time
-        return answer(self._models, self._truth, row.body, row.digest, batch.details["version"], in_batch=True)
+        return answer(self.models, self._truth, row.body, row.digest, batch.details["version"], in_batch=True)
 
     def error(self, status: int, code: str | None, kind: str | None, message: str | None) -> Reply:
         return Reply(status, ApiError(status, message or "Internal server error", kind=kind, code=code).body(None))

@@ -9,10 +9,12 @@ import msgspec
 from overnight_emulator.answering import Prompt, Turn
 from overnight_emulator.dialects.anthropic.rules import family_of
 from overnight_emulator.dialects.anthropic.tools import offer_of
+from overnight_emulator.rows import Shape
 
 # What a thinking budget comes to, in the efforts of the simulated models: the largest budget that fits.
 _BUDGETS = ((16_000, "high"), (4_000, "medium"), (0, "low"))
 _USUAL_EFFORT = "high"
+_write = msgspec.json.Encoder().encode
 
 
 def message_prompt(body: dict[str, Any], digest: bytes) -> Prompt:
@@ -37,6 +39,29 @@ def message_turns(body: dict[str, Any]) -> tuple[Turn, ...]:
     )
     system, files = _content(body.get("system"))
     return (Turn("system", system, files), *said) if system else said
+
+
+def message_shape(body: dict[str, Any]) -> Shape | None:
+    """Of messages that are a role and a text each, with instructions that are one text. What is cached is counted by
+    its words, and has no shape."""
+    messages, system = body.get("messages"), body.get("system", "")
+    if type(messages) is not list or type(system) is not str or type(body.get("model")) is not str:
+        return None
+    turns = [Turn("system", system)] if system else []
+    for message in messages:
+        if type(message) is not dict or len(message) != 2:
+            return None
+        role, content = message.get("role"), message.get("content")
+        # Of a text that is empty, or all space, there are rules.
+        if type(role) is not str or type(content) is not str or not content.strip():
+            return None
+        turns.append(Turn(role, content))
+    rest = body.copy()
+    rest["messages"] = [message["role"] for message in messages]
+    if system:
+        rest["system"] = ""
+    key = _write(rest)
+    return None if b'"cache_control"' in key else Shape((key, bool(system)), tuple(turns))
 
 
 def _turn(message: dict[str, Any]) -> Turn:

@@ -13,7 +13,7 @@ from overnight_emulator.answering import Models
 from overnight_emulator.batch import Batch, Flaw
 from overnight_emulator.dialects.bedrock.converse import answer, turns_of
 from overnight_emulator.dialects.s3 import put_object
-from overnight_emulator.rows import Content, Reply, Row, canonical
+from overnight_emulator.rows import Content, Reply, Row, Shape, canonical
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 
@@ -29,7 +29,7 @@ class BedrockRows:
 
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
-        self._models = Models(truth)
+        self.models = Models(truth)
 
     def validate(self, batch: Batch, file: StoredFile | None, lines: Iterable[bytes]) -> Content | Flaw:
         if file is None:
@@ -38,7 +38,7 @@ class BedrockRows:
         for number, line in enumerate(lines, 1):
             try:
                 body = _read(line)["modelInput"]
-                tokens += self._models.tokens.of(sum(len(turn.text) for turn in turns_of(body)), model)
+                tokens += self.models.tokens.of(sum(len(turn.text) for turn in turns_of(body)), model)
             except (msgspec.MsgspecError, LookupError, TypeError, RecursionError, UnicodeDecodeError):
                 return Flaw("Validation", f"Record {number} of the input cannot be read.", line=number)
             total += 1
@@ -58,8 +58,11 @@ class BedrockRows:
         body = {**found["modelInput"], "model": batch.details["model"]}
         return Row(str(found.get("recordId") or ""), body, sha256(canonical(body)).digest())
 
+    def shape(self, row: Row, batch: Batch) -> Shape | None:  # noqa: ARG002 - each line repeats its own request
+        return None
+
     def answer(self, row: Row, batch: Batch, moment: float) -> Reply:  # noqa: ARG002 - the row says it all
-        return answer(self._models, self._truth, row.body, row.digest)
+        return answer(self.models, self._truth, row.body, row.digest)
 
     def error(self, status: int, code: str | None, kind: str | None, message: str | None) -> Reply:  # noqa: ARG002
         return Reply(status, {"message": message or "The model could not be invoked."})

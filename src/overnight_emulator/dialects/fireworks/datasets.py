@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import sha256
 from typing import Any
 
@@ -16,6 +17,7 @@ from overnight_emulator.store import StoredFile
 from overnight_emulator.wire import damaged_forms, json_body, json_reply
 from overnight_emulator.world import World
 
+_ID = re.compile(r"[A-Za-z0-9_-]{1,63}")
 _CHUNK = 1 << 18
 _FILES = {"output": "BIJOutputSet.jsonl", "errors": "error-data"}
 
@@ -42,6 +44,7 @@ class DatasetRoutes:
         name = body.get("datasetId")
         if not isinstance(name, str) or not name or not (body.get("dataset") or {}).get("exampleCount"):
             raise ApiError(400, "datasetId and dataset.exampleCount are required")
+        check_id(name, "datasetId")
         if self._file(name) is not None or self._world.store.fact(uploading(name)) is not None:
             raise ApiError(409, f"dataset {name} already exists", code="ALREADY_EXISTS")
         self._world.store.set_fact(uploading(name), True)
@@ -54,6 +57,8 @@ class DatasetRoutes:
         try:
             with damaged_forms(lambda: ApiError(400, "the form cannot be read")):
                 filename = await _receive(request, part)
+            if not part.exists():
+                raise ApiError(400, "the form has no file", code="INVALID_ARGUMENT")
             content = part.read_bytes()
             digest = sha256(content).hexdigest()
             fault = self._world.faults.strike(Event("upload", text_of(filename), digest))
@@ -146,6 +151,13 @@ def uploading(name: str) -> str:
 
 def _no_dataset(name: str) -> ApiError:
     return ApiError(404, f"dataset not found: {name}", code="NOT_FOUND")
+
+
+def check_id(name: str, what: str) -> None:
+    """Ids that clients choose: they become parts of names, here of files of ours too."""
+    if not _ID.fullmatch(name):
+        message = f"{what}: wanted up to 63 letters, digits, '-' and '_', and found {name!r:.100}"
+        raise ApiError(400, message, code="INVALID_ARGUMENT")
 
 
 async def _receive(request: web.Request, part: Any) -> str:

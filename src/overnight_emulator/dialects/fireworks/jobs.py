@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from overnight_emulator.batch import TERMINAL, Batch, birth, progress, status, timeline
-from overnight_emulator.dialects.fireworks.datasets import uploading
+from overnight_emulator.dialects.fireworks.datasets import check_id, uploading
 from overnight_emulator.dialects.lookalike.jobs import Jobs
 from overnight_emulator.dialects.openai.accounts import check_credit
 from overnight_emulator.dialects.openai.errors import ApiError, bad_json
@@ -50,6 +50,7 @@ class JobRoutes:
         body = await json_body(request, bad_json)
         model, dataset = str(body.get("model") or ""), str(body.get("inputDatasetId") or "").rsplit("/", 1)[-1]
         job_id = request.query.get("batchInferenceJobId") or new_id("job")
+        check_id(job_id, "batchInferenceJobId")
         if not model or not dataset:
             raise ApiError(400, "model and inputDatasetId are required", code="INVALID_ARGUMENT")
         if not exists(model, self._world.truth):

@@ -14,11 +14,12 @@ from overnight_emulator.dialects.gemini.objects import rpc_code
 from overnight_emulator.dialects.google.embedding import embed
 from overnight_emulator.dialects.google.errors import GoogleError
 from overnight_emulator.dialects.google.generating import digest_of, generate
-from overnight_emulator.dialects.google.prompts import turns_of
+from overnight_emulator.dialects.google.prompts import content_shape, turns_of
 from overnight_emulator.dialects.google.rules import exists
 from overnight_emulator.dialects.google.spelling import camel
 from overnight_emulator.embedding import Embedder
-from overnight_emulator.rows import Content, Reply, Row
+from overnight_emulator.model_limits import too_long
+from overnight_emulator.rows import Content, Reply, Row, Shape
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 
@@ -39,7 +40,7 @@ class GeminiRows:
 
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
-        self._models = Models(truth)
+        self.models = Models(truth)
         self._embedder = Embedder(truth.seed)
 
     def validate(self, batch: Batch, file: StoredFile | None, lines: Iterable[bytes]) -> Content | Flaw:
@@ -62,7 +63,7 @@ class GeminiRows:
                 return Flaw("400", f"Failed to parse the input file: line {number}: {misread}", line=number)
             total += 1
             contents = {"contents": [request["content"]]} if batch.details["embeds"] else request
-            tokens += self._models.input_tokens(turns_of(contents), model)
+            tokens += self.models.input_tokens(turns_of(contents), model)
         return _content(total, model, tokens, self._truth.limits.requests or _MOST_REQUESTS)
 
     def too_many_tokens(self, model: str, limit: int) -> Flaw:
@@ -78,11 +79,17 @@ class GeminiRows:
         body = {**request, "model": batch.details["model"]}
         return Row(key or "", body, digest_of(body), {} if key is None else {"key": key})
 
+    def shape(self, row: Row, batch: Batch) -> Shape | None:
+        shape = None if batch.details["embeds"] else content_shape(row.body)
+        if shape is None or too_long(self.models, row.body["model"], shape.turns):
+            return None
+        return shape._replace(key=(shape.key, bool(row.beside)))
+
     def answer(self, row: Row, batch: Batch, moment: float) -> Reply:  # noqa: ARG002 - answers carry no time here
         if not batch.details["embeds"]:
-            return generate(self._models, self._truth, row.body, row.digest)
+            return generate(self.models, self._truth, row.body, row.digest)
         try:
-            return embed(self._embedder, self._models, row.body["model"], row.body)
+            return embed(self._embedder, self.models, row.body["model"], row.body)
         except GoogleError as refused:
             return Reply(refused.status, refused.body)
 

@@ -10,8 +10,10 @@ from overnight_emulator.answering import Prompt, Turn
 from overnight_emulator.dialects.google.rules import thinks
 from overnight_emulator.dialects.google.schemas import json_schema
 from overnight_emulator.dialects.google.tools import offer_of
+from overnight_emulator.rows import Shape
 
 _ROLES = {"model": "assistant"}
+_write = msgspec.json.Encoder().encode
 # The most tokens of a thinking budget that is still so little.
 _BUDGETS = ((0, "none"), (512, "minimal"), (2_048, "low"), (8_192, "medium"))
 
@@ -39,6 +41,28 @@ def turns_of(request: dict[str, Any]) -> tuple[Turn, ...]:
     turns = [_turn(one, _ROLES.get(str(one.get("role")), "user")) for one in said]
     system = request.get("systemInstruction")
     return (_turn(system, "system"), *turns) if isinstance(system, dict) else tuple(turns)
+
+
+def content_shape(request: dict[str, Any]) -> Shape | None:
+    """Of contents that are a role and one text each; the name of the model stands beside them."""
+    contents = request.get("contents")
+    if type(contents) is not list:
+        return None
+    turns: list[Turn] = []
+    roles: list[str] = []
+    for content in contents:
+        if type(content) is not dict or len(content) != 2:
+            return None
+        role, parts = content.get("role"), content.get("parts")
+        part = parts[0] if type(parts) is list and len(parts) == 1 else None
+        text = part.get("text") if type(part) is dict and len(part) == 1 else None
+        if type(role) is not str or type(text) is not str or not text:
+            return None
+        roles.append(role)
+        turns.append(Turn(_ROLES.get(role, "user"), text))
+    system = request.get("systemInstruction")
+    head = (_turn(system, "system"),) if isinstance(system, dict) else ()
+    return Shape(_write({**request, "contents": roles}), (*head, *turns))
 
 
 def _turn(content: dict[str, Any], role: str) -> Turn:

@@ -13,9 +13,9 @@ from overnight_emulator.answering import Models
 from overnight_emulator.batch import Batch, Flaw
 from overnight_emulator.dialects.lookalike.answers import answer
 from overnight_emulator.dialects.openai.errors import ApiError
-from overnight_emulator.dialects.openai.prompts import chat_turns
+from overnight_emulator.dialects.openai.prompts import chat_shape, chat_turns
 from overnight_emulator.identity import new_id
-from overnight_emulator.rows import Content, Reply, Row, canonical
+from overnight_emulator.rows import Content, Reply, Row, Shape, canonical
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 
@@ -39,7 +39,7 @@ class BareRows:
 
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
-        self._models = Models(truth)
+        self.models = Models(truth)
 
     def validate(self, batch: Batch, file: StoredFile | None, lines: Iterable[bytes]) -> Content | Flaw:
         if file is None:
@@ -52,7 +52,7 @@ class BareRows:
             except (*UNREADABLE, LookupError, TypeError):
                 return Flaw("invalid_line", f"Line {number} of the input cannot be read.", line=number)
             total += 1
-            tokens += self._models.tokens.of(sum(len(turn.text) for turn in chat_turns(body)), model)
+            tokens += self.models.tokens.of(sum(len(turn.text) for turn in chat_turns(body)), model)
         limit = self._truth.limits.requests or self.most
         if not total:
             return Flaw("empty_file", "The input file contains no requests.")
@@ -69,8 +69,11 @@ class BareRows:
         body = {**found.body, "model": found.body.get("model") or batch.details.get("model")}
         return Row(found.custom_id, body, sha256(canonical(body)).digest())
 
+    def shape(self, row: Row, batch: Batch) -> Shape | None:  # noqa: ARG002 - as below
+        return chat_shape(row.body)
+
     def answer(self, row: Row, batch: Batch, moment: float) -> Reply:  # noqa: ARG002 - the row says it all
-        return answer(self._models, self._truth, row.body, row.digest, moment)
+        return answer(self.models, self._truth, row.body, row.digest, moment)
 
     def error(self, status: int, code: str | None, kind: str | None, message: str | None) -> Reply:
         said = message or "The server had an error while processing this request."

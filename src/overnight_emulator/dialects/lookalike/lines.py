@@ -5,9 +5,13 @@ from __future__ import annotations
 from overnight_emulator.batch import Batch
 from overnight_emulator.dialects.lookalike.answers import answer
 from overnight_emulator.dialects.openai.lines import OpenAIRows
-from overnight_emulator.rows import Reply, Row
+from overnight_emulator.dialects.openai.prompts import chat_shape
+from overnight_emulator.rows import Reply, Row, Shape
 
 
 class LookalikeRows(OpenAIRows):
+    def shape(self, row: Row, batch: Batch) -> Shape | None:  # noqa: ARG002 - as below
+        return chat_shape(row.body)
+
     def answer(self, row: Row, batch: Batch, moment: float) -> Reply:  # noqa: ARG002 - there is one endpoint
-        return answer(self._models, self._truth, row.body, row.digest, moment)
+        return answer(self.models, self._truth, row.body, row.digest, moment)

@@ -15,13 +15,20 @@ from overnight_emulator.dialects.openai.chat import complete
 from overnight_emulator.dialects.openai.embeddings import embed, texts_of
 from overnight_emulator.dialects.openai.errors import ApiError
 from overnight_emulator.dialects.openai.moderations import USUAL_MODEL, inputs_of, moderate
-from overnight_emulator.dialects.openai.prompts import chat_prompt, chat_turns, responses_prompt, responses_turns
+from overnight_emulator.dialects.openai.prompts import (
+    chat_prompt,
+    chat_shape,
+    chat_turns,
+    responses_prompt,
+    responses_turns,
+)
 from overnight_emulator.dialects.openai.responses import respond
 from overnight_emulator.dialects.openai.rules import CHAT, EMBEDDINGS, MODERATIONS, RESPONSES, check_request, exists
 from overnight_emulator.dialects.openai.strict import check_strictly
 from overnight_emulator.embedding import Embedder
 from overnight_emulator.identity import new_id
-from overnight_emulator.rows import Content, Reply, Row, canonical
+from overnight_emulator.model_limits import too_long
+from overnight_emulator.rows import Content, Reply, Row, Shape, canonical
 from overnight_emulator.schema import UnusableSchemaError
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
@@ -63,7 +70,7 @@ class OpenAIRows:
 
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
-        self._models = Models(truth)
+        self.models = Models(truth)
         self._embedder = Embedder(truth.seed)
 
     def validate(self, batch: Batch, file: StoredFile | None, lines: Iterable[bytes]) -> Content | Flaw:
@@ -89,10 +96,14 @@ class OpenAIRows:
         read = _read_line(line)
         return Row(read.custom_id, read.body, sha256(canonical(read.body)).digest())
 
+    def shape(self, row: Row, batch: Batch) -> Shape | None:
+        shape = chat_shape(row.body) if batch.endpoint == CHAT else None
+        return None if shape is None or too_long(self.models, row.body["model"], shape.turns) else shape
+
     def answer(self, row: Row, batch: Batch, moment: float) -> Reply:
         if batch.endpoint in {EMBEDDINGS, MODERATIONS}:
-            return look_at(self._models, self._embedder, self._truth, row.body, batch.endpoint, row.digest)
-        return answer(self._models, self._truth, row.body, batch.endpoint, moment, row.digest)
+            return look_at(self.models, self._embedder, self._truth, row.body, batch.endpoint, row.digest)
+        return answer(self.models, self._truth, row.body, batch.endpoint, moment, row.digest)
 
     def error(self, status: int, code: str | None, kind: str | None, message: str | None) -> Reply:
         said = message or "The server had an error while processing this request."
@@ -124,7 +135,7 @@ class OpenAIRows:
         seen: set[str] = set()
         blank: int | None = None
         for number, line in enumerate(lines, 1):
-            if not line.strip():
+            if line.isspace():
                 blank = blank or number
                 continue
             if blank is not None:
@@ -134,7 +145,7 @@ class OpenAIRows:
             model = self._checked_model(read.body, model, number)
             seen.add(read.custom_id)
             total += 1
-            tokens += self._models.input_tokens(turns_of(read.body), model)
+            tokens += self.models.input_tokens(turns_of(read.body), model)
         limit = self._truth.limits.requests or MOST_REQUESTS
         if not total:
             raise Refused("empty_file", "The input file contains no requests.")

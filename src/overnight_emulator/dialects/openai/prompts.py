@@ -10,11 +10,12 @@ import msgspec
 from overnight_emulator.answering import Prompt, Turn
 from overnight_emulator.dialects.openai.rules import thinks
 from overnight_emulator.dialects.openai.tools import chat_offer, responses_offer
-from overnight_emulator.rows import canonical
+from overnight_emulator.rows import Shape, canonical
 
 # Parts that are no text: a picture, a sound, a document.
 FILES = frozenset({"image_url", "input_audio", "file", "input_image", "input_file"})
 _ROLES = {"function": "tool"}
+_write = msgspec.json.Encoder().encode
 
 
 def read_prompt(body: dict[str, Any]) -> Prompt:
@@ -60,6 +61,25 @@ def responses_prompt(body: dict[str, Any], digest: bytes, before: tuple[Turn, ..
 def chat_turns(body: dict[str, Any]) -> tuple[Turn, ...]:
     """Of any body, whether or not it would pass the rules."""
     return turns_of(body.get("messages"))
+
+
+def chat_shape(body: dict[str, Any]) -> Shape | None:
+    """Of messages that are a role and a text each. Where a rule or an answer looks at the words, there is none."""
+    messages = body.get("messages")
+    if type(messages) is not list or type(body.get("model")) is not str or body.get("logprobs"):
+        return None
+    turns: list[Turn] = []
+    roles: list[str] = []
+    for message in messages:
+        if type(message) is not dict or len(message) != 2:
+            return None
+        role, content = message.get("role"), message.get("content")
+        if type(role) is not str or type(content) is not str:
+            return None
+        roles.append(role)
+        turns.append(Turn(_ROLES.get(role, role), content))
+    key = _write({**body, "messages": roles})
+    return None if b'"json_object"' in key else Shape(key, tuple(turns))
 
 
 def responses_turns(body: dict[str, Any]) -> tuple[Turn, ...]:

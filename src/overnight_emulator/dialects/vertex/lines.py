@@ -23,7 +23,7 @@ from overnight_emulator.dialects.google.prompts import turns_of
 from overnight_emulator.dialects.google.spelling import camel, moment_text
 from overnight_emulator.dialects.storage.objects import Objects, split_uri
 from overnight_emulator.patterns import matches_any
-from overnight_emulator.rows import Content, Reply, Row
+from overnight_emulator.rows import Content, Reply, Row, Shape
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 from overnight_emulator.uploads import digest_of as file_digest
@@ -49,7 +49,7 @@ class VertexRows:
 
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
-        self._models = Models(truth)
+        self.models = Models(truth)
 
     def validate(self, batch: Batch, file: StoredFile | None, lines: Iterable[bytes]) -> Content | Flaw:
         """Codes are those of gRPC, with which a job fails."""
@@ -65,7 +65,7 @@ class VertexRows:
             except Misread as misread:
                 return Flaw("3", f"Failed to import data. Error at line {number}: {misread}", line=number)
             total += 1
-            tokens += self._models.input_tokens(turns_of(request), model)
+            tokens += self.models.input_tokens(turns_of(request), model)
         limit = self._truth.limits.requests or _MOST_REQUESTS
         if not total or total > limit:
             return Flaw("3", f"Failed to import data: {total} requests, wanted from 1 to {limit}.")
@@ -80,8 +80,11 @@ class VertexRows:
         named = next((beside[name] for name in _ID_NAMES if name in beside), "")
         return Row(str(named), body, digest_of(body), {"processed_time": moment_text(batch.created_at), **beside})
 
+    def shape(self, row: Row, batch: Batch) -> Shape | None:  # noqa: ARG002 - each line repeats its own request
+        return None
+
     def answer(self, row: Row, batch: Batch, moment: float) -> Reply:  # noqa: ARG002 - answers carry no time here
-        return generate(self._models, self._truth, row.body, row.digest)
+        return generate(self.models, self._truth, row.body, row.digest)
 
     def error(self, status: int, code: str | None, kind: str | None, message: str | None) -> Reply:
         said = message or "An internal error has occurred. Please retry."

@@ -43,7 +43,7 @@ class XaiRows(BareRows):
             except (*UNREADABLE, LookupError, TypeError):
                 return Flaw("invalid", "A request of the batch cannot be read.")
             model, total = str(body.get("model")), total + 1
-            tokens += self._models.tokens.of(sum(len(turn.text) for turn in chat_turns(body)), model)
+            tokens += self.models.tokens.of(sum(len(turn.text) for turn in chat_turns(body)), model)
         if not exists(model, self._truth):
             return Flaw("unknown", f"The model {model} does not exist.")
         return Content(total, model, tokens)
