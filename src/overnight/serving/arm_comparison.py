@@ -13,7 +13,7 @@ import polars as pl
 
 from overnight.analysis.paired import McNemar, PairedDifference, mcnemar, paired_difference
 from overnight.core.errors import UnknownName, nearest
-from overnight.serving.item_records import ARM_PARTS
+from overnight.serving.item_records import ARM_PARTS, SAID
 from overnight.serving.row_index import RowIndex
 from overnight.tables.results import COLUMNS
 
@@ -75,7 +75,7 @@ class ArmRows:
     def own(self) -> list[str]:
         """The task's own columns, in the order in which they are offered."""
         names = [name for name in self.schema if name not in COLUMNS and name not in ARM_PARTS]
-        return sorted((name for name in names if not name.endswith("_id")), key=lambda name: name in _LAST)
+        return sorted((name for name in names if not name.endswith("_id")), key=_standing)
 
     @cached_property
     def said(self) -> dict[str, Any]:
@@ -130,6 +130,11 @@ def measures_of(arms: Sequence[ArmRows]) -> list[Measure]:
     measures.append([Measure(name="length", words="characters of the answer", column="length")])
     measures += [[Measure(name=name, words=name.replace("_", " "), column=name)] for name in _NUMBERS]
     return [measure for some in measures for measure in some]
+
+
+def _standing(name: str) -> int:
+    """What was read in the answers comes first, then what is known of the items."""
+    return SAID.index(name) if name in SAID else len(SAID) + (name in _LAST)
 
 
 def _of_column(name: str, kind: pl.DataType, words: Sequence[str]) -> list[Measure]:
