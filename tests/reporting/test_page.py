@@ -82,7 +82,9 @@ def page(text: str) -> str:
 def tags_of(text: str) -> Counter[str]:
     """But for those that come and go with a text's length: a title where a label is cut, what is small, a mark in a drawing."""
     return Counter(
-        tag for tag, _ in pages.Page(page(text)).tags if tag not in ("title", "small", "b", "h3", "rect", "text", "line")
+        tag
+        for tag, _ in pages.Page(page(text)).tags
+        if tag not in ("title", "small", "b", "h3", "rect", "text", "line")
     )
 
 

@@ -75,18 +75,18 @@ def came_back_text(counts: pl.DataFrame) -> str:
 
 
 def asked_text(stages: Sequence[StageFacts]) -> str:
-    """Stage by stage: what of, and by which models."""
-    told = []
+    """Stage by stage: what of, and by which models. Stages that ask the same models about the same rows are one."""
+    told: dict[str, list[str]] = {}
     for stage in stages:
         models = list(dict.fromkeys(f"{arm['provider']}/{arm['model']}" for arm in stage.arms))
         short = short_models(models)
         templates = len({arm["template"] for arm in stage.arms})
         what = "requests that were made elsewhere" if stage.items is None else number_of(stage.items, "item")
         about = f"the rows of {stage.of}" if stage.of else what
-        name = stage.task if stage.name == stage.task else f"{stage.name} ({stage.task})"
         more = f", {templates} templates" if templates > 1 else ""
-        told.append(f"{name}: {about}, by {listed([short[model] for model in models])}{more}")
-    return f"Asked: {'; '.join(told)}."
+        asked_of = f"{about}, by {listed([short[model] for model in models])}{more}"
+        told.setdefault(asked_of, []).append(stage.task if stage.name == stage.task else f"{stage.name} ({stage.task})")
+    return f"Asked: {'; '.join(f'{listed(names)}: {asked_of}' for asked_of, names in told.items())}."
 
 
 def asked(facts: RunFacts) -> Section:
