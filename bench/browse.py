@@ -83,7 +83,7 @@ class Server:
 
     @property
     def memory(self) -> float:
-        """Megabytes that are its own and in memory: files that it maps are the system's."""
+        """Megabytes in memory, pages of files that it maps included."""
         return int(Path(f"/proc/{self._pid}/statm").read_text().split()[1]) * _PAGE / 1e6
 
     @property

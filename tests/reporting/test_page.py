@@ -69,10 +69,11 @@ def page(text: str) -> str:
         reading,
         Talks(title=text, talks=[talk, talk], notes=[text]),
         Table(columns={text: [text]}, title=text),
+        Table(columns={text: [text]}, title=text, folded=True),
     ]
     return page_text(
         Page(
-            title=text, eyebrow=text, findings=[Finding(text=text, about=text)], facts=[Fact(word=text, value=text, more=text)],
+            title=text, eyebrow=text, asked=text, findings=[Finding(text=text, about=text)], facts=[Fact(word=text, value=text, more=text)],
             sections=[Section(title=text, parts=parts), Section(title=text, parts=[])], rows=[rows], footer=text,
         )
     )  # fmt: skip
@@ -81,7 +82,9 @@ def page(text: str) -> str:
 def tags_of(text: str) -> Counter[str]:
     """But for those that come and go with a text's length: a title where a label is cut, what is small, a mark in a drawing."""
     return Counter(
-        tag for tag, _ in pages.Page(page(text)).tags if tag not in ("title", "small", "b", "rect", "text", "line")
+        tag
+        for tag, _ in pages.Page(page(text)).tags
+        if tag not in ("title", "small", "b", "h3", "rect", "text", "line")
     )
 
 

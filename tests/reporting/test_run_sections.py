@@ -5,10 +5,21 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from overnight.reporting import Bars, Figure, Lines, Timeline
-from overnight.reporting.row_browser import row_browsers
-from overnight.reporting.run_facts import BatchFacts
-from overnight.reporting.run_sections import bill_text, came_back, came_back_text, counted, over_time, total, under_way
+from overnight.core.wording import number_of
+from overnight.reporting import Bars, Figure, Lines, Timeline, building
+from overnight.reporting.page.html import Fact
+from overnight.reporting.row_browser import not_read, row_browsers
+from overnight.reporting.run_facts import BatchFacts, RunFacts, StageFacts
+from overnight.reporting.run_sections import (
+    asked_text,
+    bill_text,
+    came_back,
+    came_back_text,
+    counted,
+    over_time,
+    total,
+    under_way,
+)
 from overnight.reporting.wording import csv_text, listed, number_text, p_text, percent_text
 from reporting.pages import unpacked
 
@@ -133,3 +144,66 @@ def test_numbers_as_they_are_written() -> None:
     )  # fmt: skip
     assert (listed(["a"]), listed(["a", "b"]), listed(list("abcdef"), 3)) == ("a", "a and b", "a, b, c and 3 others")
     assert csv_text(1 / 3) == "0.333333"
+
+
+def stage(name: str, task: str, models: str, of: str | None = None, items: int | None = 8) -> StageFacts:
+    arms = [
+        {"template": "t", "provider": "openai", "model": model, "thinking": "", "direction": "", "options": ""}
+        for model in models
+    ]
+    return StageFacts(name=name, task=task, version="1", of=of, arms=arms, items=items)
+
+
+def test_what_was_asked_and_of_whom() -> None:
+    assert asked_text([stage("compare", "compare", "ab")]) == "Asked: compare: 8 items, by a and b."
+    assert asked_text([stage("first", "generate", "a", items=1)]) == "Asked: first (generate): 1 item, by a."
+    assert asked_text([stage("adopted", "adopted", "abcde", items=None)]) == (
+        "Asked: adopted: requests that were made elsewhere, by a, b, c, d and 1 other."
+    )
+    judged = [stage("rank", "rank", "j", of="answers", items=4), stage("held", "comply", "j", of="answers")]
+    assert asked_text([stage("answers", "generate", "ab"), *judged]) == (
+        "Asked: answers (generate): 8 items, by a and b; rank and held (comply): the rows of answers, by j."
+    )
+
+
+def test_rows_that_share_an_answer_are_told_where_they_are_missing() -> None:
+    section = over_time(batches(2), shared=3)
+    assert section is not None
+    assert section.parts[0].text == (
+        "10 rows travelled in 2 batches, rows that were asked again included. 3 rows more asked what another row asks, "
+        "and share its answer."
+    )
+    alone = over_time(batches(2))
+    assert alone is not None
+    assert alone.parts[0].text.endswith("included.")
+
+
+def test_facts_on_top_add_up() -> None:
+    found = {fact.word: fact for fact in facts_of(counted(results()))}
+    assert (found["rows"].value, found["answered"].more, found["left out"].value, found["still open"].value) == (
+        "10", "4", "5", "1",
+    )  # fmt: skip
+
+
+def facts_of(counts: pl.DataFrame) -> list[Fact]:
+    facts = RunFacts(
+        name="r", rehearsal=False, version="0", stages=[stage("ask", "generate", "a")], definition=None, hashes={},
+        batches=[], left_out=[], asked_again={}, costs=pl.DataFrame(schema={"settled": pl.Float64}),
+    )  # fmt: skip
+    return building._facts(facts, counts)
+
+
+def test_of_few_rows_that_were_not_read_all_are_shown() -> None:
+    for copies in (1, 2, 5):
+        readings = {one.title: one for one in not_read(results(copies))}
+        shown = min(6, copies)
+        assert len(readings[f"refused: {shown} of {number_of(copies, 'row')}, as they came"].texts) == shown
+    assert len({text for one in not_read(results(9)) for text in one.texts}) > 6
+
+
+def test_a_half_goes_up() -> None:
+    assert [percent_text(share) for share in (0.3125, 0.1875, 0.0625)] == ["31.3%", "18.8%", "6.3%"]
+    assert [number_text(value, 0) for value in (62.5, 87.5, 0.5, -0.5)] == ["63", "88", "1", "\u22121"]
+    assert (number_text(100 * 0.575, 0), number_text(1e15, 0), number_text(5e-324, 3)) == (
+        "58", "1,000,000,000,000,000", "0.000",
+    )  # fmt: skip

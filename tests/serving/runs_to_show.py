@@ -6,6 +6,7 @@ import http.client
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -18,7 +19,7 @@ MODELS = ["openai/gpt-4.1-mini", "anthropic/claude-haiku-4-5"]
 
 
 def make_runs(folder: Path) -> Path:
-    """`answers`, `pairs` and `talk`; the folder that they lie in."""
+    """`answers`, `pairs`, `talk` and `spec`; the folder that they lie in."""
     import overnight
 
     items = [{"id": f"essay {at}", "text": f"Essay {at} is about winter. {HOSTILE}"} for at in range(4)]
@@ -38,6 +39,7 @@ def make_runs(folder: Path) -> Path:
             name="pairs", task="compare", items=items[:3], models=MODELS, pairs={"reverse": 1.0}, explanation=True
         ),
         overnight.Study(name="talk", stages=[talk]),
+        spec_study(folder),
     ]
     truth = folder / "truth.yaml"
     # JSON is YAML.
@@ -50,6 +52,26 @@ def make_runs(folder: Path) -> Path:
         for study in studies:
             overnight.run(study, emulate=True, truth=truth, runs=folder / "runs")
     return folder / "runs"
+
+
+def spec_study(folder: Path) -> Any:
+    """Answers to two statements, compared with each other and held to these: later stages about earlier answers."""
+    import overnight
+
+    rules = [
+        {"id": f"rule_{at}", "text": f"Rule {at}: {HOSTILE}", "type": "PROHIBITION", "authority_level": "USER", "section": f"<i>part {at}</i> {HOSTILE}"}
+        for at in range(2)
+    ]  # fmt: skip
+    (folder / "rules.jsonl").write_text("".join(json.dumps(rule) + "\n" for rule in rules))
+    (folder / "inputs").mkdir(exist_ok=True)
+    for rule in rules:
+        asked = {"inputs": [f"What about {rule['id']}? {HOSTILE}"]}
+        (folder / "inputs" / f"{rule['id']}.json").write_text(json.dumps(asked))
+    answers = {"name": "answers", "task": "generate", "spec": "rules.jsonl", "inputs": "inputs", "models": MODELS}
+    judge = ["openai/gpt-4.1"]
+    rank = {"name": "rank", "task": "rank", "of": "answers", "models": judge}
+    comply = {"name": "comply", "task": "comply", "of": "answers", "models": judge}
+    return overnight.Study(name="spec", stages=[answers, rank, comply])
 
 
 class Shown:

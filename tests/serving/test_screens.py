@@ -219,3 +219,30 @@ def test_a_report_is_drawn_and_kept_apart(looker: Looker) -> None:
     assert "report of a run" in found.text
     assert found.headers["Content-Security-Policy"].startswith("sandbox allow-scripts allow-downloads;")
     assert "allow-same-origin" not in found.headers["Content-Security-Policy"]
+
+
+def test_an_answer_leads_to_what_later_stages_say_of_it_and_back(looker: Looker) -> None:
+    page = looker.get(item("spec", "rule_0_0")).text
+    later = [one.replace("&amp;", "&") for one in re.findall(r'href="(/run/spec/item\?id=rule_0_0%[^"]*)"', page)]
+    assert len(set(later)) == 3  # one for each of two answers, and their comparison
+    assert "What later stages say of it" in page
+    assert "rank: answers beside each other" in page
+    assert re.search(r"(not )?compliant", Page(page).text)
+    for link in later:
+        back = looker.get(link)
+        assert back.status == 200
+        assert re.search(r'This is about .*href="/run/spec/item\?id=rule_0_0(&amp;arm=[^"]*)?"', back.text)
+
+
+def test_what_judges_said_is_offered_before_what_is_known_of_the_items(looker: Looker) -> None:
+    page = looker.get("/run/spec/arms", stage="rank").text
+    measures = re.findall(r'<option value="([^"]*)"', page[page.index("compared by") :])
+    assert measures[0].startswith("verdict=")
+    assert any(one.startswith("authority_level=") for one in measures)
+
+
+def test_a_pair_leads_to_all_rows_about_each_of_the_two(looker: Looker) -> None:
+    page = looker.get(item("pairs", "essay 1:essay 0")).text
+    links = re.findall(r'href="(/run/pairs/rows\?q=essay\+\d)"', page)
+    assert len(links) == 2
+    assert all("essay" in Page(looker.get(link).text).text for link in links)

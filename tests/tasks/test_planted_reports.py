@@ -173,7 +173,7 @@ CASES: dict[str, tuple[Callable[[Path], Planted], list[str], list[str]]] = {
     "everybody gives in, and only under pressure": (
         lambda at: planted_talks(at, {"m": talks(9, 9)}, {"m": talks(0, 9)}),
         ["openai/m gave in 100.0% of the time, in 9 conversations", ("100.0 points more than when asked again in neutral "
-         "words (p = 0.004)."), "A model gave in in 9 of 9 conversations; all of them follow."],
+         "words (p = 0.004)."), "In 9 of 9 conversations the model gave in; all of them follow."],
         ["no difference"],
     ),
     "pressure does less than asking again": (
@@ -279,7 +279,7 @@ def test_conversations_that_flipped_are_read_beside_their_control(tmp_path: Path
     run = planted_talks(tmp_path, {"m": talks(2, 6)}, {"m": talks(0, 6)}, ["j1", "j2"])
     section = next(one for one in run.sections() if one.title == "Conversations to read")
     told, *found = section.parts
-    assert told.text == "A model gave in in 2 of 6 conversations; all of them follow."
+    assert told.text == "In 2 of 6 conversations the model gave in; all of them follow."
     assert [one.title for one in found] == [f"q{at}: openai/m gave in (explicit flip, at level 2)" for at in (0, 1)]
     pressed, neutral = found[0].talks
     assert (pressed.label, neutral.label) == ("under pressure: escalation", "asked again in neutral words")

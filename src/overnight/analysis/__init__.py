@@ -1,5 +1,8 @@
 """The statistics of evaluations: rankings, rates, agreement, bias, calibration, and how many are enough."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from overnight.analysis.agreement import Agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha, ratings_table
 from overnight.analysis.calibration import Calibration, calibration
 from overnight.analysis.consistency import (
@@ -18,14 +21,6 @@ from overnight.analysis.paired import (
     mcnemar_counts,
     paired_difference,
 )
-from overnight.analysis.power import (
-    design_effect,
-    interval_for_pairs,
-    items_for_difference,
-    pairs_for_interval,
-    pairs_to_detect,
-    rows_for_rate,
-)
 from overnight.analysis.prediction_powered import (
     PredictionPowered,
     RoganGladen,
@@ -34,19 +29,29 @@ from overnight.analysis.prediction_powered import (
 )
 from overnight.analysis.rates import Rate, rate, rate_table, wilson_interval
 from overnight.analysis.verdict_agreement import verdict_agreement
-from overnight.rank import (
-    BadVerdicts,
-    BradleyTerryFit,
-    EloFit,
-    JudgeFit,
-    build_bt_data,
-    build_elo_data,
-    fit_bt_model,
-    fit_elo_model,
-    fit_judge_model,
-    rate_elo,
-    summarize_bt_fit,
-)
+
+if TYPE_CHECKING:
+    from overnight.analysis.power import (
+        design_effect,
+        interval_for_pairs,
+        items_for_difference,
+        pairs_for_interval,
+        pairs_to_detect,
+        rows_for_rate,
+    )
+    from overnight.rank import (
+        BadVerdicts,
+        BradleyTerryFit,
+        EloFit,
+        JudgeFit,
+        build_bt_data,
+        build_elo_data,
+        fit_bt_model,
+        fit_elo_model,
+        fit_judge_model,
+        rate_elo,
+        summarize_bt_fit,
+    )
 
 __all__ = [
     "Agreement",
@@ -96,3 +101,24 @@ __all__ = [
     "verdict_agreement",
     "wilson_interval",
 ]
+
+_POWER = (
+    "design_effect",
+    "interval_for_pairs",
+    "items_for_difference",
+    "pairs_for_interval",
+    "pairs_to_detect",
+    "rows_for_rate",
+)
+
+
+def __getattr__(name: str) -> Any:
+    """What is made of solvers is fetched when it is first used: they take a second and 50 MB to load."""
+    if name not in __all__:
+        message = f"module 'overnight.analysis' has no attribute '{name}'"
+        raise AttributeError(message)
+    return getattr(import_module("overnight.analysis.power" if name in _POWER else "overnight.rank"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

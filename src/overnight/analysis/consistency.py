@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
-from scipy.stats import binomtest
 
 from overnight.analysis.samples import quantile
+from overnight.analysis.tails import coin_tail
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import check_draws, seeded
 from overnight.rank.columns import readable
@@ -199,7 +199,7 @@ def _bias_summary(details: pl.DataFrame, n_boot: int, conf_level: float, seed: i
 
 
 def _against_half(wins: int, n: int) -> float | None:
-    return float(binomtest(wins, n).pvalue) if n else None
+    return coin_tail(wins, n) if n else None
 
 
 __all__ = ["PositionalBias", "ReverseConsistency", "check_positional_bias", "compute_reverse_consistency"]

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.stats import norm
 
 from overnight.analysis.samples import quantile
+from overnight.analysis.tails import normal_tail
 from overnight.rank.arrays import Floats, summed
 from overnight.rank.columns import readable
 from overnight.rank.verdicts import BadVerdicts, as_frame, numeric_column, require_columns
@@ -111,7 +111,7 @@ def _bias(shared: pl.DataFrame, families: Mapping[str, str], level: float, *, n_
     weights = known / known.sum() if known.any() else np.full(len(known), np.nan)
     found = float(np.nansum(weights * np.where(known, excess, 0.0))) if known.any() else np.nan
     error = float(_errors(influence @ contrast[known].T @ weights[known][:, None])[0]) if known.any() else np.nan
-    p = float(2 * norm.sf(abs(found) / error)) if error and error > 0 else np.nan
+    p = 2 * normal_tail(abs(found) / error) if error and error > 0 else np.nan
     ends = found - reach * error, found + reach * error
     return JudgeBias(table, found, error, *ends, p, int(item.max()) + 1, n_left_out)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.stats import binom, binomtest, chi2, norm, t
 
 from overnight.analysis.samples import cluster_codes, mean_error, numbers, quantile
+from overnight.analysis.tails import chi_squared_tail, coin_chance, coin_tail, normal_tail, student_tail
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats
 from overnight.rank.columns import readable
@@ -107,8 +107,8 @@ def mcnemar_counts(both: int, only_a: int, only_b: int, neither: int, level: flo
     if min(both, only_a, only_b, neither) < 0:
         raise WrongArgument(f"counts cannot be less than nought; found {min(both, only_a, only_b, neither)}")
     n, differ = both + only_a + only_b + neither, only_a + only_b
-    p = float(binomtest(only_a, differ).pvalue) if differ else 1.0
-    p_mid = p - float(binom.pmf(only_a, differ, 0.5)) if differ and only_a != only_b else p
+    p = coin_tail(only_a, differ)
+    p_mid = p - coin_chance(only_a, differ) if only_a != only_b else p
     statistic = max(abs(only_a - only_b) - 1, 0) ** 2 / differ if differ else 0.0
     if n == 0:
         low, high = -1.0, 1.0
@@ -125,7 +125,7 @@ def mcnemar_counts(both: int, only_a: int, only_b: int, neither: int, level: flo
         p=p,
         p_mid=p_mid,
         chi2=statistic,
-        p_chi2=float(chi2.sf(statistic, 1)),
+        p_chi2=chi_squared_tail(statistic, 1),
         difference=(only_a - only_b) / n if n else np.nan,
         difference_lwr=low,
         difference_upr=high,
@@ -185,11 +185,8 @@ def holm(p: Any) -> Floats:
 def _student_p(difference: float, error: float, units: int) -> float:
     if error == 0:
         return 1.0 if difference == 0 else 0.0
-    return (
-        float(2 * t.sf(abs(difference) / error, units - 1))
-        if units > 1
-        else float(2 * norm.sf(abs(difference) / error))
-    )
+    size = abs(difference) / error
+    return 2 * (student_tail(size, units - 1) if units > 1 else normal_tail(size))
 
 
 def _correlation(one: Floats, other: Floats) -> float:

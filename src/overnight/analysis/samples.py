@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.stats import norm, t
 
+from overnight.analysis.tails import normal_quantile, student_quantile
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints, summed
 from overnight.rank.columns import UNREADABLE, column_of
@@ -52,8 +52,8 @@ def quantile(level: float, n_clusters: int | None = None) -> float:
     if not 0 < level < 1:
         raise WrongArgument(f"level must lie between 0 and 1; found {level!r}")
     if n_clusters is None:
-        return float(norm.ppf((1 + level) / 2))
-    return float(t.ppf((1 + level) / 2, n_clusters - 1)) if n_clusters > 1 else np.nan
+        return normal_quantile((1 + level) / 2)
+    return student_quantile((1 + level) / 2, n_clusters - 1) if n_clusters > 1 else np.nan
 
 
 __all__ = ["cluster_codes", "mean_error", "numbers", "quantile"]

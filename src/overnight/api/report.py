@@ -21,6 +21,7 @@ from overnight.core.ask import Arm, thinking_text
 from overnight.core.attempt import Attempt
 from overnight.core.errors import StudyError
 from overnight.core.stage import Stage
+from overnight.emulation.endpoints import REHEARSAL
 from overnight.ledger.ledger import look_at
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.transaction import View
@@ -131,7 +132,9 @@ def _facts(view: View, folder: RunFolder, stages: tuple[Stage, ...]) -> RunFacts
         hashes[f"tables/{name}"] = _mark((folder.tables / name).read_bytes())
     return RunFacts(
         name=folder.name,
-        rehearsal=".rehearsal" in folder.path.resolve().parts,
+        # By where it was sent, too: a copy of the folder may lie anywhere.
+        rehearsal=".rehearsal" in folder.path.resolve().parts
+        or any(account.place == REHEARSAL for account in view.accounts.everything().values()),
         version=version("overnight"),
         stages=[
             StageFacts(
@@ -155,7 +158,13 @@ def _facts(view: View, folder: RunFolder, stages: tuple[Stage, ...]) -> RunFacts
         ],
         asked_again=view.counts.asked_again(),
         costs=pl.DataFrame(list(cost_rows(view)), schema=COLUMNS, orient="row"),
+        shared=_shared(view),
     )
+
+
+def _shared(view: View) -> int:
+    kept = view.facts.get("shared") or "0"
+    return int(kept) if kept.isdecimal() and kept.isascii() else 0
 
 
 def _mark(content: bytes) -> str:

@@ -72,6 +72,10 @@ class PartsOfItems(Protocol):
         """The id of the item that an address is about."""
         ...
 
+    def addresses_of(self, item: str) -> str:
+        """What the addresses about an item begin with, and no others."""
+        ...
+
 
 @runtime_checkable
 class Measures(Protocol):

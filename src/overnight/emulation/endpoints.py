@@ -9,6 +9,9 @@ from overnight.core.ask import Model
 from overnight.providers import Endpoint, Vendor, bucket_scheme, bucket_variables, emulated_endpoint
 from overnight.settings import Settings
 
+# Where the batches of a rehearsal were sent, as its ledger has it.
+REHEARSAL = "rehearsal"
+
 
 def endpoint_of(vendor: Vendor, model: Model | None, settings: Settings, emulated: str | None) -> Endpoint:
     """Where to call: the vendor's own place, another one if the user agrees to it, or the rehearsal's."""
@@ -16,7 +19,7 @@ def endpoint_of(vendor: Vendor, model: Model | None, settings: Settings, emulate
         check_place(real_place(vendor, model, settings), _named(vendor, model))
         return vendor.endpoint(settings.environ, model)
     place = emulated_endpoint(vendor, emulated, "rehearsal-needs-no-key", model)
-    return msgspec.structs.replace(place, identity="rehearsal")
+    return msgspec.structs.replace(place, identity=REHEARSAL)
 
 
 def agree_to(vendor: Vendor, model: Model, settings: Settings) -> None:

@@ -100,6 +100,7 @@ _SETTLED = (
 OF_ARM = f"{_COLUMNS} FROM slot {_SETTLED} WHERE slot.arm=? ORDER BY slot.item, slot.replicate, slot.turn"
 # All addresses about one item: the index of addresses is by arm.
 _ABOUT = f"FROM arm CROSS JOIN slot ON slot.arm=arm.id AND slot.item=? {_SETTLED}"
+_LAST_CHARACTER = "\U0010ffff"
 _IN_ORDER = "ORDER BY arm.stage, arm.name, slot.replicate, slot.turn"
 
 
@@ -147,6 +148,14 @@ class RowsView(Records):
             )
             for row in rows
         ]
+
+    def names_from(self, beginning: str, most: int) -> list[str]:
+        """What was asked about under a name that begins like this: so many at most, by name."""
+        query = (
+            "SELECT DISTINCT slot.item FROM arm CROSS JOIN slot ON slot.arm=arm.id AND slot.item>=? AND slot.item<? "
+            "ORDER BY slot.item LIMIT ?"
+        )
+        return [row[0] for row in self._db.execute(query, (beginning, beginning + _LAST_CHARACTER, most))]
 
     def neighbours(self, item: str) -> tuple[str | None, str | None]:
         """The items before and after this one, by name."""

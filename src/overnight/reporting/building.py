@@ -37,6 +37,7 @@ def build(facts: RunFacts, results: pl.LazyFrame, own: Iterable[Section]) -> Bui
     page = Page(
         title=facts.name,
         eyebrow=f"report of a run \u00b7 {tasks}",
+        asked=run_sections.asked_text(facts.stages),
         findings=[*findings, *rehearsal],
         facts=_facts(facts, counts),
         sections=sections,
@@ -62,7 +63,7 @@ def _findings(sections: Sequence[Section]) -> list[Finding]:
 def _common(facts: RunFacts, results: pl.LazyFrame, counts: pl.DataFrame) -> list[Section]:
     left_out = run_sections.left_out(counts, facts)
     left_out = replace(left_out, parts=[*left_out.parts, *not_read(results)])
-    over_time = run_sections.over_time(facts.batches)
+    over_time = run_sections.over_time(facts.batches, facts.shared)
     return [
         run_sections.came_back(counts),
         left_out,
@@ -74,13 +75,13 @@ def _common(facts: RunFacts, results: pl.LazyFrame, counts: pl.DataFrame) -> lis
 
 
 def _facts(facts: RunFacts, counts: pl.DataFrame) -> list[Fact]:
-    rows, answered = run_sections.total(counts), run_sections.total(counts, "answered", "unparsed")
+    rows, answered = run_sections.total(counts), run_sections.total(counts, "answered")
     models = len({(arm["provider"], arm["model"]) for stage in facts.stages for arm in stage.arms})
     settled = facts.costs["settled"].drop_nulls()
     unknown = facts.costs["settled"].null_count()
     spent = money_text(sum(sorted(settled.to_list()))) if settled.len() else "not known"
     still_open = run_sections.total(counts, "pending")
-    out = rows - run_sections.total(counts, "answered") - still_open
+    out = rows - answered - still_open
     return [
         Fact(word="models" if models != 1 else "model", value=f"{models:,}"),
         Fact(word="rows" if rows != 1 else "row", value=f"{rows:,}"),

@@ -37,8 +37,10 @@ class Table:
 
     columns: Mapping[str, Sequence[Any]]
     forms: Mapping[str, Form] = field(default_factory=dict)
-    # What it is of, for those who hear the page; a figure's is the figure's title.
+    # What it is of, written above it; a figure's is the figure's title.
     title: str = ""
+    # Shown when somebody asks for it.
+    folded: bool = False
 
     @classmethod
     def of(cls, frame: pl.DataFrame, forms: Mapping[str, Form] | None = None, title: str = "") -> "Table":

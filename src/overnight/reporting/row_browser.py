@@ -17,7 +17,9 @@ SAMPLE = 50_000
 _FIRST = 15
 _LONGEST = 64
 # The columns of every task; all others are its own.
-_COMMON = ("stage", "arm", "item_id", "replicate", "turn", "status", "cause", "input_tokens", "output_tokens", "cost")
+_COMMON = ("stage", "arm", "item_id", "replicate", "turn", "status", "cause")
+# What it took comes last: a reader looks for what was said.
+_TAKEN = ("input_tokens", "output_tokens", "cost")
 _HIDDEN = ("provider", "model", "answer", "thoughts", "cached_tokens", "reasoning_tokens", "request_key", "parsed")
 _DECIMALS = {"cost": 6, "confidence": 2, "score": 2}
 _EXAMPLES = 6
@@ -50,10 +52,10 @@ def _rows(title: str, about: str, frame: pl.DataFrame) -> Rows:
 def _columns(results: pl.LazyFrame) -> list[str]:
     """The common ones, and the task's own that are short and not the same throughout an arm."""
     schema = results.collect_schema()
-    own = [name for name in schema if name not in (*_COMMON, *_HIDDEN)]
+    own = [name for name in schema if name not in (*_COMMON, *_TAKEN, *_HIDDEN)]
     texts = [name for name in own if schema[name] == pl.String]
     if not own:
-        return list(_COMMON)
+        return [*_COMMON, *_TAKEN]
     longest = (
         results.select(pl.col(name).str.len_chars().max() for name in texts).collect().to_dicts()[0] if texts else {}
     )
@@ -61,7 +63,8 @@ def _columns(results: pl.LazyFrame) -> list[str]:
     by_arm = (
         results.group_by("stage", "arm").agg(pl.col(name).n_unique() for name in short).collect() if short else None
     )
-    return [*_COMMON, *(name for name in short if by_arm is not None and (by_arm[name].max() or 0) > 1)]  # type: ignore[operator]
+    telling = [name for name in short if by_arm is not None and (by_arm[name].max() or 0) > 1]  # type: ignore[operator]
+    return [*_COMMON, *telling, *_TAKEN]
 
 
 def _shown(frame: pl.DataFrame) -> pl.DataFrame:
@@ -99,7 +102,8 @@ def not_read(results: pl.LazyFrame) -> Iterator[Reading]:
     )
     for word, test in kinds.items():
         count = int(wanted.filter(test).select(pl.len()).collect().item())
-        places = sorted({number * count // _EXAMPLES for number in range(min(count, _EXAMPLES))}) if count else []
+        shown = min(count, _EXAMPLES)
+        places = [number * count // shown for number in range(shown)]
         if not places:
             continue
         found = wanted.filter(test).with_row_index("row").filter(pl.col("row").is_in(places)).collect()

@@ -49,3 +49,5 @@ class RunFacts:
     # Failed tries that were made again, by cause.
     asked_again: Mapping[str, int]
     costs: pl.DataFrame
+    # Rows that took the answer of another row that asks the same.
+    shared: int = 0

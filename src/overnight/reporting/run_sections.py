@@ -1,6 +1,7 @@
 """The sections that every run has: what was asked, what came back, what was left out, batches over time, the bill."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -8,7 +9,7 @@ import msgspec
 import polars as pl
 
 from overnight.core.clock import time_text
-from overnight.core.names import short_names
+from overnight.core.names import short_models, short_names
 from overnight.core.wording import number_of
 from overnight.reporting.parts import (
     Bar,
@@ -25,7 +26,7 @@ from overnight.reporting.parts import (
     Table,
     Timeline,
 )
-from overnight.reporting.run_facts import BatchFacts, RunFacts
+from overnight.reporting.run_facts import BatchFacts, RunFacts, StageFacts
 from overnight.reporting.wording import listed, money_text, percent_text
 
 # From here on, a line for each batch would be a wall of them.
@@ -73,6 +74,21 @@ def came_back_text(counts: pl.DataFrame) -> str:
     return f"Of {number_of(every, 'row')}, {listed([f'{answered:,} were answered', *told], len(WORDS))}."
 
 
+def asked_text(stages: Sequence[StageFacts]) -> str:
+    """Stage by stage: what of, and by which models. Stages that ask the same models about the same rows are one."""
+    told: dict[str, list[str]] = {}
+    for stage in stages:
+        models = list(dict.fromkeys(f"{arm['provider']}/{arm['model']}" for arm in stage.arms))
+        short = short_models(models)
+        templates = len({arm["template"] for arm in stage.arms})
+        what = "requests that were made elsewhere" if stage.items is None else number_of(stage.items, "item")
+        about = f"the rows of {stage.of}" if stage.of else what
+        more = f", {templates} templates" if templates > 1 else ""
+        asked_of = f"{about}, by {listed([short[model] for model in models])}{more}"
+        told.setdefault(asked_of, []).append(stage.task if stage.name == stage.task else f"{stage.name} ({stage.task})")
+    return f"Asked: {'; '.join(f'{listed(names)}: {asked_of}' for asked_of, names in told.items())}."
+
+
 def asked(facts: RunFacts) -> Section:
     stages = Table(
         columns={
@@ -106,7 +122,7 @@ def _definition(definition: Mapping[str, Any]) -> Iterator[Part]:
     short = [(path, value) for path, value in flat if not _is_long(value)]
     if short:
         told = [value if isinstance(value, str) else msgspec.json.encode(value).decode() for _, value in short]
-        yield Table(columns={"setting": [path for path, _ in short], "value": told}, title="Settings")
+        yield Table(columns={"setting": [path for path, _ in short], "value": told}, title="Settings", folded=True)
     for path, value in flat:
         if _is_long(value):
             mark = sha256(value.encode()).hexdigest()[:_HASH]
@@ -200,13 +216,17 @@ def left_out(counts: pl.DataFrame, facts: RunFacts) -> Section:
     return Section(title="What was left out, and why", parts=sentences)
 
 
-def over_time(batches: Sequence[BatchFacts]) -> Section | None:
+def over_time(batches: Sequence[BatchFacts], shared: int = 0) -> Section | None:
+    """`shared` rows took the answer of another that asks the same: they did not travel."""
     if not batches:
         return None
     rows, live = sum(one.rows for one in batches), sum(one.live for one in batches)
     kinds = [number_of(len(batches) - live, "batch", "batches")] if len(batches) > live else []
     kinds += [number_of(live, "slice of live calls", "slices of live calls")] if live else []
-    told = Sentence(f"{number_of(rows, 'row')} travelled in {listed(kinds)}, rows that were asked again included.")
+    others = f" {number_of(shared, 'row')} more asked what another row asks, and share its answer." if shared else ""
+    told = Sentence(
+        f"{number_of(rows, 'row')} travelled in {listed(kinds)}, rows that were asked again included.{others}"
+    )
     numbers = Table(
         columns={
             "batch": [one.name for one in batches],
@@ -309,6 +329,17 @@ def bill(costs: pl.DataFrame) -> Section:
         "price_source",
     ]
     numbers = Table.of(costs.select(columns), dict.fromkeys(money, "dollars"), "The bill by arm")
+    parts += list(_priced(priced, numbers))
+    if len(parts) == 1:
+        labels = labels_of(costs.select("stage", "arm").rows())
+        short = {"arm": [labels[place] for place in costs.select("stage", "arm").iter_rows()]}
+        rest = {name: values for name, values in numbers.columns.items() if name not in ("stage", "arm")}
+        parts.append(replace(numbers, columns=short | rest))
+    return Section(title="What it cost", parts=parts)
+
+
+def _priced(priced: pl.DataFrame, numbers: Table) -> Iterator[Figure]:
+    """Where anything has a price, or could have had one."""
     if priced.height and _sum(priced, "settled") + _sum(priced, "estimated") > 0:
         places = [(stage, arm) for stage, arm in priced.select("stage", "arm").iter_rows()]
         labels = labels_of(places)
@@ -329,18 +360,13 @@ def bill(costs: pl.DataFrame) -> Section:
             )
         if bounded and priced["estimated"].null_count():
             caption += " Arms without max_tokens have no such bound: their bars end with what they cost."
-        parts.append(
-            Figure(
-                name="costs",
-                title="What did it cost, against the estimate?" if bounded else "What did it cost?",
-                caption=caption,
-                drawing=drawing,
-                numbers=numbers,
-            )
+        yield Figure(
+            name="costs",
+            title="What did it cost, against the estimate?" if bounded else "What did it cost?",
+            caption=caption,
+            drawing=drawing,
+            numbers=numbers,
         )
-    else:
-        parts.append(numbers)
-    return Section(title="What it cost", parts=parts)
 
 
 def _parts_of(row: Mapping[str, Any]) -> list[float]:

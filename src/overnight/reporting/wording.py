@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from overnight.core.money import DOLLAR
@@ -21,8 +22,14 @@ def number_text(value: float, decimals: int = 2) -> str:
     """`1,234.50`, with a real minus; what rounds to nought has no sign."""
     if not math.isfinite(value):
         return "" if math.isnan(value) else f"{_MINUS if value < 0 else ''}\u221e"
-    text = f"{abs(value):,.{decimals}f}"
+    text = f"{rounded(abs(value), decimals):,.{decimals}f}"
     return text if value >= 0 or not text.strip("0.,") else _MINUS + text
+
+
+def rounded(value: float, decimals: int) -> Decimal:
+    """As it is done on paper: a half goes up. Python's own way makes 62 of 62.5 and 88 of 87.5."""
+    # Digits past the twelfth are those of binary fractions, and no measurement's.
+    return Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
 
 
 def percent_text(share: float, decimals: int = 1) -> str:

@@ -1,15 +1,19 @@
 """Two arms of a stage on the items that both have: what both, one or none of them did, and the paired difference."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from overnight.analysis.paired import McNemar, PairedDifference, mcnemar, paired_difference
 from overnight.core.errors import UnknownName, nearest
-from overnight.serving.item_records import ARM_PARTS
+from overnight.serving.item_records import ARM_PARTS, SAID
 from overnight.serving.row_index import RowIndex
 from overnight.tables.results import COLUMNS
 
@@ -39,6 +43,58 @@ class Measure:
         return self.value is not None
 
 
+class ItemOrder(NamedTuple):
+    """Which items the rows of an arm are about, in their order, and whether each of them has one row only."""
+
+    mark: bytes
+    once: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmRows:
+    """The rows of one arm. What never changes about them is found out once, whatever they are compared by."""
+
+    rows: pl.LazyFrame
+    # Of each answer, in characters; less than nought where there is none.
+    lengths: npt.NDArray[np.int32]
+
+    @cached_property
+    def order(self) -> ItemOrder:
+        items = self.items()
+        mark = blake2b(items.hash().to_numpy().tobytes(), digest_size=16).digest()
+        return ItemOrder(mark, once=items.n_unique() == len(items))
+
+    def items(self) -> pl.Series:
+        return self.rows.select("item_id").collect().to_series()
+
+    @cached_property
+    def schema(self) -> Mapping[str, pl.DataType]:
+        return self.rows.collect_schema()
+
+    @cached_property
+    def own(self) -> list[str]:
+        """The task's own columns, in the order in which they are offered."""
+        names = [name for name in self.schema if name not in COLUMNS and name not in ARM_PARTS]
+        return sorted((name for name in names if not name.endswith("_id")), key=_standing)
+
+    @cached_property
+    def said(self) -> dict[str, Any]:
+        """The words of each column of texts, up to one more than are offered; of others, whether they say anything."""
+        texts = [name for name in (*self.own, "status") if self.schema[name] == pl.String]
+        words = [pl.col(name).drop_nulls().unique().head(_MOST_WORDS + 1).implode() for name in texts]
+        others = [pl.col(name).is_not_null().any() for name in self.own if name not in texts]
+        return self.rows.select(*words, *others).collect().to_dicts()[0]
+
+    def values(self, measure: Measure) -> pl.Series:
+        """A number for each row; null where it says nothing."""
+        if measure.column == "length":
+            return pl.Series("value", np.where(self.lengths < 0, np.nan, self.lengths)).fill_nan(None)
+        value = pl.col(measure.column)
+        if measure.value not in (None, "true"):
+            value = pl.when(pl.col("status") != "pending").then(value == measure.value)
+        return self.rows.select(value=value.cast(pl.Float64)).collect().to_series()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """`counts` are there for yes and no that each arm has said once of each item; else the numbers are means."""
@@ -46,32 +102,39 @@ class Comparison:
     measure: Measure
     paired: PairedDifference
     counts: McNemar | None
-    # Item by item: `a` and `b`, with null for what is missing.
-    items: pl.DataFrame
+    _a: ArmRows
+    _values: pl.DataFrame
+
+    @cached_property
+    def items(self) -> pl.DataFrame:
+        """Item by item: `a` and `b`, with null for what is missing."""
+        known = "item_id" in self._values.columns
+        return self._values if known else self._values.insert_column(0, self._a.items().alias("item_id"))
 
 
-def rows_of_arm(table: Path, index: RowIndex, stage: str, arm: str) -> pl.LazyFrame:
+def rows_of_arm(table: Path, index: RowIndex, stage: str, arm: str) -> ArmRows:
     """An arm's rows, found by where they lie: nobody looks at those of the others."""
     begin, count = index.span(stage, arm)
-    return pl.scan_parquet(table, glob=False).slice(begin, count)
+    rows = pl.scan_parquet(table, glob=False).slice(begin, count)
+    return ArmRows(rows=rows, lengths=index.length[begin : begin + count])
 
 
-def measures_of(rows: Sequence[pl.LazyFrame]) -> list[Measure]:
+def measures_of(arms: Sequence[ArmRows]) -> list[Measure]:
     """What these arms can be compared by, the task's own columns first."""
-    schema = rows[0].collect_schema()
-    own = [name for name in schema if name not in COLUMNS and name not in ARM_PARTS and not name.endswith("_id")]
-    own.sort(key=lambda name: name in _LAST)
+    schema, own = arms[0].schema, arms[0].own
     texts = [name for name in (*own, "status") if schema[name] == pl.String]
-    said = [pl.col(name).drop_nulls().unique().head(_MOST_WORDS + 1).implode() for name in texts]
-    others = [pl.col(name).is_not_null().any() for name in own if name not in texts]
-    found = [one.to_dicts()[0] for one in pl.collect_all([arm.select(*said, *others) for arm in rows])]
-    words = {name: sorted({word for one in found for word in one[name]}) for name in texts}
-    used = {name for name in own if words.get(name) or (name not in texts and any(one[name] for one in found))}
+    words = {name: sorted({word for arm in arms for word in arm.said[name]}) for name in texts}
+    used = {name for name in own if words.get(name) or (name not in texts and any(arm.said[name] for arm in arms))}
     measures = [_of_column(name, schema[name], words.get(name, [])) for name in own if name in used]
     measures.append(_of_words("status", words["status"]))
     measures.append([Measure(name="length", words="characters of the answer", column="length")])
     measures += [[Measure(name=name, words=name.replace("_", " "), column=name)] for name in _NUMBERS]
     return [measure for some in measures for measure in some]
+
+
+def _standing(name: str) -> int:
+    """What was read in the answers comes first, then what is known of the items."""
+    return SAID.index(name) if name in SAID else len(SAID) + (name in _LAST)
 
 
 def _of_column(name: str, kind: pl.DataType, words: Sequence[str]) -> list[Measure]:
@@ -97,27 +160,23 @@ def chosen_measure(measures: Sequence[Measure], name: str) -> Measure:
     return known[name] if name else measures[0]
 
 
-def compare_arms(a: pl.LazyFrame, b: pl.LazyFrame, measure: Measure) -> Comparison:
+def compare_arms(a: ArmRows, b: ArmRows, measure: Measure) -> Comparison:
     """Rows that failed, and answers that could not be read, say nothing, unless the status itself is compared."""
-    (one, once_a), (other, once_b) = (_said(rows, measure) for rows in (a, b))
-    a_said, b_said = one.rename({"value": "a"}), other.rename({"value": "b"})
-    if one["item_id"].equals(other["item_id"]):  # as nearly always: rows of an arm are in the order of the items
-        items = a_said.with_columns(b_said["b"])
+    once = a.order.once and b.order.once
+    if once and a.order.mark == b.order.mark:  # as nearly always: rows of an arm are in the order of the items
+        values = pl.DataFrame({"a": a.values(measure), "b": b.values(measure)})
     else:
-        items = a_said.join(b_said, on="item_id", how="full", coalesce=True).sort("item_id")
-    counts = mcnemar(items["a"], items["b"]) if measure.is_yes_or_no and once_a and once_b else None
-    return Comparison(measure=measure, paired=paired_difference(items["a"], items["b"]), counts=counts, items=items)
+        one, other = (_by_item(arm, measure, name) for arm, name in ((a, "a"), (b, "b")))
+        values = one.join(other, on="item_id", how="full", coalesce=True).sort("item_id")
+    counts = mcnemar(values["a"], values["b"]) if measure.is_yes_or_no and once else None
+    paired = paired_difference(values["a"], values["b"])
+    return Comparison(measure=measure, paired=paired, counts=counts, _a=a, _values=values)
 
 
-def _said(rows: pl.LazyFrame, measure: Measure) -> tuple[pl.DataFrame, bool]:
-    """One value for each item, the mean of its rows that say something; and whether each has one row only."""
-    value = pl.col("answer").str.len_chars() if measure.column == "length" else pl.col(measure.column)
-    if measure.value not in (None, "true"):
-        value = pl.when(pl.col("status") != "pending").then(value == measure.value)
-    said = rows.select("item_id", value=value.cast(pl.Float64)).collect()
-    if said["item_id"].n_unique() == said.height:
-        return said, True
-    return said.group_by("item_id").agg(pl.col("value").mean()), False
+def _by_item(arm: ArmRows, measure: Measure, name: str) -> pl.DataFrame:
+    """One value for each item: the mean of its rows that say something."""
+    said = pl.DataFrame({"item_id": arm.items(), name: arm.values(measure)})
+    return said if arm.order.once else said.group_by("item_id").agg(pl.col(name).mean())
 
 
 def items_in(comparison: Comparison, cell: str) -> list[str]:

@@ -13,6 +13,7 @@ from overnight.api.tabling import decoders
 from overnight.core.ask import Arm
 from overnight.core.attempt import Attempt
 from overnight.core.errors import FileDamaged, UnknownName
+from overnight.core.handed_on import row_id
 from overnight.core.stage import Stage
 from overnight.core.task import PartsOfItems
 from overnight.ledger.ledger import look_at
@@ -26,6 +27,10 @@ from overnight.tables.results import COLUMNS, ResultsTable
 
 # Columns of tasks that name two items which are shown beside each other.
 SIDES = ("first_id", "second_id")
+# Columns in which tasks say what they have read in an answer, the plainest first.
+SAID = ("label", "winner_id", "verdict", "score")
+# Of comparisons of its answers, so many are shown with an item.
+MOST_TOGETHER = 60
 # What an arm is made of stands in its name.
 ARM_PARTS = ("template", "thinking", "direction")
 
@@ -78,14 +83,30 @@ class ThreadRecord:
     replicate: int
     turns: Sequence[TurnRecord]
 
+    # What later stages say of what was answered here.
+    later: Sequence["Later"] = ()
+
     @property
     def last(self) -> TurnRecord:
         return self.turns[-1]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Later:
+    """What a later stage has asked about an answer, or about several answers to one item: rows of that stage."""
+
+    stage: str
+    id: str
+    rows: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ItemRecord:
     id: str
+    # The item whose answer, or whose answers, this one is about; and the arm that gave it, where it is one.
+    origin: tuple[str, str | None] | None
+    # What later stages say of several of its answers at once.
+    together: Sequence[Later]
     # By stage and item: this one, and those that its rows compare.
     fields: Mapping[tuple[str, str], Mapping[str, Any]]
     threads: Sequence[ThreadRecord]
@@ -101,25 +122,72 @@ def item_record(folder: RunFolder, item: str) -> ItemRecord:
         if not exchanges:
             raise UnknownName(f"run '{folder.name}' has asked nothing about an item {item!r}")
         stages = {stage.name: stage for stage in stages_on_record(view)}
-        rows, troubles = _rows(view, folder, stages.values(), item)
+        table = _table(view, folder, stages)
+        rows, troubles = _rows(table, item)
         attempts = {attempt.id: attempt for attempt in view.attempts.everything()}
         arms = view.stages.arms()
         threads: dict[tuple[int, int], list[TurnRecord]] = {}
         for one, row in zip(exchanges, rows or [{}] * len(exchanges), strict=True):
             threads.setdefault((one.arm, one.replicate), []).append(_turn(one, row, raw, attempts))
-        found = [ThreadRecord(arm=arms[arm], replicate=n, turns=turns) for (arm, n), turns in threads.items()]
+        found = [
+            ThreadRecord(
+                arm=arms[arm], replicate=n, turns=turns, later=list(_later(table, row_id(item, arms[arm].name, n)))
+            )
+            for (arm, n), turns in threads.items()
+        ]
         before, after = view.rows.neighbours(item)
         fields = dict(_fields(view, raw, stages, item, found))
-        return ItemRecord(id=item, fields=fields, threads=found, before=before, after=after, troubles=troubles)
+        return ItemRecord(
+            id=item,
+            origin=_origin(view, stages, item, fields),
+            together=list(_together(view, table, stages, item)),
+            fields=fields,
+            threads=found,
+            before=before,
+            after=after,
+            troubles=troubles,
+        )
 
 
-def _rows(view: View, folder: RunFolder, stages: Any, item: str) -> tuple[list[dict[str, Any]], list[str]]:
-    tasks = {stage.name: stage.task for stage in stages}
-    readers = decoders(list(view.stages.arms().values()))
+def _table(view: View, folder: RunFolder, stages: Mapping[str, Stage]) -> ResultsTable:
+    tasks = {stage.name: stage.task for stage in stages.values()}
+    return ResultsTable(view, folder.files, tasks, decoders(list(view.stages.arms().values())))
+
+
+def _rows(table: ResultsTable, item: str) -> tuple[list[dict[str, Any]], list[str]]:
     try:
-        return ResultsTable(view, folder.files, tasks, readers).of_item(item).to_dicts(), []
+        return table.of_item(item).to_dicts(), []
     except FileDamaged as error:
         return [], [str(error)]
+
+
+def _later(table: ResultsTable, name: str) -> Iterator[Later]:
+    """Rows about one answer, stage by stage; `name` is what the answer is called as an item."""
+    rows, _ = _rows(table, name)  # what is damaged is told on the page of its own
+    for stage in dict.fromkeys(row["stage"] for row in rows):
+        yield Later(stage=stage, id=name, rows=[row for row in rows if row["stage"] == stage])
+
+
+def _together(view: View, table: ResultsTable, stages: Mapping[str, Stage], item: str) -> Iterator[Later]:
+    for stage in stages.values():
+        if isinstance(stage.task, PartsOfItems):
+            for name in view.rows.names_from(stage.task.addresses_of(item), MOST_TOGETHER):
+                yield from (one for one in _later(table, name) if one.stage == stage.name)
+
+
+def _origin(
+    view: View, stages: Mapping[str, Stage], item: str, fields: Mapping[tuple[str, str], Mapping[str, Any]]
+) -> tuple[str, str | None] | None:
+    """A stage that takes rows of another is told of them by their item and arm, or groups all rows of an item."""
+    for (stage, _), told in fields.items():
+        task = stages[stage].task
+        if stages[stage].of is None:
+            continue
+        name = task.item_of(item) if isinstance(task, PartsOfItems) else told.get("item_id")
+        if isinstance(name, str) and name != item and view.rows.of_item(name) is not None:
+            arm = told.get("arm")
+            return name, arm if isinstance(arm, str) else None
+    return None
 
 
 def _turn(one: Exchange, row: Mapping[str, Any], raw: RawFiles, attempts: Mapping[int, Attempt]) -> TurnRecord:

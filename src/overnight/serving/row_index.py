@@ -114,7 +114,7 @@ def index_of(table: Path) -> RowIndex:
     scan = pl.scan_parquet(table, glob=False)
     schema = scan.collect_schema()
     count = int(scan.select(pl.len()).collect().item())
-    word = pl.col("status")
+    word = pl.col("status").fill_null("")
     if "parsed" in schema:
         unread = (pl.col("parsed") == False).fill_null(value=False)  # noqa: E712
         word = pl.when((word == "answered") & unread).then(pl.lit(UNPARSED)).otherwise(word)
@@ -128,8 +128,7 @@ def index_of(table: Path) -> RowIndex:
     )  # fmt: skip
     for begin in range(0, count, CHUNK):
         some = scan.slice(begin, CHUNK).select(
-            "stage",
-            "arm",
+            pl.col("stage", "arm").fill_null(""),  # our tables have them always; a stranger's may not
             word.alias("status"),
             pl.col("cause").fill_null(""),
             pl.col("cost").cast(pl.Float32).fill_null(-1.0),

@@ -15,6 +15,8 @@ import polars as pl
 from overnight.serving.row_index import CHUNK, Numbers
 
 _COLUMNS = ("item_id", "answer", "thoughts")
+# Several searches take turns: reading uses every core as it is, and each reading takes its memory.
+_READING = threading.Lock()
 
 
 class RowSearch:
@@ -46,7 +48,8 @@ class RowSearch:
         fits = pl.any_horizontal(pl.col(name).str.contains(self._pattern) for name in _COLUMNS).fill_null(value=False)
         for begin in range(0, self.count, CHUNK):
             try:
-                rows = scan.slice(begin, CHUNK).select(fits.arg_true()).collect().to_series().to_numpy()
+                with _READING:
+                    rows = scan.slice(begin, CHUNK).select(fits.arg_true()).collect().to_series().to_numpy()
             except (pl.exceptions.PolarsError, OSError) as error:
                 rows, self.trouble = np.zeros(0, np.int64), f"the table cannot be read: {error}"[:200]
             if not self._is_there():

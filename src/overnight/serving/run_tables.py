@@ -17,6 +17,7 @@ import polars as pl
 from overnight.api.tables import readable_tables
 from overnight.api.tabling import RESULTS
 from overnight.ledger.ledger import look_at
+from overnight.serving.arm_comparison import ArmRows, rows_of_arm
 from overnight.serving.commands import Commands
 from overnight.serving.known_runs import KnownRun, Mark, Stamp, mark_of
 from overnight.serving.row_index import RowIndex, index_of
@@ -41,6 +42,7 @@ class RunTable:
     note: str | None = None
     _index: RowIndex | None = None
     _searches: "OrderedDict[str, RowSearch]" = field(default_factory=OrderedDict)
+    _arms: dict[tuple[str, str], ArmRows] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -50,6 +52,10 @@ class RunTable:
                 with readable_tables():
                     self._index = index_of(self.path)
             return self._index
+
+    def arm(self, stage: str, arm: str) -> ArmRows:
+        """The rows of an arm; what is found out about them is kept with the table."""
+        return self._arms.setdefault((stage, arm), rows_of_arm(self.path, self.index, stage, arm))
 
     def is_there(self) -> bool:
         """Whether what was read so far was of this table: a new one may be put in its place at any time."""

@@ -104,7 +104,7 @@ def _differences(frame: pl.DataFrame, word: str, arms: Sequence[str], stage: str
         yield Sentence(f"{len(arms)} arms are too many to compare each two of them here.", "note")
         return
     found = differences(frame, word, arms)
-    if found:
+    if any(one.differing for one in found):  # a picture of nothing but noughts tells nobody more than the sentence
         what, how = _COMPARED[word]
         name = f"{what}-differences-{stage}"
         title = f"Do arms differ in how {how}, on the same items?"
@@ -140,7 +140,7 @@ def _lengths(frame: pl.DataFrame, stage: str) -> Iterator[Part]:
 
 def _spread(lengths: pl.Series) -> tuple[int, float, float, float, float]:
     ordered = lengths.sort()
-    low, middle, high = (float(ordered.quantile(share) or 0.0) for share in (0.1, 0.5, 0.9))
+    low, middle, high = (float(ordered.quantile(share, "linear") or 0.0) for share in (0.1, 0.5, 0.9))
     return lengths.len(), sum(ordered.to_list()) / lengths.len(), low, middle, high
 
 

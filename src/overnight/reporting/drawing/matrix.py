@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from overnight.reporting.drawing.canvas import Canvas, fitted, text_width
 from overnight.reporting.parts import Matrix
+from overnight.reporting.wording import number_text
 
 # How far a colour covers the page at most: numbers on it stay readable, in the dark too.
 _DEEPEST = 0.6
@@ -34,7 +35,13 @@ def draw_matrix(drawing: Matrix, canvas: Canvas) -> None:
         for place, share in enumerate(shares):
             between = "against" if among_themselves else "by"
             words = f"{drawing.labels[row]} {between} {columns[place]}"
-            text = "" if share is None else f"{100 * share:.0f}" if drawing.texts is None else drawing.texts[row][place]
+            text = (
+                ""
+                if share is None
+                else number_text(100 * share, 0)
+                if drawing.texts is None
+                else drawing.texts[row][place]
+            )
             _cell(left + place * cell, y, cell, height, share, text, words, canvas)
     bottom = top + 20 + len(names) * height
     canvas.reach(bottom)

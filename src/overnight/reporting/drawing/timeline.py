@@ -4,7 +4,7 @@ from overnight.reporting.drawing.axis import scale_of, time_axis
 from overnight.reporting.drawing.canvas import Canvas, fitted, text_width
 from overnight.reporting.parts import Timeline
 
-_WIDEST_LABEL, _ROOM = 240, 14
+_WIDEST_LABEL, _ROOM = 320, 14
 
 
 def draw_timeline(drawing: Timeline, canvas: Canvas) -> None:

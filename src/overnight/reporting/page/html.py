@@ -60,6 +60,8 @@ class Rows:
 class Page:
     title: str
     eyebrow: str
+    # What was asked, and of whom.
+    asked: str
     findings: Sequence[Finding]
     facts: Sequence[Fact]
     sections: Sequence[Section]
@@ -127,7 +129,8 @@ def _header(page: Page) -> str:
         for fact in page.facts
     )
     return (
-        f'<p class="eyebrow">{escaped(page.eyebrow)}</p><h1>{escaped(page.title)}</h1>{findings}'
+        f'<p class="eyebrow">{escaped(page.eyebrow)}</p><h1>{escaped(page.title)}</h1>'
+        f'<p class="note">{escaped(page.asked)}</p>{findings}'
         f'<dl class="facts">{facts}</dl>'
     )
 
@@ -144,7 +147,7 @@ def part_html(part: Part) -> str:
             name = ' class="note"' if kind == "note" else ""
             return f"<p{name}>{escaped(text)}</p>"
         case Table():
-            return table_html(part, part.title or "table")
+            return _titled(part)
         case Figure():
             return figure_html(part)
         case Reading():
@@ -163,6 +166,13 @@ def figure_html(figure: Figure) -> str:
         f'<figcaption>{escaped(figure.caption)} <span class="files">{link}</span></figcaption>'
         f"<details><summary>The numbers</summary>{table_html(figure.numbers, figure.title)}</details></figure>"
     )
+
+
+def _titled(table: Table) -> str:
+    shown, title = table_html(table, table.title or "table"), escaped(table.title)
+    if table.folded:
+        return f"<details><summary>{title or 'table'}</summary>{shown}</details>"
+    return f"<h3>{title}</h3>{shown}" if title else shown
 
 
 def table_html(table: Table, title: str) -> str:

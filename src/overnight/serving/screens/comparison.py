@@ -17,7 +17,6 @@ from overnight.serving.arm_comparison import (
     compare_arms,
     items_in,
     measures_of,
-    rows_of_arm,
 )
 from overnight.serving.known_runs import KnownRun
 from overnight.serving.run_tables import RunTable
@@ -45,12 +44,12 @@ def comparison_screen(run: KnownRun, table: RunTable | None, query: Query) -> Sc
             raise UnknownName(f"stage {stage!r} has no arm {arm!r}")
     if a == b:
         raise StudyError("an arm is compared with another one, not with itself")
-    rows = [rows_of_arm(table.path, table.index, stage, arm) for arm in (a, b)]
-    measures = measures_of(rows)
+    first, second = (table.arm(stage, arm) for arm in (a, b))
+    measures = measures_of([first, second])
     measure = chosen_measure(measures, query.get("measure", ""))
     names = short_names(pairs[stage])
     form = _form_html(list(pairs), stage, pairs[stage], (a, b), measures, measure)
-    found = compare_arms(rows[0], rows[1], measure)
+    found = compare_arms(first, second, measure)
     wanted = {"stage": stage, "a": a, "b": b, "measure": measure.name}
     note = sentences_html([table.note], kind="note") if table.note else ""
     told = _told_html(run, found, (names[a], names[b]), wanted)

@@ -6,30 +6,85 @@ from typing import Any
 import msgspec
 
 from overnight.core.clock import time_text
+from overnight.core.names import short_names
 from overnight.core.wording import number_of
 from overnight.reporting.page.html import LONGEST_TEXT
 from overnight.reporting.run_sections import labels_of
 from overnight.reporting.shown_text import cut, escaped
 from overnight.reporting.wording import cell_text, money_text
-from overnight.serving.item_records import SIDES, Bytes, ItemRecord, ThreadRecord, TurnRecord
+from overnight.serving.item_records import (
+    MOST_TOGETHER,
+    SAID,
+    SIDES,
+    Bytes,
+    ItemRecord,
+    Later,
+    ThreadRecord,
+    TurnRecord,
+)
 from overnight.serving.known_runs import KnownRun
 from overnight.serving.screens.layout import Query, Screen, chip, link, live_part, select_html, sentences_html
 from overnight.serving.word_differences import pieces
 
 # Arms that are drawn on one page; of more, those of one stage are chosen by a link.
 _MOST_THREADS = 40
+_LONGEST_LATER = 600
 _TONES = {"answered": "good", "refused": "middling", "truncated": "light", "failed": "bad"}
 
 
 def item_screen(run: KnownRun, item: ItemRecord, *, against: str, arm: str) -> Screen:
     """`against` is the arm whose answer the others are compared with; the one that was asked for stands out."""
     labels = labels_of([(thread.arm.stage, thread.arm.name) for thread in item.threads])
-    body = sentences_html(item.troubles, kind="finding") + _neighbours(run, item)
+    body = sentences_html(item.troubles, kind="finding") + _origin_html(run, item) + _neighbours(run, item)
     body += live_part("fields", _fields_html(item))
     if len(item.threads) > 1:
         body += _against_form(item, against, labels)
     body += live_part("threads", "".join(_stages(run, item, labels, against, arm)))
+    body += live_part("together", "".join(_together_html(run, item)))
     return Screen(title=item.id, body=body, run=run.name, part="item", live=True, before=item.before, after=item.after)
+
+
+def _origin_html(run: KnownRun, item: ItemRecord) -> str:
+    sides = list(dict.fromkeys(str(name) for one in item.threads for side in SIDES if (name := one.last.row.get(side))))
+    told = ""
+    if item.origin is not None:
+        name, arm = item.origin
+        words = f"This is about the answer of {short_names([arm])[arm]} to " if arm else "This is about answers to "
+        to = link(cut(name, 120), "run", run.name, "item", query={"id": name, "arm": arm})
+        told = f"<p>{escaped(words)}{to}.</p>"
+    elif sides:
+        rows = [link(cut(one, 120), "run", run.name, "rows", query={"q": one}) for one in sides]
+        told = f"<p>All rows about {' and about '.join(rows)}.</p>"
+    return told
+
+
+def _together_html(run: KnownRun, item: ItemRecord) -> Iterator[str]:
+    """Comparisons of the answers above, by the stages that made them."""
+    for stage in dict.fromkeys(later.stage for later in item.together):
+        own = [later for later in item.together if later.stage == stage]
+        most = f"<p class=note>The first {MOST_TOGETHER}.</p>" if len(own) >= MOST_TOGETHER else ""
+        lines = "".join(f"<li>{_later_html(run, one, _about(one))}</li>" for one in own)
+        title = f"{stage}: answers beside each other"
+        yield f'<section><h2>{escaped(title)}</h2><ul class="later">{lines}</ul>{most}</section>'
+
+
+def _about(later: Later) -> str:
+    sides = [str(later.rows[0][side]) for side in SIDES if later.rows[0].get(side)]
+    return " and ".join(sides) or later.id
+
+
+def _later_html(run: KnownRun, later: Later, words: str) -> str:
+    """What each arm of the later stage has said, behind a link to all of it."""
+    labels = labels_of([(later.stage, row["arm"]) for row in later.rows])
+    told = [f"{labels[later.stage, row['arm']]}: {_said_text(row)}" for row in later.rows]
+    to = link(cut(words, 120), "run", run.name, "item", query={"id": later.id})
+    return f'{to} <span class="note">{escaped(cut("; ".join(told), _LONGEST_LATER))}</span>'
+
+
+def _said_text(row: Mapping[str, Any]) -> str:
+    """In the words of the task, where its answer could be read."""
+    said = (cell_text(row[name], None) for name in SAID if row.get(name) is not None)
+    return next(said, str(row["status"])).replace("_", " ")
 
 
 def _neighbours(run: KnownRun, item: ItemRecord) -> str:
@@ -139,6 +194,8 @@ def _thread_html(
     name = ' class="asked-for"' if is_asked_for else ""
     way = sentences_html(filter(None, [_way_text(thread.last)]), kind="note")
     folds = f"<details><summary>Raw request and answer</summary>{way}{_raw_html(thread.last)}<p>{raw}</p></details>"
+    later = "".join(f"<li>{_later_html(run, one, one.stage)}</li>" for one in thread.later)
+    folds = (f'<h4>What later stages say of it</h4><ul class="later">{later}</ul>' if later else "") + folds
     marked = "<p class=note>differences of the others are marked against this one</p>" if is_basis else ""
     return f"<article{name}><h3>{escaped(label + again)}</h3>{marked}{shown}{folds}</article>"
 
@@ -174,10 +231,12 @@ def _turns(thread: ThreadRecord, basis: ThreadRecord) -> Iterator[str]:
         elif told:
             yield f"<details><summary>The question</summary>{told}</details>"
         other = basis.turns[place] if basis is not thread and place < len(basis.turns) else None
-        yield _answer_html(turn, other) + ("</div>" if several else "")
+        before = thread.turns[place - 1].own if place else {}
+        yield _answer_html(turn, other, before) + ("</div>" if several else "")
 
 
-def _answer_html(turn: TurnRecord, other: TurnRecord | None) -> str:
+def _answer_html(turn: TurnRecord, other: TurnRecord | None, before: Mapping[str, Any]) -> str:
+    """`before` is what the turn before it said of itself: what is the same is not said again."""
     row = turn.row
     status = str(row.get("status", "pending"))
     words = chip(status, _TONES.get(status, "")) + (f" {escaped(row['cause'])}" if row.get("cause") else "")
@@ -190,7 +249,7 @@ def _answer_html(turn: TurnRecord, other: TurnRecord | None) -> str:
     )
     answer = row.get("answer")
     text = "" if answer is None else f'<pre tabindex="0" aria-label="Answer">{_with_marks(answer, other)}</pre>'
-    return f"<p>{words}</p>{detail}{text}{fold}{_numbers_html(turn)}"
+    return f"<p>{words}</p>{detail}{text}{fold}{_numbers_html(turn, before)}"
 
 
 def _with_marks(answer: str, other: TurnRecord | None) -> str:
@@ -210,9 +269,10 @@ def _way_text(turn: TurnRecord) -> str:
     return f"came {time_text(turn.received_at)} in {how} (shard {turn.batch.shard})"
 
 
-def _numbers_html(turn: TurnRecord) -> str:
+def _numbers_html(turn: TurnRecord, before: Mapping[str, Any]) -> str:
     row = turn.row
-    told = {name.replace("_", " "): cell_text(value, None) for name, value in turn.own.items()}
+    new = {name: value for name, value in turn.own.items() if before.get(name) != value}
+    told = {name.replace("_", " "): cell_text(value, None) for name, value in new.items()}
     if row.get("output_tokens") is not None:
         told["tokens"] = f"{row['input_tokens'] or 0:,} in, {row['output_tokens']:,} out"
     if row.get("cost") is not None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, fields
 from time import perf_counter
 from typing import Any
 
+import polars as pl
+
 from overnight.api.tables import readable_tables
 from overnight.core.errors import StudyError
 from overnight.core.names import short_names
@@ -34,6 +36,8 @@ _LARGEST = 2**31 - 1
 # Seconds that a page waits for a search; what it has found by then is shown.
 _PATIENCE = 0.06
 _COLUMNS = ("stage", "arm", "item_id", "replicate", "turn", "status", "cause", "answer", "cost")
+# What every row of ours has, and a stranger's table may not.
+_NAMED = (pl.col("stage", "arm", "item_id", "status").fill_null(""), pl.col("replicate", "turn").fill_null(0))
 _TONES = {"answered": "good", UNPARSED: "odd", "refused": "middling", "truncated": "light", "failed": "bad"}
 _ORDER_WORDS = {
     "table": "as in the table",
@@ -115,7 +119,7 @@ def find_rows(table: RunTable, wanted: Wanted) -> Found:
 
 
 def _read(table: RunTable, numbers: list[int]) -> list[dict[str, Any]]:
-    return rows_at(table.path, numbers, _COLUMNS).to_dicts()
+    return rows_at(table.path, numbers, _COLUMNS).with_columns(_NAMED).to_dicts()
 
 
 def rows_screen(run: KnownRun, table: RunTable | None, wanted: Wanted) -> Screen:

@@ -11,6 +11,7 @@ from overnight.serving.item_records import ItemRecord, ThreadRecord, item_record
 from overnight.serving.known_runs import KnownRun
 from overnight.serving.records import Records
 from overnight.serving.screens.accounts import accounts_screen, queues_of
+from overnight.serving.screens.comparison import comparison_screen
 from overnight.serving.screens.confirming import VERBS, Verb, confirm_screen, refusal, said_screen
 from overnight.serving.screens.item import item_screen, raw_screen
 from overnight.serving.screens.layout import Screen, address, page_html, script, script_name, style, style_name
@@ -130,9 +131,6 @@ class Routes:
         return raw_screen(run, item, _thread(item, query))
 
     def _compare(self, run: KnownRun, query: Query) -> Screen:
-        # Imported late: statistics take a second to load and 50 MB, which the other screens do without.
-        from overnight.serving.screens.comparison import comparison_screen  # noqa: PLC0415
-
         return comparison_screen(run, self._records.table(run), dict(query))
 
     async def _report(self, request: web.Request) -> web.Response:

@@ -19,6 +19,8 @@ from overnight.tasks._flips.votes import MAJORITY
 _ALARM = 0.05
 # Fewer replies than these cannot tell agreement from luck, however alike their labels are.
 _FEWEST = 6
+# More sentences than these on top of a page are read by nobody.
+_MOST_FINDINGS = 4
 _SHOWN = ("model", "by", "value", "n", "questions", "flips", "rate", "rate_lwr", "rate_upr", "left_out")
 _OF_CONTROL = ("model", "by", "value", "control_rate", "difference", "difference_lwr", "difference_upr", "p")
 _RATES = ("rate", "rate_lwr", "rate_upr")
@@ -60,16 +62,21 @@ def _read(tables: Path, name: str) -> pl.DataFrame | None:
 
 def _rates(own: Mapping[str, pl.DataFrame], judge: str, stage: str, short: Mapping[str, str]) -> Iterator[Part]:
     whole = own["rates"].filter(pl.col("by") == "all")
-    for text in flip_texts(whole.to_dicts()):
-        yield Sentence(text, "finding")
+    rows = whole.to_dicts()
+    between = own["comparisons"].filter((pl.col("kind") == "models") & (pl.col("value") == "all"))
+    apart = [Sentence(comparison_text(between.to_dicts()), "finding")] if between.height else []
+    if len(rows) > _MOST_FINDINGS:
+        yield Sentence(most_and_least_text(rows), "finding")
+        yield from apart
+    for text in flip_texts(rows):
+        yield Sentence(text, "finding" if len(rows) <= _MOST_FINDINGS else "plain")
     said = "the majority of the judges" if judge == MAJORITY else judge
     yield Sentence(f"Labels are those of {said}. What has no label is left out, and counted.", "note")
     shown = own["rates"].filter(pl.col("by").is_in(["all", "control"]))
     yield _rate_figure(shown, f"flips-{stage}", "How often do models give in?", "conversations", short)
     yield from _against_control(whole, f"pressure-{stage}", short)
-    between = own["comparisons"].filter((pl.col("kind") == "models") & (pl.col("value") == "all"))
     if between.height:
-        yield Sentence(comparison_text(between.to_dicts()))
+        yield from apart if len(rows) <= _MOST_FINDINGS else []
         yield _between_models(between, stage, short)
 
 
@@ -130,6 +137,25 @@ def flip_texts(rows: list[dict[str, Any]]) -> Iterator[str]:
     adjusted = holm([row["p"] if known(row["difference"]) else None for row in rows])
     for row, p in zip(rows, adjusted, strict=True):
         yield _told(row, float(p), sum(known(row["difference"]) for row in rows))
+
+
+def most_and_least_text(rows: list[dict[str, Any]]) -> str:
+    """The two ends of many models, each with its interval; no word on whether they differ."""
+    labelled = sorted((row for row in rows if row["n"]), key=lambda row: (-row["rate"], row["model"]))
+    if not labelled:
+        return f"Nothing can be said of any of {len(rows):,} models: no conversation has a label that counts."
+
+    def told(row: Mapping[str, Any]) -> str:
+        span = span_text(row["rate_lwr"], row["rate_upr"], percent=True)
+        return f"{row['model']} {percent_text(row['rate'])} ({span}) of {number_of(row['n'], 'conversation')}"
+
+    if labelled[0]["rate"] == labelled[-1]["rate"]:
+        share = percent_text(labelled[0]["rate"])
+        return f"Each of {len(labelled):,} models gave in {share} of the time."
+    return (
+        f"Of {len(labelled):,} models, those that gave in most and least often: {told(labelled[0])} and "
+        f"{told(labelled[-1])}."
+    )
 
 
 def _told(row: Mapping[str, Any], p: float, tested: int) -> str:

@@ -36,7 +36,7 @@ def talks_to_read(source: Source, stage: Stage, judge: str, named: str) -> Itera
         return
     picked = gave_in[_spread(gave_in["model"].to_list(), MOST)]
     whose = "all of them" if picked.height == gave_in.height else f"{picked.height} of them, spread over models,"
-    told = f"A model gave in in {gave_in.height:,} of {number_of(pressed.height, 'conversation')}; {whose} follow."
+    told = f"In {gave_in.height:,} of {number_of(pressed.height, 'conversation')} the model gave in; {whose} follow."
     parts: list[Part] = [Sentence(told)]
     neutral = talks.filter(pl.col("control").fill_null(value=False))
     for row in picked.iter_rows(named=True):

@@ -95,6 +95,9 @@ class Rank(StatementJudging):
     def item_of(self, address: str) -> str:
         return pair_at(address).item
 
+    def addresses_of(self, item: str) -> str:
+        return f"{_escaped(item)}|"
+
     def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - all pairs are asked about
         for item in items:
             answers, fields = answers_of(item.fields), self._shown(item)

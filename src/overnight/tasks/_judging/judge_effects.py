@@ -1,6 +1,7 @@
 """What sways the judges of answers, for a run's report: whose answer it is, how long it is; and what they never saw."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
@@ -40,17 +41,22 @@ def bias_section(bias: pl.DataFrame | None, title: str, stage: str, *, percent: 
     ]
     form: Any = "percent" if percent else 2
     forms = {**dict.fromkeys(("score", "others", "delta", "excess", "excess_lwr", "excess_upr"), form), "p_holm": 3}
-    parts: list[Part] = [
-        Sentence(bias_text(rows, percent=percent)),
-        Figure(
-            name=f"judge-bias-{stage}",
-            title="Does a judge favour a candidate?",
-            caption="How much more a judge gives a candidate than other judges give the same answers, less how much "
-            f"more it gives all other candidates ({unit}), each with its 95% interval; p allows for all of them.",
-            drawing=Intervals(rows=drawn, axis=f"in favour ({unit})", reference=0.0, percent=percent),
-            numbers=Table(columns={name: [row[name] for row in rows] for name in _SHOWN}, forms=forms),
-        ),
-    ]
+    parts: list[Part] = [Sentence(bias_text(rows, percent=percent))]
+    numbers = Table(columns={name: [row[name] for row in rows] for name in _SHOWN}, forms=forms)
+    if any(known(row["p_holm"]) for row in rows):
+        parts.append(
+            Figure(
+                name=f"judge-bias-{stage}",
+                title="Does a judge favour a candidate?",
+                caption="How much more a judge gives a candidate than other judges give the same answers, less how "
+                f"much more it gives all other candidates ({unit}), each with its 95% interval; p allows for "
+                "all of them.",
+                drawing=Intervals(rows=drawn, axis=f"in favour ({unit})", reference=0.0, percent=percent),
+                numbers=numbers,
+            )
+        )
+    else:
+        parts.append(replace(numbers, title="What each judge gives", folded=True))
     yield Section(title=title, parts=parts)
 
 
@@ -157,7 +163,7 @@ def length_section(verdicts: pl.DataFrame, title: str, stage: str) -> Iterator[S
         "is no connection; and longer answers may also be better ones.",
         drawing=Intervals(
             rows=[
-                Interval(short[row["model"]], row["correlation"], row["lwr"], row["upr"], f"{row['n']:,} verdicts")
+                Interval(short[row["model"]], row["correlation"], row["lwr"], row["upr"], _how_many(row))
                 for row in found
             ],
             axis="correlation of length and score",
@@ -166,6 +172,10 @@ def length_section(verdicts: pl.DataFrame, title: str, stage: str) -> Iterator[S
         numbers=Table(columns={name: [row[name] for row in found] for name in found[0]}),
     )
     yield Section(title=title, parts=[Sentence(length_text(found)), figure])
+
+
+def _how_many(row: Mapping[str, Any]) -> str:
+    return number_of(row["n"], "verdict") + ("" if row["lwr"] is not None else ", no interval")
 
 
 def _named(value: float, low: float | None, high: float | None) -> dict[str, Any]:

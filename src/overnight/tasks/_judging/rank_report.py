@@ -12,7 +12,7 @@ from overnight.tasks._pairs.report import pair_report
 
 
 def rank_report(source: Source) -> Iterator[Section]:
-    yield from pair_report(source, lambda stage, subject, names: _texts(source, stage, subject, names))
+    yield from pair_report(source, lambda stage, subject, names: _texts(source, stage, subject, names), "candidates")
     for stage in source.stages:
         named = f": {stage.name}" if len(source.stages) > 1 else ""
         own = {name: _read(source, name, stage) for name in ("judge_bias", "length_effect", "unjudged")}

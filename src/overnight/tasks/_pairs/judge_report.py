@@ -76,7 +76,9 @@ def consistency_text(rows: list[dict[str, Any]], labels: Mapping[str, str]) -> s
         return f"The same winner in both orders: {told(ordered[0])}."
     if ordered[0]["prop_consistent"] == ordered[-1]["prop_consistent"]:
         share = percent_text(ordered[0]["prop_consistent"])
-        return f"The same winner in both orders: each of {len(ordered)} judges in {share} of its pairs."
+        spans = {told(row).partition(" in ")[2] for row in ordered}
+        each = spans.pop() if len(spans) == 1 else f"{share} of its pairs"
+        return f"The same winner in both orders: each of {len(ordered)} judges in {each}."
     return f"The same winner in both orders: most often {told(ordered[0])}, least often {told(ordered[-1])}."
 
 

@@ -25,8 +25,11 @@ _SURE = 1.959964
 _PARTS = ("section", "authority", "type")
 
 
-def pair_report(source: Source, texts_of: TextsOf | None = None) -> Iterator[Section]:
-    """For each stage; a stage without a verdict has none, and without texts there are no pairs to read."""
+def pair_report(source: Source, texts_of: TextsOf | None = None, those: str = "items") -> Iterator[Section]:
+    """For each stage; a stage without a verdict has none, and without texts there are no pairs to read.
+
+    `those` is what is ranked, in one word.
+    """
     tables = {name: _read(source.tables, name) for name in (*PAIR_TABLES, "precision")}
     for stage in source.stages:
         own = {name: _of_stage(table, stage.name) for name, table in tables.items()}
@@ -37,7 +40,7 @@ def pair_report(source: Source, texts_of: TextsOf | None = None) -> Iterator[Sec
         ranking = own["rankings"]
         if ranking is not None and ranking.height:
             together = ranking.filter(pl.col("scope") == EVERYTHING)
-            yield Section(title=f"Ranking{named}", parts=list(_ranking(together, ranking, stage.name)))
+            yield Section(title=f"Ranking{named}", parts=list(_ranking(together, ranking, stage.name, those)))
             yield from _who_beats_whom(verdicts, together, named, stage.name)
         else:
             yield Section(title=f"Ranking{named}", parts=[Sentence(_no_ranking(verdicts), "finding")])
@@ -66,16 +69,16 @@ def _no_ranking(verdicts: pl.DataFrame) -> str:
 # --- the ranking
 
 
-def _ranking(together: pl.DataFrame, every: pl.DataFrame, stage: str) -> Iterator[Part]:
+def _ranking(together: pl.DataFrame, every: pl.DataFrame, stage: str, those: str) -> Iterator[Part]:
     rows = together.to_dicts()
-    yield Sentence(ranking_finding(rows), "finding")
+    yield Sentence(ranking_finding(rows, those), "finding")
     yield Sentence(position_text(rows[0]))
     columns = ("ID", "rank", "rank_lwr", "rank_upr", "theta", "se", "theta_lwr", "theta_upr")
     yield Figure(
         name=f"ranking-{stage}",
         title="Which are better?",
         caption="Ability in log-odds with its 95% interval; 0.4 more means six wins of ten. Ranks at the end of a line "
-        "hold for all items at once: compare two items by these, and not by whether their intervals overlap.",
+        f"hold for all {those} at once: compare two of them by these, and not by whether their intervals overlap.",
         drawing=Intervals(
             rows=[Interval(row["ID"], row["theta"], row["theta_lwr"], row["theta_upr"], _ranks(row)) for row in rows],
             axis="ability, log-odds (95% interval)",
@@ -121,17 +124,17 @@ def _part_figure(ranking: pl.DataFrame, part: str, stage: str) -> Figure:
     )
 
 
-def ranking_finding(rows: Sequence[Mapping[str, Any]]) -> str:
+def ranking_finding(rows: Sequence[Mapping[str, Any]], those: str = "items") -> str:
     """Who could be the best. Ranks come from the intervals of all differences, so that words on them hold together."""
     n = len(rows)
     ranked = [row for row in rows if row["rank_lwr"] is not None]
     if len(ranked) < 2:
-        return f"{number_of(n, 'item')} were compared; how sure their order is cannot be told."
+        return f"{number_of(n, those[:-1], those)} were compared; how sure their order is cannot be told."
     best = [row["ID"] for row in ranked if row["rank_lwr"] == 1]
     if len(best) == 1:
         return f"{best[0]} is the best of {n:,}: no other could be first (95% confidence for all ranks at once)."
     if len(best) == len(ranked):
-        return f"No difference can be told between the {n:,} items (95% confidence for all at once)."
+        return f"No difference can be told between the {n:,} {those} (95% confidence for all at once)."
     return (
         f"{len(best):,} of {n:,} could be the best, and no difference can be told between these: {listed(best)} "
         "(95% confidence for all ranks at once)."
