@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from operator import itemgetter
+from typing import NamedTuple
 
 import msgspec
 
@@ -46,8 +47,34 @@ _RESULT = (
 _PLAIN_RESULT = f"result(attempt, line, ask, received_at, outcome, {_WHERE_AND_USED})"
 
 
+class Sized(NamedTuple):
+    """A row that was billed: the bytes of its request, and the tokens in, of a cache, and out."""
+
+    bytes: int
+    input: int
+    cached: int
+    output: int
+
+
 class AnswersView(Records):
     """What came of each question."""
+
+    def sizes(self, arm: int, most: int) -> list[Sized]:
+        """Of about `most` rows of an arm that were billed, drawn evenly from all of them."""
+        of_arm = (
+            "FROM shard JOIN attempt ON attempt.shard=shard.id JOIN result ON result.attempt=attempt.id "
+            "JOIN ask ON ask.id=result.ask WHERE shard.arm=? AND result.outcome<>'failed' "
+            "AND result.input IS NOT NULL AND result.output IS NOT NULL"
+        )
+        (count,) = self._db.execute(f"SELECT count(*) {of_arm}", (arm,)).fetchone()
+        every = max(1, count // most)
+        # By a hash of the question's number: numbers themselves may go round with arms or items.
+        rows = self._db.execute(
+            f"SELECT ask.length, result.input, coalesce(result.cached, 0), result.output {of_arm} "
+            "AND ((result.ask * 2654435761) >> 16) % ? = 0",
+            (arm, every),
+        )
+        return list(map(Sized._make, rows))
 
     def settled_lines(self, attempt: int, lines: Iterable[int]) -> set[int]:
         """Those lines of an attempt whose answer is the one that counts."""
