@@ -163,3 +163,15 @@ def test_each_phase_has_its_cost_with_and_without_its_rule(study: Path, capsys: 
     assert {arm["stage"]: arm["requests"] > 0 for arm in arms} == {
         "talk": True, "judged": True, "deeper": False, "last": False,
     }  # fmt: skip
+
+
+def test_a_question_on_record_is_not_counted_again_for_another_address(
+    study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OVERNIGHT_TIME_SCALE", "20000")
+    (study / "fruit.yaml").write_text(STUDY.replace("{text}", "it"))
+    assert main(["run", "fruit.yaml", "--emulate", "--limit", "1", "-q"]) == 0
+    capsys.readouterr()
+    assert main(["plan", "fruit.yaml", "--emulate", "--json"]) == 0
+    (arm,) = json.loads(capsys.readouterr().out)["arms"]
+    assert (arm["rows"], arm["on_record"], arm["shared"], arm["requests"]) == (3, 1, 2, 0)

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from overnight.api.estimating import ArmEstimate
+from overnight.api.estimating import ArmEstimate, Place
 from overnight.api.experience import Experience
+from overnight.api.item_errors import SeenArm, risks_by_items
 from overnight.api.pricing import PricesByArm
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.estimate import interval, together
@@ -102,8 +103,10 @@ class ArmCount:
         self._price = prices.get((arm.stage, arm.name, processing))
         self.longest = arm.model.options.max_tokens or output_tokens
         self.answers = experience.answers(arm, stage.task.name, self.longest)
+        # Of the answer to the request that was counted last: what follows from it comes next.
+        self.last_length = self.answers.lengths.mean
         self._density = experience.density(arm.model)
-        self._estimate = ArmEstimate(arm, experience.requests(arm), prices, processing)
+        self.estimate = ArmEstimate(arm, experience.requests(arm), prices, processing)
         # What stands for an answer of this arm until there is one: no text has such a character.
         self.mark = chr(_FIRST_MARK + number)
         self._packers = {0: self._packer_for(None)}
@@ -119,7 +122,7 @@ class ArmCount:
             turns=stage.task.most_turns,
             usual_from=self.answers.basis,
             seen=self.answers.lengths.answers,
-            tokens_from=self._estimate.requests.basis,
+            tokens_from=self.estimate.requests.basis,
             max_output_tokens=None if self.longest is None else 0,
             ceiling=None if self.longest is None or price is None else 0,
             price_note="unknown: no price" if price is None else price.note,
@@ -163,7 +166,7 @@ class ArmCount:
             count = body.count(mark)
             if count:
                 size -= count * len(mark)
-                text += count * arm.answers.lengths.mean * arm.answers.bytes_per_token
+                text += count * arm.last_length * arm.answers.bytes_per_token
                 more = None if more is None or arm.longest is None else more + count * arm.longest
                 inside.append((arm, count))
         whole = size + self._overhead + int(text)
@@ -175,26 +178,40 @@ class ArmCount:
         plan.bytes += whole
         if plan.max_output_tokens is not None:
             plan.max_output_tokens += self.longest or 0
-        self._estimate.add(size + text, self.answers, [(arm.arm, arm.answers, count) for arm, count in inside])
+        self.last_length = self.answers.length(size + text)
+        held = [(arm.arm, arm.answers, count) for arm, count in inside]
+        self.estimate.add(size + text, self.last_length, held)
         if plan.ceiling is not None and self._price is not None:
             tokens = most_input(size + self._overhead, self._density)
             most = None if more is None else ceiling(self._price, tokens + more, self.longest)
             plan.ceiling = None if most is None else plan.ceiling + most
         return begins
 
-    def planned(self, arms: Iterable["ArmCount"]) -> ArmPlan:
-        """With what it is expected to cost; `arms` are all arms, counted to their ends."""
-        plan, estimate = self.plan, self._estimate
-        answers = {(one.arm.stage, one.arm.name): (one.answers, one.plan.requests) for one in arms}
+    def planned(self, arms: Mapping[Place, "ArmCount"], by_items: Mapping[Place, dict[str, float]]) -> ArmPlan:
+        """With what it is expected to cost; all arms are counted to their ends."""
+        plan, estimate = self.plan, self.estimate
         plan.input_tokens = round(estimate.tokens)
-        plan.output_tokens = round(plan.requests * self.answers.lengths.mean)
+        plan.output_tokens = round(estimate.answers)
         plan.batch, plan.live = (_whole(estimate.expected(processing)) for processing in ("batch", "live"))
         expected = estimate.expected(self.processing)
         if expected is not None:
-            plan.risks = estimate.risks(answers)
+            told = by_items.get((self.arm.stage, self.arm.name))
+            answers = {place: (one.answers, one.plan.requests) for place, one in arms.items()}
+            plan.risks = estimate.risks(answers) if told is None else told
             found = interval(expected, together([plan.risks]), plan.ceiling)
             plan.expected, plan.p90, plan.low, plan.high = map(round, found)
         return plan
+
+
+def planned_arms(arms: Mapping[Place, ArmCount]) -> tuple[ArmPlan, ...]:
+    """All arms with their estimates; what is known from rows of the run itself is judged by its items."""
+    seen = [
+        SeenArm(place, one.answers, one.estimate, one.plan.requests)
+        for place, one in arms.items()
+        if one.answers.rows and one.estimate.expected(one.processing) is not None
+    ]
+    by_items = risks_by_items(seen)
+    return tuple(one.planned(arms, by_items) for one in arms.values())
 
 
 def _whole(amount: float | None) -> int | None:

@@ -32,16 +32,20 @@ class ArmEstimate:
     def __init__(self, arm: Arm, requests: Requests, prices: PricesByArm, processing: Processing) -> None:
         self.requests = requests
         self.tokens = 0.0
+        self.answers = 0.0
+        self.requests_counted = 0
         self._place = (arm.stage, arm.name)
         self._processing = processing
         ways: tuple[Processing, ...] = ("batch", "live")
         self._sums = {way: _Sum(prices.get((arm.stage, arm.name, way))) for way in ways}
 
-    def add(self, size: float, own: Answers, inside: Sequence[tuple[Arm, Answers, int]]) -> None:
-        """One request of so many bytes, with so many answers of other arms, or of its own, inside it."""
+    def add(self, size: float, length: float, inside: Sequence[tuple[Arm, Answers, int]]) -> None:
+        """One request of so many bytes, and of an answer of so many tokens; `inside` it are so many answers of arms."""
         line = self.requests.line
         tokens = line.tokens(size)
         self.tokens += tokens
+        self.answers += length
+        self.requests_counted += 1
         for one in self._sums.values():
             units = None if one.price is None or one.expected is None else unit_costs(one.price, tokens)
             if units is None:
@@ -49,7 +53,7 @@ class ArmEstimate:
                 continue
             rate = units.input + self.requests.cached * (units.cached - units.input)
             assert one.expected is not None
-            one.expected += tokens * rate + own.lengths.mean * units.output + units.request
+            one.expected += tokens * rate + length * units.output + units.request
             one.weights[self._place] = one.weights.get(self._place, 0.0) + units.output
             for arm, answers, count in inside:
                 place = (arm.stage, arm.name)
@@ -61,6 +65,12 @@ class ArmEstimate:
 
     def expected(self, processing: Processing) -> float | None:
         return self._sums[processing].expected
+
+    def rates(self) -> tuple[float, float]:
+        """Nano-dollars for a token in and out, on the mean of the requests that were counted."""
+        planned = self._sums[self._processing]
+        count = max(self.requests_counted, 1)
+        return planned.rates / count, planned.weights.get(self._place, 0.0) / count
 
     def risks(self, answers: Mapping[Place, tuple[Answers, int]]) -> dict[str, float]:
         """By reason. `answers`: those of each arm, and how many of them are to come."""

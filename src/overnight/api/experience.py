@@ -4,7 +4,7 @@ By what the run itself has seen of the same arm; else of the same model in the s
 seen of that model in that task; else by an assumption that is said as one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -16,9 +16,11 @@ from overnight.core.estimate import (
     DOUBT_OF_ANOTHER_STUDY,
     DOUBT_OF_ANOTHER_TEXT,
     ENOUGH,
+    ByLength,
     Lengths,
     Line,
     assumed_lengths,
+    by_length,
     lengths_of,
     line_of,
 )
@@ -52,6 +54,14 @@ class Answers(NamedTuple):
     bytes_per_token: float
     basis: str
     reason: str
+    # Where answers plainly go with the length of their requests.
+    by_length: ByLength | None = None
+    # The rows of the same arm that all this is known from; none where it is known from elsewhere.
+    rows: Sequence[Sized] = ()
+
+    def length(self, size: float) -> float:
+        """Of an answer to a request of so many bytes."""
+        return self.lengths.mean if self.by_length is None else self.by_length.length(size)
 
 
 class Requests(NamedTuple):
@@ -77,10 +87,9 @@ class Experience:
         with suppress(OvernightError):
             if folder.exists():
                 with look_at(folder) as view:
-                    self._own = {
-                        (arm.stage, arm.name): (arm, view.answers.sizes(number, _MOST_ROWS))
-                        for number, arm in view.stages.arms().items()
-                    }
+                    rows = view.answers.sizes(_MOST_ROWS)
+                    arms = view.stages.arms().items()
+                    self._own = {(arm.stage, arm.name): (arm, rows.get(number, [])) for number, arm in arms}
 
     def answers(self, arm: Arm, task: str, longest: int | None) -> Answers:
         """`longest`: what an answer may be at most, reasoning included."""
@@ -98,7 +107,10 @@ class Experience:
         for lengths, where, reason in enough or some:
             assert lengths is not None
             mean = f"{lengths.mean:,.0f} tokens an answer, the mean of {number_of(lengths.answers, 'answer')} {where}"
-            return Answers(lengths.within(longest), per_token or 1 / DEFAULT_TOKENS_PER_BYTE, mean, reason)
+            rows = self._of_arm(arm) if lengths is own else []
+            line = by_length([(row.bytes, row.output) for row in rows])
+            text = per_token or 1 / DEFAULT_TOKENS_PER_BYTE
+            return Answers(lengths.within(longest), text, mean, reason, line, rows)
         return assumed_answers(arm.model, longest)
 
     def requests(self, arm: Arm) -> Requests:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from overnight.api.counting import ArmCount, Following, Passing
+from overnight.api.counting import ArmCount, Following, Passing, planned_arms
 from overnight.api.experience import Experience
 from overnight.api.phases import decided, phase_plans
 from overnight.api.places import named_folder
@@ -99,7 +99,7 @@ def plan_resolved(
             shown.extend(_first(stage, stage.items, show, resolved.mode))
     following.finish(resolved.stages)
     notes = tuple(text for stage in resolved.stages for text in (*stage.notes, *clamped(stage)))
-    planned = tuple(arm.planned(arms.values()) for arm in arms.values())
+    planned = planned_arms(arms)
     return Plan(
         study=resolved.name,
         arms=planned,
@@ -132,7 +132,7 @@ def plan_file(file: Path, provider: str, place: Settings, as_name: str | None = 
         if len(shown) < show:
             line = msgspec.json.decode(count.ready_line(ask.item, encode(ask)))
             shown.append(Shown(arm=ask.arm.name, item=ask.item, request=line))
-    counted = tuple(arm.planned(arms.values()) for arm in arms.values())
+    counted = planned_arms({(stage.name, name): count for name, count in arms.items()})
     return Plan(study=folder.name, arms=counted, notes=(), shown=tuple(shown), written=(), ready=True)
 
 
@@ -224,7 +224,7 @@ class _Counting:
             for name, total in self._totals().items():
                 arms[name].expect(total)
         known = _OnRecord(_on_record(self._folder, self._stage.name), in_rounds=isinstance(self._stage.task, Rounds))
-        seen: set[bytes] = set()
+        seen = self._seen_before()
         with ExitStack() as stack:
             writer = PlanWriter(self._target, self._stage, stack) if self._target else None
             for ask in self._asks():
@@ -247,6 +247,17 @@ class _Counting:
                     writer.add(arm, ask, body, begins=begins)
                 self._follow(ask)
             self.files = writer.files if writer is not None else []
+
+    def _seen_before(self) -> set[bytes]:
+        """A question that is on record is not asked again for another address, nor what its arm follows it up with."""
+        seen: set[bytes] = set()
+        if self._folder.exists():
+            with look_at(self._folder) as view:
+                for name, key in view.questions.known_keys(self._stage.name):
+                    seen.add(key[:10])
+                    if name in self._arms:
+                        self._arms[name].is_new(key[:10])
+        return seen
 
     def _follow(self, ask: Ask, *, shared: bool = False) -> None:
         self._following.count(self._stage, self._passing.item_of(ask), ask, shared=shared)

@@ -24,6 +24,8 @@ _USUAL_SPREAD = 0.75
 _FAR = 10.0
 # Requests that are so much further off the line than most others say nothing about texts.
 _OFF_THE_LINE = 8.0
+# Answers go with the length of their requests when so many rows show a slope that is so many times its error.
+_ENOUGH_FOR_A_LINE, _PLAIN = 15, 4.0
 _NORMAL = NormalDist()
 # Steps of a doubling: lengths of one step are within a fifth of each other.
 _STEPS = 4
@@ -61,6 +63,17 @@ class Line(NamedTuple):
 
     def tokens(self, size: float) -> float:
         return max(self.start + self.slope * size, 0.0)
+
+
+class ByLength(NamedTuple):
+    """Answers that go with their requests: a line that holds between the smallest and the largest request seen."""
+
+    line: Line
+    smallest: float
+    largest: float
+
+    def length(self, size: float) -> float:
+        return self.line.tokens(min(max(size, self.smallest), self.largest))
 
 
 class Interval(NamedTuple):
@@ -136,6 +149,36 @@ def _fitted(points: Sequence[tuple[float, float, int]]) -> Line:
     start = mean_tokens - slope * mean_size
     left = sum((tokens - start - slope * size) ** 2 * count for size, tokens, count in points)
     return Line(start, slope, total, math.sqrt(left / total))
+
+
+def by_length(seen: Sequence[tuple[float, float]]) -> ByLength | None:
+    """From bytes of requests and tokens of answers; None where answers do not plainly go with their requests."""
+    if len(seen) < _ENOUGH_FOR_A_LINE:
+        return None
+    cap = _FAR * max(_quantile(sorted((length, 1) for _, length in seen), len(seen), 0.9), 1.0)
+    points = [(size, min(length, cap), 1) for size, length in seen]
+    line = _fitted(points)
+    mean = sum(size for size, *_ in points) / len(points)
+    wide = sum((size - mean) ** 2 for size, *_ in points)
+    if line.slope <= 0 or line.slope * math.sqrt(wide) < _PLAIN * max(line.spread, 1e-9):
+        return None
+    return ByLength(line, min(size for size, _ in seen), max(size for size, _ in seen))
+
+
+def factors(covariance: Sequence[Sequence[float]]) -> list[list[float]]:
+    """What some amounts owe to each of as many independent reasons, so that any sum of them has its right deviation."""
+    count = len(covariance)
+    owed = [[0.0] * count for _ in range(count)]
+    for row in range(count):
+        left = covariance[row][row] - sum(part**2 for part in owed[row][:row])
+        # What is left of an amount that others explain is rounding.
+        if left <= 1e-9 * covariance[row][row] or left <= 0:
+            continue
+        owed[row][row] = math.sqrt(left)
+        for other in range(row + 1, count):
+            shared = sum(mine * theirs for mine, theirs in zip(owed[row][:row], owed[other][:row], strict=True))
+            owed[other][row] = (covariance[other][row] - shared) / owed[row][row]
+    return owed
 
 
 def together(risks: Iterable[Mapping[str, float]]) -> float:
