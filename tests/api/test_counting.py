@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from overnight.api import Plan, plan
-from overnight.api.usual_lengths import USUAL_ANSWER
+from overnight.api.experience import USUAL_ANSWER
 from overnight.core.ask import Arm, Ask, Message, Model, Options
 from overnight.engine.batch.outbox import line_overhead
 from overnight.providers import batch_format, vendor
@@ -36,6 +36,16 @@ def planned(*stages: dict[str, Any], **study: Any) -> Plan:
 
 def size_of(name: str, most: int, *said: str) -> int:
     """Bytes of a request line with these messages, the user's and the model's in turn."""
+    arm, body = body_of(name, most, *said)
+    return body + line_overhead(batch_format(vendor("openai")), arm.model)
+
+
+def expected_tokens(name: str, most: int, *said: str, answers: float = 0) -> float:
+    """Of the request itself: what is around it in a batch's file is no text."""
+    return body_of(name, most, *said)[1] * TOKENS_PER_BYTE + answers
+
+
+def body_of(name: str, most: int, *said: str) -> tuple[Arm, int]:
     arm = Arm(
         stage="one", name="x", template="t",
         model=Model(provider="openai", name=name, options=Options(max_tokens=most)),
@@ -43,8 +53,7 @@ def size_of(name: str, most: int, *said: str) -> int:
     roles = ("user", "assistant") * len(said)
     messages = tuple(Message(role, text) for role, text in zip(roles, said, strict=False))  # type: ignore[arg-type]
     seller = vendor("openai")
-    body = seller.format.encode(Ask(arm=arm, item="a", messages=messages))
-    return len(body) + line_overhead(batch_format(seller), arm.model)
+    return arm, len(seller.format.encode(Ask(arm=arm, item="a", messages=messages)))
 
 
 def most_tokens(size: int, answers: int = 0) -> int:
@@ -64,10 +73,14 @@ def test_a_turn_has_all_answers_before_it_in_its_question() -> None:
     assert arm.max_output_tokens == 300
     most = [most_tokens(size, count * 100) for size, count in zip(sizes, answers, strict=True)]
     assert arm.ceiling == sum(tokens * 1_000 + 100 * 10_000 for tokens in most)
-    usual = [int(size * TOKENS_PER_BYTE) + count * 100 for size, count in zip(sizes, answers, strict=True)]
+    said = [("Say x.",), ("Say x.", "", "Sure? "), ("Say x.", "", "Sure? ", "", "Again.")]
+    usual = sum(
+        expected_tokens("gpt-4.1-mini", 100, *texts, answers=count * 100)
+        for texts, count in zip(said, answers, strict=True)
+    )
     assert USUAL_ANSWER > 100
-    assert (arm.input_tokens, arm.output_tokens) == (sum(usual), 300)
-    assert arm.expected == sum(tokens * 1_000 + 100 * 10_000 for tokens in usual)
+    assert (arm.input_tokens, arm.output_tokens) == (round(usual), 300)
+    assert arm.expected == round(usual * 1_000 + 300 * 10_000)
 
 
 def test_a_study_without_turns_costs_what_its_questions_do() -> None:
@@ -84,7 +97,8 @@ def test_a_later_stage_has_the_answers_it_names_in_its_questions() -> None:
     assert (first.requests, second.rows, second.requests, second.of) == (3, 6, 6, "one")
     size = size_of("gpt-4.1", 40, "Rate  on x.")
     assert second.ceiling == 6 * (most_tokens(size, 100) * 2_000 + 40 * 20_000)
-    assert second.expected == 6 * ((int(size * TOKENS_PER_BYTE) + 100) * 2_000 + 40 * 20_000)
+    tokens = expected_tokens("gpt-4.1", 40, "Rate  on x.", answers=100)
+    assert second.expected == round(6 * (tokens * 2_000 + 40 * 20_000))
 
 
 def test_a_group_is_one_question_with_all_answers_in_it() -> None:
@@ -109,7 +123,7 @@ def test_an_answer_without_an_end_makes_what_follows_unknown() -> None:
     endless = {**FIRST, "models": ["openai/gpt-4.1-mini"]}
     first, second = planned(endless, judge).arms
     assert (first.ceiling, second.ceiling) == (None, None)
-    assert second.expected == (int(size_of("gpt-4.1", 40, "Rate .") * TOKENS_PER_BYTE) + USUAL_ANSWER) * 2_000 + 800_000
+    assert second.expected == round(expected_tokens("gpt-4.1", 40, "Rate .", answers=USUAL_ANSWER) * 2_000 + 800_000)
     unnamed = {**judge, "prompt": "Rate {text}."}
     assert planned(endless, unnamed).arms[1].ceiling is not None
     assert planned(endless, judge, budget={"total": 5, "output_tokens": 50}).ceiling is not None
@@ -151,7 +165,8 @@ def test_for_programs_and_people(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:5] == ["arm", "turns", "rows", "requests", "batches"]
     assert [line.split()[-7:-3] for line in lines[1:3]] == [["2", "2", "2", "2"], ["1", "1", "1", "1"]]
-    assert "with answers of a usual length; nothing was sent" in lines[-1]
+    assert lines[-1].endswith("; nothing was sent")
+    assert ", about $0.00" in lines[-1]
     assert main(["plan", "s.yaml", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["arms"]
     assert [(arm["turns"], arm["requests"], arm["expected"] > 0) for arm in told] == [(2, 2, True), (1, 1, True)]

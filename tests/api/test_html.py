@@ -12,7 +12,7 @@ import pytest
 import overnight
 from overnight.api import ArmPlan, ArmStatus, Plan, Run, RunStatus
 from overnight.api.html import progress_html, table_html, text_html
-from overnight.api.planning import Shown
+from overnight.api.planned import Shown
 from overnight.api.status import Statuses
 from overnight.engine.progress import BatchLine, Snapshot
 
@@ -111,8 +111,8 @@ def test_money_is_in_dollars_and_ids_are_whole() -> None:
 
 def test_a_plan_is_summed_by_model_and_unknown_is_unknown() -> None:
     text = re.sub(r"\s+", " ", Reader(PAGES["plan"]).text)
-    assert "4 4 0 0 $3.00 unknown" in text
-    assert "all 9 9 0 0 unknown unknown" in text
+    assert "4 4 0 0 0 $3.00 $3.00 unknown" in text
+    assert "all 9 9 0 0 0 unknown unknown unknown" in text
 
 
 def test_the_bar_and_the_time_that_is_left() -> None:
@@ -133,7 +133,7 @@ def test_what_is_printed_is_short() -> None:
     assert repr(run()) == f"Run({HOSTILE!r}, running: 3 answered, 1 failed, 4 pending)"
     assert repr(status("a")) == "RunStatus('a', 6 answered, 2 failed, 8 pending)"
     assert repr(status("a", trouble="damaged")) == "RunStatus('a', damaged)"
-    assert repr(plan()).endswith("9 requests, about unknown, at most unknown)")
+    assert repr(plan()).endswith("9 requests, about unknown, 90% unknown, at most unknown)")
 
 
 def test_a_study_does_not_print_its_items() -> None:

@@ -18,7 +18,9 @@ def test_the_table(study: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["plan", "fruit.yaml"]) == 0
     seen = capsys.readouterr()
     lines = seen.out.splitlines()
-    assert lines[0].split() == ["arm", "rows", "requests", "batches", "MB", "est.", "tokens", "about", "at", "most"]
+    assert lines[0].split() == [
+        *("arm", "rows", "requests", "batches", "MB", "est.", "tokens", "seen", "about", "90%", "at", "most")
+    ]
     assert [line.split()[:4] for line in lines[1:4]] == [
         ["gpt-4.1-mini", "3", "3", "1"],
         ["gpt-4.1", "3", "3", "1"],
@@ -26,13 +28,16 @@ def test_the_table(study: Path, capsys: pytest.CaptureFixture[str]):
     ]
     assert lines[-2] == f"prices: {newest().origin}"
     assert [line.split()[-1] for line in lines[1:4]] == ["unknown", lines[2].split()[-1], "unknown"]
-    assert all(line.split()[-2].startswith("$0.0") for line in lines[1:4])
+    assert all(line.split()[place].startswith("$0.0") for line in lines[1:4] for place in (-2, -3))
+    assert [line.split()[-4] for line in lines[1:4]] == ["0", "0", "0"]
     text = " ".join(seen.out.split())
     assert "note: about: counted with 300 tokens an answer, an assumption (gpt-4.1-mini)" in text
     assert "note: about: counted with 50 tokens an answer, its limit (gpt-4.1)" in text
+    assert "note: tokens: 3.6 bytes a token, an assumption" in text
     assert "nothing limits answers (gpt-4.1-mini); set `max_tokens`, or `budget: {output_tokens: 800}`" in text
     assert re.fullmatch(
-        r"fruit: 6 requests in 2 batches, about \$0\.00\d+ with answers of a usual length; nothing was sent", lines[-1]
+        r"fruit: 6 requests in 2 batches, about \$0\.00\d+ \(90%: \$0\.00\d+ to \$0\.0\d+\); nothing was sent",
+        lines[-1],
     )
     assert seen.err == ""
     assert not (study / "runs").exists()
@@ -75,7 +80,7 @@ def test_what_is_on_record_is_not_planned_again(study: Path, capsys: pytest.Capt
     capsys.readouterr()
     (study / "other.yaml").write_text(STUDY.replace("name: fruit", "name: other"))
     assert main(["plan", "other.yaml", "--emulate"]) == 0
-    assert "the mean of 1 answer of this model in the runs folder" in " ".join(capsys.readouterr().out.split())
+    assert "the mean of 1 answer of this model in this task" in " ".join(capsys.readouterr().out.split())
 
 
 BATCHED = {name: batch_format(one) for name, one in vendors().items() if takes_batches(one)}
@@ -158,3 +163,15 @@ def test_each_phase_has_its_cost_with_and_without_its_rule(study: Path, capsys: 
     assert {arm["stage"]: arm["requests"] > 0 for arm in arms} == {
         "talk": True, "judged": True, "deeper": False, "last": False,
     }  # fmt: skip
+
+
+def test_a_question_on_record_is_not_counted_again_for_another_address(
+    study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OVERNIGHT_TIME_SCALE", "20000")
+    (study / "fruit.yaml").write_text(STUDY.replace("{text}", "it"))
+    assert main(["run", "fruit.yaml", "--emulate", "--limit", "1", "-q"]) == 0
+    capsys.readouterr()
+    assert main(["plan", "fruit.yaml", "--emulate", "--json"]) == 0
+    (arm,) = json.loads(capsys.readouterr().out)["arms"]
+    assert (arm["rows"], arm["on_record"], arm["shared"], arm["requests"]) == (3, 1, 2, 0)

@@ -7,7 +7,8 @@ from overnight.api.costs import costs
 from overnight.api.counting import ArmPlan
 from overnight.api.keys import KeyStatus, keys
 from overnight.api.models import ModelCard, Rates, models
-from overnight.api.planning import Plan, plan
+from overnight.api.planned import Plan
+from overnight.api.planning import plan
 from overnight.api.report import Report, report
 from overnight.api.running import resume, run, submit
 from overnight.api.status import ArmStatus, RunStatus, audit_log, status, watch

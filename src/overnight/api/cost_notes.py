@@ -21,6 +21,8 @@ def cost_notes(arms: Sequence[ArmPlan], ceiling: int | None, budget: Budget | No
     priced = [arm for arm in arms if arm.expected is not None]
     for basis in dict.fromkeys(arm.usual_from for arm in priced):
         yield f"about: counted with {basis}{_whose(priced, [arm for arm in priced if arm.usual_from == basis])}"
+    for basis in dict.fromkeys(arm.tokens_from for arm in priced):
+        yield f"tokens: {basis}{_whose(priced, [arm for arm in priced if arm.tokens_from == basis])}"
     if endless := [arm for arm in priced if arm.max_output_tokens is None]:
         todo = _LIMIT_IN_FILE if ready else _LIMIT
         yield f"at most: unknown, because nothing limits answers{_whose(priced, endless)}; {todo}"

@@ -9,19 +9,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from overnight.api.usual_lengths import UsualLengths
+from overnight.api.estimating import ArmEstimate, Place
+from overnight.api.experience import Experience
+from overnight.api.item_errors import SeenArm, risks_by_items
+from overnight.api.pricing import PricesByArm
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
+from overnight.core.estimate import interval, together
 from overnight.core.handed_on import HandedOn, group_item, handed_on, row_item, turns_of
 from overnight.core.pack import Packer, Room, even, most_requests
-from overnight.core.result import Result, Usage
+from overnight.core.result import Result
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds, Thread
-from overnight.engine.account_history import DEFAULT_TOKENS_PER_BYTE
 from overnight.engine.batch.outbox import line_overhead
 from overnight.engine.flow.sampling import Address, address
 from overnight.engine.pricing import most_input
-from overnight.prices import Price, Processing
-from overnight.prices.charges import ceiling, cost
+from overnight.prices import Processing
+from overnight.prices.charges import ceiling
 from overnight.providers import batch_format, ready_line, vendor
 
 _NO_LIMIT = Room(requests=1_000_000_000, bytes=1 << 62)
@@ -32,10 +35,10 @@ _REMEMBERED = 1_000
 
 
 class ArmPlan(msgspec.Struct, kw_only=True):
-    """What one arm would send. Tokens are an estimate from the encoded bytes.
+    """What one arm would send. Money is in nano-dollars, and None where nobody can say.
 
     What follows from answers is counted with the longest answers there can be, where it says `max` or `ceiling`, and
-    with answers of a usual length elsewhere.
+    with answers as long as they are expected to be elsewhere.
     """
 
     stage: str
@@ -54,13 +57,23 @@ class ArmPlan(msgspec.Struct, kw_only=True):
     bytes: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    # What an answer of a usual length is, and how that is known.
+    # How long answers are and how that is known; of how many answers; and how many tokens a request is.
     usual_from: str = ""
+    seen: int = 0
+    tokens_from: str = ""
     max_output_tokens: int | None = None
-    # What it comes to with answers of a usual length, in nano-dollars; None without a price.
+    # What it is expected to come to; what is enough in nine of ten cases; and between what nine of ten lie.
     expected: int | None = None
-    # The most that these requests can cost, in nano-dollars; None when nobody can say.
+    p90: int | None = None
+    low: int | None = None
+    high: int | None = None
+    # The most that these requests can cost.
     ceiling: int | None = None
+    # What is expected by batch and live, whatever is planned.
+    batch: int | None = None
+    live: int | None = None
+    # How far off it may be, by reason: standard deviations. Those of one reason add up, also over arms.
+    risks: dict[str, float] = {}
     price_note: str = ""
     # Whose price it is, and of which day.
     price_source: str = ""
@@ -76,9 +89,9 @@ class ArmCount:
         arm: Arm,
         stage: Stage,
         processing: Processing,
-        price: Price | None,
+        prices: PricesByArm,
         output_tokens: int | None,
-        usual_lengths: UsualLengths,
+        experience: Experience,
         number: int,
     ) -> None:
         self.arm = arm
@@ -87,14 +100,19 @@ class ArmCount:
         self.processing = processing
         self._overhead = line_overhead(batch_format(self.vendor), arm.model) if processing == "batch" else 0
         self._stage = stage
-        self._price = price
+        self._price = prices.get((arm.stage, arm.name, processing))
         self.longest = arm.model.options.max_tokens or output_tokens
-        self.usual, basis = usual_lengths.of(arm, self.longest)
+        self.answers = experience.answers(arm, stage.task.name, self.longest)
+        # Of the answer to the request that was counted last: what follows from it comes next.
+        self.last_length = self.answers.lengths.mean
+        self._density = experience.density(arm.model)
+        self.estimate = ArmEstimate(arm, experience.requests(arm), prices, processing)
         # What stands for an answer of this arm until there is one: no text has such a character.
         self.mark = chr(_FIRST_MARK + number)
         self._packers = {0: self._packer_for(None)}
         self._counted: Counter[int] = Counter()
         self._asked: set[bytes] = set()
+        price = self._price
         self.plan = ArmPlan(
             stage=arm.stage,
             arm=arm.name,
@@ -102,9 +120,10 @@ class ArmCount:
             model=arm.model.name,
             processing=processing,
             turns=stage.task.most_turns,
-            usual_from=basis,
+            usual_from=self.answers.basis,
+            seen=self.answers.lengths.answers,
+            tokens_from=self.estimate.requests.basis,
             max_output_tokens=None if self.longest is None else 0,
-            expected=None if price is None else 0,
             ceiling=None if self.longest is None or price is None else 0,
             price_note="unknown: no price" if price is None else price.note,
             price_source="" if price is None else price.source,
@@ -139,40 +158,65 @@ class ArmCount:
 
     def add(self, body: bytes, answers: Sequence["ArmCount"] = (), turn: int = 0) -> bool:
         """Count one request in; True when it begins a new batch. `answers`: whose answers may stand in it by marks."""
-        plan, size = self.plan, len(body) + self._overhead
+        plan, size = self.plan, len(body)
         more: int | None = 0
-        usual = 0
+        text = 0.0
+        inside: list[tuple[ArmCount, int]] = []
         for arm in answers:
             mark = arm.mark.encode()
             count = body.count(mark)
-            size -= count * len(mark)
-            usual += count * arm.usual
-            longest = None if more is None or arm.longest is None else more + count * arm.longest
-            more = more if count == 0 else longest
-        tokens = int(size * DEFAULT_TOKENS_PER_BYTE) + usual
-        whole = size + int(usual / DEFAULT_TOKENS_PER_BYTE)
+            if count:
+                size -= count * len(mark)
+                text += count * arm.last_length * arm.answers.bytes_per_token
+                more = None if more is None or arm.longest is None else more + count * arm.longest
+                inside.append((arm, count))
+        whole = size + self._overhead + int(text)
         packer = self._packers.setdefault(turn, self._packer_for(None))
         begins = packer.starts_new(whole) or self._counted[turn] == 0
         self._counted[turn] += 1
         plan.requests += 1
         plan.batches += int(begins and self.processing == "batch")
         plan.bytes += whole
-        plan.input_tokens += tokens
-        plan.output_tokens += self.usual
         if plan.max_output_tokens is not None:
             plan.max_output_tokens += self.longest or 0
-        self._add_money(size, tokens, more)
+        self.last_length = self.answers.length(size + text)
+        held = [(arm.arm, arm.answers, count) for arm, count in inside]
+        self.estimate.add(size + text, self.last_length, held)
+        if plan.ceiling is not None and self._price is not None:
+            tokens = most_input(size + self._overhead, self._density)
+            most = None if more is None else ceiling(self._price, tokens + more, self.longest)
+            plan.ceiling = None if most is None else plan.ceiling + most
         return begins
 
-    def _add_money(self, size: int, tokens: int, more: int | None) -> None:
-        """`more`: how many tokens the answers in the request may be at most."""
-        plan, price = self.plan, self._price
-        if price is None:
-            return
-        about = cost(price, Usage(input=tokens, output=self.usual))
-        plan.expected = None if plan.expected is None or about is None else plan.expected + about
-        most = None if more is None else ceiling(price, most_input(size, DEFAULT_TOKENS_PER_BYTE) + more, self.longest)
-        plan.ceiling = None if plan.ceiling is None or most is None else plan.ceiling + most
+    def planned(self, arms: Mapping[Place, "ArmCount"], by_items: Mapping[Place, dict[str, float]]) -> ArmPlan:
+        """With what it is expected to cost; all arms are counted to their ends."""
+        plan, estimate = self.plan, self.estimate
+        plan.input_tokens = round(estimate.tokens)
+        plan.output_tokens = round(estimate.answers)
+        plan.batch, plan.live = (_whole(estimate.expected(processing)) for processing in ("batch", "live"))
+        expected = estimate.expected(self.processing)
+        if expected is not None:
+            told = by_items.get((self.arm.stage, self.arm.name))
+            answers = {place: (one.answers, one.plan.requests) for place, one in arms.items()}
+            plan.risks = estimate.risks(answers) if told is None else told
+            found = interval(expected, together([plan.risks]), plan.ceiling)
+            plan.expected, plan.p90, plan.low, plan.high = map(round, found)
+        return plan
+
+
+def planned_arms(arms: Mapping[Place, ArmCount]) -> tuple[ArmPlan, ...]:
+    """All arms with their estimates; what is known from rows of the run itself is judged by its items."""
+    seen = [
+        SeenArm(place, one.answers, one.estimate, one.plan.requests)
+        for place, one in arms.items()
+        if one.answers.rows and one.estimate.expected(one.processing) is not None
+    ]
+    by_items = risks_by_items(seen)
+    return tuple(one.planned(arms, by_items) for one in arms.values())
+
+
+def _whole(amount: float | None) -> int | None:
+    return None if amount is None else round(amount)
 
 
 class Passing:

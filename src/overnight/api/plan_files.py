@@ -26,13 +26,13 @@ class PlanWriter:
     def _text(self, path: Path) -> TextIO:
         return self._stack.enter_context(path.open("w", encoding="utf-8", newline=""))
 
-    def add(self, model_queue: ArmCount, ask: Ask, body: bytes, *, begins: bool) -> None:
-        arm = model_queue.arm.name
+    def add(self, count: ArmCount, ask: Ask, body: bytes, *, begins: bool) -> None:
+        arm = count.arm.name
         if begins:
-            self._begin(arm, max(1, model_queue.plan.batches))
+            self._begin(arm, max(1, count.plan.batches))
         handle, token, line = self._open[arm]
         name = custom_id(token, line)
-        handle.write(model_queue.ready_line(name, body) + b"\n")
+        handle.write(count.ready_line(name, body) + b"\n")
         self._open[arm] = (handle, token, line + 1)
         self._map.writerow([Path(handle.name).name, name, arm, ask.item, ask.replicate, ask.turn])
 

@@ -6,32 +6,27 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from overnight.api.cost_notes import cost_notes
-from overnight.api.counting import ArmCount, ArmPlan, Following, Passing
-from overnight.api.html import Cell, money, paragraph_html, parts_html, table_html, title_html
-from overnight.api.phases import PhasePlan, decided, phase_plans
-from overnight.api.places import all_runs, named_folder
+from overnight.api.counting import ArmCount, Following, Passing, planned_arms
+from overnight.api.experience import Experience
+from overnight.api.phases import decided, phase_plans
+from overnight.api.places import named_folder
 from overnight.api.plan_files import PlanWriter
+from overnight.api.planned import Plan, Shown
 from overnight.api.pricing import prices_for, prices_of, processing_of
 from overnight.api.ready import is_ready_file, provider_of, ready_stages, refuse_provider
-from overnight.api.usual_lengths import UsualLengths
 from overnight.core.arguments import checked
 from overnight.core.ask import Ask, Item
 from overnight.core.errors import StudyError
-from overnight.core.money import Budget
 from overnight.core.names import run_name_of
 from overnight.core.stage import Stage, is_beside
 from overnight.core.task import Rounds
-from overnight.core.wording import number_of
 from overnight.engine.decisions import Mode
 from overnight.engine.flow.phases import Moving
 from overnight.engine.flow.sampling import Address, address, stratified
 from overnight.ledger.ledger import look_at
-from overnight.prices import dollars
 from overnight.providers import batch_format, takes_batches, vendor
 from overnight.settings import Settings, settings
 from overnight.store.run_folder import RunFolder
@@ -39,75 +34,6 @@ from overnight.study import Resolved, Study, resolve
 from overnight.study.task_registry import task_kind
 
 Items = Callable[[], Iterable[Item]]
-
-
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """One request as the provider would see it."""
-
-    arm: str
-    item: str
-    request: Any
-
-
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    study: str
-    arms: tuple[ArmPlan, ...]
-    notes: tuple[str, ...]
-    shown: tuple[Shown, ...]
-    written: tuple[str, ...]
-    budget: Budget | None = None
-    # Of a ready-made file, which is sent as it stands.
-    ready: bool = False
-    # Where stages come after others: what each phase comes to. The sums above count everything as moving on.
-    phases: tuple[PhasePlan, ...] = ()
-
-    @property
-    def ceiling(self) -> int | None:
-        """What everything can cost at most, turns and later stages too; None as soon as one arm is unknown."""
-        return _known_sum(arm.ceiling for arm in self.arms)
-
-    @property
-    def expected(self) -> int | None:
-        """The same with answers of a usual length."""
-        return _known_sum(arm.expected for arm in self.arms)
-
-    @property
-    def cost_notes(self) -> tuple[str, ...]:
-        """What to know about the cost before paying it."""
-        return tuple(cost_notes(self.arms, self.ceiling, self.budget, ready=self.ready))
-
-    def total(self, field: str) -> int:
-        return sum(int(getattr(arm, field) or 0) for arm in self.arms)
-
-    def __repr__(self) -> str:
-        requests = number_of(self.total("requests"), "request")
-        return f"Plan({self.study!r}, {requests}, about {money(self.expected)}, at most {money(self.ceiling)})"
-
-    def _repr_html_(self) -> str:
-        """Summed by model; a request that was asked for is shown as it would be sent."""
-        models: dict[tuple[str, str], list[ArmPlan]] = {}
-        for arm in self.arms:
-            models.setdefault((arm.stage, f"{arm.provider}/{arm.model}"), []).append(arm)
-        lines = [(*place, *_sums(own)) for place, own in models.items()]
-        if len(lines) > 1:
-            lines.append(("", "all", *_sums(self.arms)))
-        headings = ("stage", "model", "rows", "requests", "batches", "est. tokens", "about", "at most")
-        shown = (f"{one.arm}, {one.item}: {msgspec.json.encode(one.request).decode()}" for one in self.shown)
-        notes = (*(phase.text for phase in self.phases), *self.notes, *self.cost_notes)
-        said = (paragraph_html(text) for text in (*notes, *shown, *(f"wrote {file}" for file in self.written)))
-        return parts_html((title_html(self.study, "nothing was sent"), table_html(headings, lines), *said))
-
-
-def _sums(arms: Sequence[ArmPlan]) -> tuple[Cell, ...]:
-    """What some arms come to, in the order of the headings."""
-    counts = (sum(int(getattr(arm, name)) for arm in arms) for name in ("rows", "requests", "batches", "input_tokens"))
-    expected, ceiling = (_known_sum(getattr(arm, name) for arm in arms) for name in ("expected", "ceiling"))
-    return (*counts, money(expected), money(ceiling))
-
-
-def _known_sum(amounts: Iterable[int | None]) -> int | None:
-    known = list(amounts)
-    return None if None in known else sum(amount or 0 for amount in known)
 
 
 @checked
@@ -152,13 +78,13 @@ def plan_resolved(
     files: list[str] = []
     prices = prices_of(resolved)
     output_tokens = resolved.budget.output_tokens if resolved.budget else None
-    usual = UsualLengths(folder, all_runs(place))
+    experience = Experience(folder, place)
     arms: dict[tuple[str, str], ArmCount] = {}
     for stage in resolved.stages:
         for arm in stage.arms:
             processing = processing_of(arm, resolved.mode)
-            price = prices.get((arm.stage, arm.name, processing))
-            arms[stage.name, arm.name] = ArmCount(arm, stage, processing, price, output_tokens, usual, len(arms))
+            count = ArmCount(arm, stage, processing, prices, output_tokens, experience, len(arms))
+            arms[stage.name, arm.name] = count
     following = Following(resolved.stages, arms, partial(_on_record, folder))
     decisions = decided(folder)
     for stage in resolved.stages:
@@ -173,7 +99,7 @@ def plan_resolved(
             shown.extend(_first(stage, stage.items, show, resolved.mode))
     following.finish(resolved.stages)
     notes = tuple(text for stage in resolved.stages for text in (*stage.notes, *clamped(stage)))
-    planned = tuple(arm.plan for arm in arms.values())
+    planned = planned_arms(arms)
     return Plan(
         study=resolved.name,
         arms=planned,
@@ -189,9 +115,9 @@ def plan_file(file: Path, provider: str, place: Settings, as_name: str | None = 
     """The same for a ready-made provider file: its lines are counted as they stand."""
     stage, encode, longest = ready_stages(file, provider)
     folder = named_folder(place, as_name, run_name_of(file.stem))
-    prices, usual = prices_for(stage.arms), UsualLengths(folder, all_runs(place))
+    prices, experience = prices_for(stage.arms), Experience(folder, place)
     arms = {
-        arm.name: ArmCount(arm, stage, "batch", prices.get((arm.stage, arm.name, "batch")), longest[arm.name], usual, n)
+        arm.name: ArmCount(arm, stage, "batch", prices, longest[arm.name], experience, n)
         for n, arm in enumerate(stage.arms)
     }
     known = _on_record(folder, stage.name)
@@ -206,16 +132,8 @@ def plan_file(file: Path, provider: str, place: Settings, as_name: str | None = 
         if len(shown) < show:
             line = msgspec.json.decode(count.ready_line(ask.item, encode(ask)))
             shown.append(Shown(arm=ask.arm.name, item=ask.item, request=line))
-    counted = tuple(arm.plan for arm in arms.values())
+    counted = planned_arms({(stage.name, name): count for name, count in arms.items()})
     return Plan(study=folder.name, arms=counted, notes=(), shown=tuple(shown), written=(), ready=True)
-
-
-def cost_text(planned: Plan) -> str:
-    """`fruit: 300 requests, about $0.12 with answers of a usual length`: before they are sent."""
-    requests = number_of(planned.total("requests"), "request")
-    about = "at an unknown price" if planned.expected is None else f"about {dollars(planned.expected)}"
-    most = "" if planned.ceiling is None else f", at most {dollars(planned.ceiling)}"
-    return f"{planned.study}: {requests}, {about} with answers of a usual length{most}"
 
 
 def check_limit(limit: int | None) -> None:
@@ -282,7 +200,7 @@ class _Counting:
         self,
         stage: Stage,
         items: Items,
-        model_queues: Sequence[ArmCount],
+        arms: Sequence[ArmCount],
         folder: RunFolder,
         target: Path | None,
         limit: int | None,
@@ -294,41 +212,52 @@ class _Counting:
         self._following = following
         self._passing = Passing()
         self._items = items
-        self._model_queues = {model_queue.arm.name: model_queue for model_queue in model_queues}
+        self._arms = {count.arm.name: count for count in arms}
         self._folder = folder
         self._target = target
         self._limit = limit
         self.files: list[str] = []
 
     def count(self) -> None:
-        model_queues = self._model_queues
+        arms = self._arms
         if self._stage.pace.segments:
             for name, total in self._totals().items():
-                model_queues[name].expect(total)
+                arms[name].expect(total)
         known = _OnRecord(_on_record(self._folder, self._stage.name), in_rounds=isinstance(self._stage.task, Rounds))
-        seen: set[bytes] = set()
+        seen = self._seen_before()
         with ExitStack() as stack:
             writer = PlanWriter(self._target, self._stage, stack) if self._target else None
             for ask in self._asks():
-                model_queue = model_queues[ask.arm.name]
-                model_queue.plan.rows += 1
+                arm = arms[ask.arm.name]
+                arm.plan.rows += 1
                 if known.has(ask):
-                    model_queue.plan.on_record += 1
+                    arm.plan.on_record += 1
                     self._follow(ask)
                     continue
-                key = model_queue.keys.key(ask, shared=self._stage.dedupe)[:10]
+                key = arm.keys.key(ask, shared=self._stage.dedupe)[:10]
                 if key in seen:
-                    model_queue.plan.shared += 1
-                    self._follow(ask, shared=not model_queue.is_new(key))
+                    arm.plan.shared += 1
+                    self._follow(ask, shared=not arm.is_new(key))
                     continue
                 seen.add(key)
-                model_queue.is_new(key)
-                body = model_queue.vendor.format.encode(ask)
-                begins = model_queue.add(body)
+                arm.is_new(key)
+                body = arm.vendor.format.encode(ask)
+                begins = arm.add(body)
                 if writer is not None:
-                    writer.add(model_queue, ask, body, begins=begins)
+                    writer.add(arm, ask, body, begins=begins)
                 self._follow(ask)
             self.files = writer.files if writer is not None else []
+
+    def _seen_before(self) -> set[bytes]:
+        """A question that is on record is not asked again for another address, nor what its arm follows it up with."""
+        seen: set[bytes] = set()
+        if self._folder.exists():
+            with look_at(self._folder) as view:
+                for name, key in view.questions.known_keys(self._stage.name):
+                    seen.add(key[:10])
+                    if name in self._arms:
+                        self._arms[name].is_new(key[:10])
+        return seen
 
     def _follow(self, ask: Ask, *, shared: bool = False) -> None:
         self._following.count(self._stage, self._passing.item_of(ask), ask, shared=shared)

@@ -87,7 +87,9 @@ def keep_price_file(folder: RunFolder, given: Path | None) -> None:
 
 def _is_near(file: Path, folder: RunFolder) -> bool:
     """Whether a file that a ledger names lies where the runs lie: a stranger's ledger may name any."""
-    project = folder.path.absolute().parent.parent
+    runs = folder.path.absolute().parent
+    # Rehearsals lie in a folder of their own among the runs.
+    project = runs.parent.parent if runs.name == ".rehearsal" else runs.parent
     return is_inside(Path(os.path.realpath(file)), Path(os.path.realpath(project)))
 
 

@@ -178,6 +178,17 @@ def write_rows(frame: pl.LazyFrame, path: Path, *, for_spreadsheets: bool = Fals
         raise StudyError(message) from error
 
 
+def write_table_file(frame: pl.DataFrame, path: Path) -> None:
+    """A small table, by the file's ending; .json is one list of rows."""
+    if path.suffix != ".json":
+        write_rows(frame.lazy(), path)
+        return
+    try:
+        path.write_text(frame.write_json() + "\n")
+    except OSError as error:
+        raise StudyError(f"-o {path}: cannot write: {error.strerror or error}") from error
+
+
 def export(run: str | Path, path: Path, *, emulate: bool | None = None, runs: str | Path | None = None) -> bool:
     """Write a run in the form of another program, where the file's name asks for one; False where it does not."""
     forms = {ending: write for kind in task_kinds().values() for ending, write in kind.exports.items()}

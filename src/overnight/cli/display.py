@@ -252,12 +252,24 @@ class Display:
         self.output.write_bytes(frame.write_json().encode() + b"\n")
         return 0
 
-    def show_costs(self, frame: pl.DataFrame, run: str) -> int:
+    def show_costs(self, frame: pl.DataFrame, named: Sequence[str], output: Path | None = None) -> int:
+        """The bill of one run by arm, with its phases; or one that is summed otherwise. A run may be in trouble."""
+        troubles = bill_pictures.troubles(frame)
+        wrote = "" if output is None else f"; wrote {output}"
         if self._voice.json:
-            return self._show_json(frame)
-        settings = self._voice.settings() if isinstance(self._voice, Flags) else None
-        phases = () if settings is None else phase_lines(run_folder(run, settings))
-        return self.show(None, bill_pictures.last_line(frame, run), *bill_pictures.pictures(frame, phases))
+            self._show_json(frame)
+        elif "price_note" in frame.columns:
+            settings = self._voice.settings() if isinstance(self._voice, Flags) else None
+            phases = () if settings is None else phase_lines(run_folder(named[0], settings))
+            pictures = bill_pictures.pictures(frame, self.output.width, phases)
+            self.show(None, bill_pictures.last_line(frame, named[0]) + wrote, *pictures)
+        else:
+            whose = ", ".join(named) or "all runs"
+            picture = bill_pictures.summed(frame, self.output.width)
+            self.show(None, bill_pictures.summed_line(frame, whose) + wrote, picture)
+        for trouble in troubles:
+            complain_line(self._voice.typed(trouble))
+        return LedgerError.exit_code if troubles else 0
 
     def show_models(self, cards: Sequence[ModelCard]) -> int:
         return self.show(cards, model_pictures.last_line(cards, newest().origin), *model_pictures.pictures(cards))

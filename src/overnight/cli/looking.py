@@ -1,7 +1,7 @@
 """`status`, `watch`, `results`, `costs`, `models`, `keys`: the verbs that change nothing."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import overnight
 from overnight.cli.flags import SHARED, Flags, TrustFlags, Voice, above_zero
@@ -129,18 +129,48 @@ def results(
         return display.show_results(frame, run, tables.path, failed=failed)
 
 
-def costs(run: OneRun, /, *, flags: Flags = Flags()) -> int:  # noqa: B008 - frozen
-    """Show a run's bill by stage and arm.
+def costs(
+    run: Annotated[list[str] | None, Parameter(help="Names of runs; default: all.")] = None,
+    /,
+    *,
+    by: Annotated[
+        list[Literal["run", "provider", "model", "arm", "stage", "day", "processing"]] | None,
+        Parameter(
+            help="Sum by run, provider, model, arm, stage, day or processing (batch or live). Repeatable.",
+            metavar="WHAT",
+        ),
+    ] = None,
+    reprice: Annotated[
+        bool, Parameter(help="Beside it, what the same tokens cost at the prices of today. Nothing is overwritten.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        Parameter(alias="-o", help="Write the table to this .csv, .json, .jsonl or .parquet file.", metavar="FILE"),
+    ] = None,
+    flags: Flags = Flags(),  # noqa: B008 - frozen
+) -> int:
+    """Show the bill: of a run by stage and arm, of several or all by run.
 
-    In US dollars: the most it could have cost, what is set aside, what it has cost. Where no price is known the
-    cost is unknown; `prices:` in the study names a file with prices of your own.
+    In US dollars: the most it could have cost, what is set aside, what it has cost, what is presumed spent, what
+    batches saved beside live calls, and what an answer cost. Where no price is known the cost is unknown;
+    `prices:` in the study names a file with prices of your own. A run that cannot be read does not hold up the others.
 
     Examples:
+      overnight costs
       overnight costs essay-quality
-      overnight costs essay-quality --json
+      overnight costs --by day --by provider
+      overnight costs essay-quality --reprice
+      overnight costs --by model -o bill.csv
     """
     display = flags.display()
-    return display.show_costs(overnight.costs(run, emulate=flags.emulate, runs=flags.runs), run)
+    named = run or []
+    wanted: str | list[str] | None = named[0] if len(named) == 1 else named or None
+    frame = overnight.costs(wanted, by=by or (), reprice=reprice, emulate=flags.emulate, runs=flags.runs)
+    if output is not None:
+        from overnight.api.tables import write_table_file  # noqa: PLC0415 - help needs no tables
+
+        write_table_file(frame, output)
+    return display.show_costs(frame, named, output)
 
 
 def models(

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from overnight.api import ArmPlan, Plan
+from overnight.api.planned import interval_of
 from overnight.api.run_words import batches
 from overnight.cli.words import arms_note, model_names, price_lines, summed_by_model
 from overnight.core.names import short_names
@@ -17,10 +18,10 @@ from overnight.terminal.columns import columns, fitting
 from overnight.terminal.plain_text import one_line
 
 _COUNTS = ("arms", "turns", "rows", "shared", "on record", "requests", "batches", "MB", "est. tokens")
-_NUMBERS = (*_COUNTS, "about", "at most")
+_NUMBERS = (*_COUNTS, "seen", "about", "90%", "at most")
 
 # What a narrow terminal goes without, the first of them first.
-_SPARE = ("MB", "est. tokens", "shared", "rows")
+_SPARE = ("MB", "est. tokens", "shared", "seen", "rows", "batches")
 
 
 def pictures(plan: Plan, width: int, *, every_arm: bool = False) -> Iterator[RenderableType]:
@@ -93,7 +94,9 @@ def _cells(arms: Sequence[ArmPlan]) -> dict[str, str]:
         "batches": "live" if all(arm.processing == "live" for arm in arms) else _total(arms, "batches"),
         "MB": _megabytes(sum(arm.bytes for arm in arms)),
         "est. tokens": _total(arms, "input_tokens"),
+        "seen": f"{min(arm.seen for arm in arms):,}",
         "about": _money([arm.expected for arm in arms]),
+        "90%": "unknown" if (found := interval_of(arms)) is None else dollars(round(found.p90)),
         "at most": _money([arm.ceiling for arm in arms]),
     }
 
@@ -119,8 +122,10 @@ def last_line(plan: Plan) -> str:
     most = f", at most {output:,} tokens out" if None not in limited else ""
     if plan.ceiling is not None:
         most += f" and {dollars(plan.ceiling)}"
-    if plan.expected is not None:
-        most += f", about {dollars(plan.expected)} with answers of a usual length"
+    found = interval_of(plan.arms)
+    if found is not None:
+        low, high = (dollars(round(amount)) for amount in (found.low, found.high))
+        most += f", about {dollars(plan.expected or 0)} (90%: {low} to {high})"
     return f"{plan.study}: {requests} {_ways(plan)}{most}; nothing was sent"
 
 

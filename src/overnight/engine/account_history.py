@@ -1,12 +1,12 @@
-"""What all runs together have learned of an account: queue limits, and how many tokens a byte makes.
+"""What all runs together have learned: queue limits of accounts, sizes of requests and answers, times of batches.
 
-Advisory: losing it costs a refusal or two, never a row.
+Advisory: losing it costs a refusal or two and a better estimate, never a row.
 """
 
 from pathlib import Path
 
 from overnight.engine.decisions import Learned
-from overnight.ledger.account_book import AccountBook
+from overnight.ledger.account_book import AccountBook, Lessons
 from overnight.providers.provider import Provider
 
 # Before anything was measured: a little over what English text makes, so that room is not overestimated.
@@ -45,6 +45,11 @@ class AccountHistory:
         """So many request bytes were counted as so many input tokens."""
         if sent and tokens:
             self._book.add_measure(place_of(provider), model, sent, tokens)
+
+    def learn(self, lessons: Lessons) -> None:
+        """What was seen of requests, answers and batches, for estimates to come."""
+        if any(lessons):
+            self._book.learn(lessons)
 
     def close(self) -> None:
         self._book.close()

@@ -8,6 +8,7 @@ from overnight.core.attempt import Attempt
 from overnight.core.result import MOST_TOKENS, Result, was_run_unpriced
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import row_fate
+from overnight.engine.lessons import LessonBook
 from overnight.ledger.answers import Fate, Landed
 from overnight.ledger.shards import ShardRow
 from overnight.ledger.spending import Charge
@@ -37,7 +38,7 @@ class Settlement:
     """Holds nothing that is not in the ledger, but for counts that are worth telling."""
 
     def __init__(
-        self, context: RunContext, attempt: Attempt, rows: list[ShardRow], density: float, overhead: int
+        self, context: RunContext, attempt: Attempt, rows: list[ShardRow], density: float, overhead: int, task: str
     ) -> None:
         self._context = context
         self._attempt = attempt
@@ -47,6 +48,7 @@ class Settlement:
         self._ceiling = context.pricing.ceilings(attempt.arm, processing, density)
         self._counted_bytes = 0
         self._counted_tokens = 0
+        self._lessons = LessonBook(context.arms[attempt.arm].model, task)
         self.rows = rows
 
     @classmethod
@@ -54,7 +56,9 @@ class Settlement:
         shard = attempt.shard
         rows = await context.ledger.read(lambda view: view.shards.rows(shard))
         density = await context.ledger.read(lambda view: view.spending.density(shard))
-        return cls(context, attempt, rows, density, overhead)
+        stage = context.arms[attempt.arm].stage
+        task = await context.ledger.read(lambda view: view.stages.task_of(stage))
+        return cls(context, attempt, rows, density, overhead, task)
 
     def row(self, line: int, result: Result, place: Place | None = None, *, again: bool = False) -> Settling:
         """A result for one line; `place` is where its bytes are. `again`: it is asked anew."""
@@ -105,6 +109,7 @@ class Settlement:
         tokens_in = tokens_out = spent = 0
         for one, fate in fresh.rows:
             row, usage = self.rows[one.line], one.result.usage
+            self._lessons.add(row.length, one.result)
             if usage.input and usage.input <= MOST_TOKENS:
                 self._counted_bytes += row.length + self._overhead
                 self._counted_tokens += usage.input
@@ -117,8 +122,9 @@ class Settlement:
         if self._attempt.overtaken and fresh.counts:
             self._context.answered_elsewhere.update(self.rows[line].ask for line in fresh.counts)
 
-    def remember_density(self) -> None:
-        """What the provider counted teaches how many tokens the next rows will be."""
+    def learn(self, closed: Attempt) -> None:
+        """What came back teaches what the next rows will be: how many tokens, how long, and how soon."""
         provider = self._context.account_of(self._attempt.arm).provider
         model = self._context.arms[self._attempt.arm].model.name
         self._context.history.remember_density(provider, model, self._counted_bytes, self._counted_tokens)
+        self._context.history.learn(self._lessons.taken(closed))

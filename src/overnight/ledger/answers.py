@@ -3,6 +3,8 @@
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from operator import itemgetter
+from typing import NamedTuple
+from zlib import crc32
 
 import msgspec
 
@@ -46,8 +48,46 @@ _RESULT = (
 _PLAIN_RESULT = f"result(attempt, line, ask, received_at, outcome, {_WHERE_AND_USED})"
 
 
+class Sized(NamedTuple):
+    """A row that was billed: its item and turn, the bytes of its request, and the tokens in, of a cache, and out."""
+
+    item: str
+    turn: int
+    bytes: int
+    input: int
+    cached: int
+    output: int
+
+
+def origin_of(item: str) -> str:
+    """What a row of a later stage goes back to: its id begins with that of its item."""
+    return item.partition("@")[0]
+
+
 class AnswersView(Records):
     """What came of each question."""
+
+    def sizes(self, most: int) -> dict[int, list[Sized]]:
+        """By arm: rows that were billed, of the same items in every arm, and about `most` of an arm where it has more.
+
+        An item of a later stage counts as the one that it goes back to.
+        """
+        billed = "result.outcome<>'failed' AND result.input IS NOT NULL AND result.output IS NOT NULL"
+        of_arm = (
+            "FROM shard JOIN attempt ON attempt.shard=shard.id JOIN result ON result.attempt=attempt.id "
+            f"JOIN ask ON ask.id=result.ask JOIN slot ON slot.ask=ask.id AND slot.arm=shard.arm WHERE {billed}"
+        )
+        counts = self._db.execute(f"SELECT count(*) {of_arm} GROUP BY shard.arm")
+        every = max((-(-count // most) for (count,) in counts), default=1)
+        self._db.create_function("origin", 1, origin_of, deterministic=True)
+        self._db.create_function("drawn", 1, lambda item: crc32(origin_of(item).encode()) % every == 0)
+        found: dict[int, list[Sized]] = {}
+        for arm, *row in self._db.execute(
+            "SELECT shard.arm, origin(slot.item), slot.turn, ask.length, result.input, coalesce(result.cached, 0), "
+            f"result.output {of_arm} AND drawn(slot.item)"
+        ):
+            found.setdefault(arm, []).append(Sized._make(row))
+        return found
 
     def settled_lines(self, attempt: int, lines: Iterable[int]) -> set[int]:
         """Those lines of an attempt whose answer is the one that counts."""

@@ -121,6 +121,11 @@ class StagesView(Records):
         rows = self._db.execute("SELECT id, name, task, version, spec, settings FROM stage ORDER BY id")
         return [RecordedStage(*row) for row in rows]
 
+    def task_of(self, stage: str) -> str:
+        """By the stage's name; nothing where there is no such stage."""
+        row = self._db.execute("SELECT task FROM stage WHERE name=?", (stage,)).fetchone()
+        return "" if row is None else str(row[0])
+
 
 class Stages(StagesView):
     """Stages and arms that are put on record."""

@@ -234,6 +234,14 @@ class QuestionsView(Records):
         ).fetchone()
         return max(0, int(row[0]) - present)
 
+    def known_keys(self, stage: str) -> Iterator[tuple[str, bytes]]:
+        """Of the first questions of a stage, with the arms that have asked them."""
+        return self._db.execute(
+            "SELECT arm.name, ask.key FROM slot JOIN ask ON ask.id=slot.ask JOIN arm ON arm.id=slot.arm "
+            "JOIN stage ON stage.id=arm.stage WHERE stage.name=? AND slot.turn=0",
+            (stage,),
+        )
+
     def known_addresses(self, stage: str) -> frozenset[tuple[str, str, int, int]]:
         """(arm, item, replicate, turn) of everything a stage has on record."""
         return frozenset(

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from overnight.core.ask import Arm
 from overnight.ledger.answers import Answers, AnswersView
 from overnight.ledger.attempts import Attempts, AttemptsView
+from overnight.ledger.bills import BillsView
 from overnight.ledger.checks import Checks
 from overnight.ledger.copying import Copies, CopiesView
 from overnight.ledger.counts import Counts, CountsView
@@ -31,6 +32,7 @@ class View:
         self.accounts = AccountsView(db)
         self.answers = AnswersView(db)
         self.attempts = AttemptsView(db)
+        self.bills = BillsView(db)
         self.checks = Checks(db)
         self.copies = CopiesView(db)
         self.counts = CountsView(db)

@@ -1,5 +1,7 @@
 """What a row costs, from its real usage; and what it can cost at most, before it is sent."""
 
+from typing import NamedTuple
+
 from overnight.core.result import Usage
 from overnight.prices.rates import Price, Rate, Tier
 
@@ -34,6 +36,24 @@ def cost(price: Price, usage: Usage) -> int | None:
             total += tokens * rate
     rounded = (total + _TOKENS // 2) // _TOKENS
     return rounded if rounded <= _MOST else None
+
+
+class UnitCosts(NamedTuple):
+    """Nano-dollars for one token of each kind, and for the request itself."""
+
+    input: float
+    cached: float
+    output: float
+    request: float
+
+
+def unit_costs(price: Price, input_tokens: float) -> UnitCosts | None:
+    """What tokens of a request of about this size cost, for sums that are no bill. None: a price is missing."""
+    step = price.rate.at(int(input_tokens))
+    if step.input is None or step.output is None:
+        return None
+    cached = step.input if step.cached is None else step.cached
+    return UnitCosts(step.input / _TOKENS, cached / _TOKENS, step.output / _TOKENS, float(price.rate.request or 0))
 
 
 def ceiling(price: Price, input_tokens: int, max_output_tokens: int | None) -> int | None:

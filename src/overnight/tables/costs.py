@@ -1,10 +1,9 @@
 """`costs.parquet`: the bill by arm. Dollars here, nano-dollars in the ledger; unknown is empty, never zero."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import polars as pl
 
 from overnight.core.money import DOLLAR, Balance
@@ -12,7 +11,8 @@ from overnight.core.screening import phase_numbers
 from overnight.core.wording import number_of
 from overnight.ledger.counts import Count
 from overnight.ledger.transaction import View
-from overnight.prices import Price, dollars
+from overnight.prices import dollars
+from overnight.tables.bills import BillLine, bill_lines, kept_prices
 from overnight.tables.parquet import keep_parquet
 from overnight.tables.screening import stage_rules
 
@@ -32,12 +32,17 @@ COLUMNS: dict[str, type[pl.DataType]] = {
     "price_note": pl.String,
     "price_source": pl.String,
     "phase": pl.Int64,
+    "answers": pl.Int64,
+    "reasoning_tokens": pl.Int64,
+    "saved": pl.Float64,
+    "per_answer": pl.Float64,
 }
 
 
 def cost_rows(view: View) -> Iterator[tuple[Any, ...]]:
     """One row for each arm: what it might have cost, what is still set aside, what it cost, and what it may have."""
-    kept = {place: msgspec.json.decode(text, type=Price) for place, text in view.spending.prices().items()}
+    kept = kept_prices(view)
+    lines = _by_arm(view)
     asked = view.spending.processings()
     balances = view.spending.by_arm()
     ceilings = view.spending.ceilings()
@@ -69,7 +74,27 @@ def cost_rows(view: View) -> Iterator[tuple[Any, ...]]:
         yield (
             arm.stage, arm.name, arm.model.provider, arm.model.name,
             told.tries, told.input, told.cached, told.output, *money, note, source, phases[arm.stage],
+            *_beside(lines.get((arm.stage, arm.name), [])),
         )  # fmt: skip
+
+
+def _by_arm(view: View) -> dict[tuple[str, str], list[BillLine]]:
+    found: dict[tuple[str, str], list[BillLine]] = {}
+    for line in bill_lines(view):
+        found.setdefault((line.stage, line.arm), []).append(line)
+    return found
+
+
+def _beside(lines: Sequence[BillLine]) -> tuple[int, int, float | None, float | None]:
+    """Answers, tokens of reasoning, what batches saved beside live calls, and what an answer cost."""
+    answers, reasoning = sum(line.answers for line in lines), sum(line.reasoning_tokens for line in lines)
+    known = [(line.live_cost, line.settled) for line in lines]
+    saved = None
+    if known and all(live is not None and settled is not None for live, settled in known):
+        saved = sum((live or 0) - (settled or 0) for live, settled in known)
+    settled = None if any(line.settled is None for line in lines) else sum(line.settled or 0 for line in lines)
+    per_answer = None if settled is None or not answers else settled / answers / DOLLAR
+    return answers, reasoning, _dollars(saved), per_answer
 
 
 def _dollars(nano: int | None) -> float | None:

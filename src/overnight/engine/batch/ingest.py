@@ -346,7 +346,7 @@ class Ingest:
         self._attempt, fresh = await context.ledger.commit("closed", fact)
         self._settlement.count(fresh)
         context.keep(self._attempt)
-        self._settlement.remember_density()
+        self._settlement.learn(self._attempt)
 
 
 def _ends_in_newline(handle: BinaryIO) -> bool:

@@ -213,7 +213,7 @@ class LiveSlice:
             "closed", lambda tx: tx.attempts.close_calls(attempt, file, how, at)
         )
         context.keep(self._attempt)
-        self._settlement.remember_density()
+        self._settlement.learn(self._attempt)
 
     # --- after a crash
 

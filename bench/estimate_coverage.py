@@ -1,0 +1,134 @@
+"""Do estimates hold what they say? Seeded studies on the emulator, whose tokens for a character nobody tells us.
+
+    python bench/estimate_coverage.py                 200 small studies, and 10 with a thousand answers first
+    python bench/estimate_coverage.py --studies 20
+
+Each study asks a sample first (`run --limit`), is planned (`plan`), and then run to its end. Counted: how often the
+rest cost what lies in the 90% interval, how often it cost no more than the 90th percentile, and how far `about` was
+off. Texts, models, turns and a judging stage differ from study to study; all is through the product's own verbs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+# The rates are told to the emulator alone.
+MODELS = {
+    "openai/gpt-4.1": 0.21,
+    "openai/gpt-4.1-mini": 0.33,
+    "openai/gpt-4o-mini": 0.17,
+    "anthropic/claude-haiku-4-5": 0.29,
+    "anthropic/claude-sonnet-4-5": 0.41,
+    "gemini/gemini-2.5-flash-lite": 0.24,
+}
+WORDS = ("stone", "river", "house", "garden", "window", "table", "bottle", "evening", "question", "children", "money")
+SHAPES = ("plain", "talk", "judged")
+
+
+class Outcome(NamedTuple):
+    shape: str
+    expected: float
+    p90: float
+    low: float
+    high: float
+    cost: float
+
+    @property
+    def error(self) -> float:
+        return self.expected / self.cost - 1
+
+
+def items(draw: random.Random, count: int) -> list[dict[str, str]]:
+    """Texts of very different lengths."""
+    longest = draw.choice((20, 80, 300))
+    return [
+        {"ID": str(number), "text": " ".join(draw.choices(WORDS, k=1 + int(longest * draw.random() ** 2)))}
+        for number in range(count)
+    ]
+
+
+def study(seed: int, count: int) -> tuple[str, dict[str, Any]]:
+    draw = random.Random(seed)
+    shape = SHAPES[seed % len(SHAPES)]
+    first = {
+        "name": "answers",
+        "task": "generate",
+        "items": items(draw, count),
+        "prompt": "Say what you think of this: {text}",
+        "models": draw.sample(sorted(MODELS), 2),
+        **({"turns": ["Are you sure? {answer}", "Why?"]} if shape == "talk" else {}),
+    }
+    judge = {
+        "name": "judged",
+        "task": "generate",
+        "of": "answers",
+        "prompt": "Is this a good answer to {text}? It reads: {answer}",
+        "models": draw.sample(sorted(MODELS), 1),
+    }
+    return shape, {"name": f"study-{seed}", "stages": [first, judge] if shape == "judged" else [first]}
+
+
+def outcome(seed: int, count: int, first: int, runs: Path) -> Outcome:
+    import overnight as on
+    from overnight.api.planned import interval_of
+
+    shape, written = study(seed, count)
+    asked = on.Study(**written)
+    sample = on.run(asked, limit=first, emulate=True, runs=runs)
+    paid = sum(sample.costs()["settled"])
+    told = interval_of(on.plan(asked, emulate=True, runs=runs).arms)
+    assert told is not None
+    whole = on.run(asked, emulate=True, runs=runs)
+    assert whole.snapshot.pending == whole.snapshot.failed == 0, whole.message
+    return Outcome(shape, *(amount / 1e9 for amount in (told.expected, told.p90, told.low, told.high)),
+                   sum(whole.costs()["settled"]) - paid)  # fmt: skip
+
+
+def report(title: str, outcomes: list[Outcome]) -> None:
+    errors = [abs(one.error) for one in outcomes]
+    inside = sum(one.low <= one.cost <= one.high for one in outcomes)
+    below = sum(one.cost <= one.p90 for one in outcomes)
+    print(
+        f"{title:32} {len(outcomes):4} studies: 90% interval holds {inside / len(outcomes):6.1%}, "
+        f"90th percentile {below / len(outcomes):6.1%}; error: median {statistics.median(errors):.2%}, "
+        f"largest {max(errors):.2%}, mean {statistics.mean(one.error for one in outcomes):+.2%}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--studies", type=int, default=200)
+    parser.add_argument("--large", type=int, default=10, help="studies with a thousand answers first")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    options = parser.parse_args()
+    os.environ.setdefault("OVERNIGHT_TIME_SCALE", "20000")
+    with tempfile.TemporaryDirectory(prefix="overnight-estimates-") as folder:
+        truth = Path(folder, "truth.yaml")
+        rates = {name.partition("/")[2]: rate for name, rate in MODELS.items()}
+        truth.write_bytes(msgspec.yaml.encode({"tokens_per_character": {"default": 0.25, **rates}}))
+        os.environ["OVERNIGHT_TRUTH"] = str(truth)
+        small = [
+            outcome(seed, 100, 40, Path(folder, "runs"))
+            for seed in range(options.first, options.first + options.studies)
+        ]
+        for shape in SHAPES:
+            if own := [one for one in small if one.shape == shape]:
+                report(f"40 rows first of 200, {shape}", own)
+        if small:
+            report("40 rows first of 200, all", small)
+        large = [outcome(10_000 + seed, 1_500, 1_000, Path(folder, "runs")) for seed in range(options.large)]
+        if large:
+            report("1,000 rows first of 3,000", large)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""The bill on record by arm, processing and day: what rows cost, what is set aside and presumed; and at other prices.
+
+Days are of UTC: rows count on the day their answer came, money that was set aside on the day its shard was made, and
+what is presumed on the day its attempt was meant to go out.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from overnight.core.result import MOST_TOKENS
+from overnight.ledger.connection import Records
+
+# Sums in floating point never overflow, and are exact up to nine million dollars and nine quadrillion tokens.
+_SUM = "CAST(total({}) AS INTEGER)"
+_DAY = "CAST({} / 86400 AS INTEGER)"
+_PARTS = ("input", "cached", "cache_write", "output", "reasoning")
+_RESULTS = (
+    "FROM result JOIN attempt ON attempt.id=result.attempt JOIN shard ON shard.id=attempt.shard "
+    "JOIN ask ON ask.id=result.ask "
+)
+# Nano-dollars are for a million tokens; a half is rounded up, as every bill is.
+_MILLION = 1_000_000
+
+
+class Place(NamedTuple):
+    """Of which arm, live or not, and of which day since 1970."""
+
+    arm: int
+    live: bool
+    day: int
+
+
+class Billed(NamedTuple):
+    """Tries: how many, how many of them answered, their tokens, what they cost, and how many have no cost on record."""
+
+    tries: int
+    answers: int
+    input: int
+    cached: int
+    cache_write: int
+    output: int
+    reasoning: int
+    cost: int
+    unpriced: int
+
+
+class SetAside(NamedTuple):
+    """The most that shards can cost, None where nobody can say; and what of it is still set aside."""
+
+    most: int | None
+    held: int
+
+
+class StepPrice(NamedTuple):
+    """Nano-dollars for a million tokens of each kind, in prompts of more than so many tokens."""
+
+    above: int
+    input: int
+    cached: int
+    cache_write: int
+    output: int
+
+
+class BillsView(Records):
+    """What a run's rows come to."""
+
+    def billed(self) -> Iterator[tuple[Place, Billed]]:
+        sums = ", ".join(_SUM.format(f"result.{part}") for part in _PARTS)
+        query = (
+            f"SELECT ask.arm, shard.live, {_DAY.format('result.received_at')}, count(*), "
+            f"sum(result.outcome<>'failed'), {sums}, {_SUM.format('result.cost')}, sum(result.cost IS NULL) "
+            f"{_RESULTS} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+        )
+        for arm, live, day, *numbers in self._db.execute(query):
+            yield Place(arm, bool(live), day), Billed._make(numbers)
+
+    def set_aside(self) -> Iterator[tuple[Place, SetAside]]:
+        query = (
+            f"SELECT shard.arm, shard.live, {_DAY.format('shard.made_at')}, "
+            f"CASE WHEN count(*)=count(amount) THEN {_SUM.format('amount')} END, "
+            f"{_SUM.format('coalesce(amount, 0) - released')} "
+            "FROM reservation JOIN shard ON shard.id=reservation.shard GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+        )
+        for arm, live, day, most, held in self._db.execute(query):
+            yield Place(arm, bool(live), day), SetAside(most, held)
+
+    def presumed(self) -> Iterator[tuple[Place, int]]:
+        query = (
+            f"SELECT shard.arm, shard.live, {_DAY.format('attempt.intended_at')}, {_SUM.format('amount')} "
+            "FROM presumption JOIN attempt ON attempt.id=presumption.attempt "
+            "JOIN shard ON shard.id=attempt.shard GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+        )
+        for arm, live, day, amount in self._db.execute(query):
+            yield Place(arm, bool(live), day), amount
+
+    def at_price(self, arm: int, *, live: bool, steps: tuple[StepPrice, ...], request: int) -> dict[int, int]:
+        """By day: what the rows of an arm that were asked so would cost at another price, each rounded by itself.
+
+        Rows whose counts are missing or contradict each other have no cost, at any price.
+        """
+        kinds = {kind: _step_case(kind, steps) for kind in ("input", "cached", "cache_write", "output")}
+        cached, written = "coalesce(result.cached, 0)", "coalesce(result.cache_write, 0)"
+        plain = f"(result.input - {cached} - {written})"
+        row = (
+            f"({plain} * {kinds['input']} + {cached} * {kinds['cached']} + {written} * {kinds['cache_write']} "
+            f"+ result.output * {kinds['output']} + {int(request)} * {_MILLION} + {_MILLION // 2}) / {_MILLION}"
+        )
+        query = (
+            f"SELECT {_DAY.format('result.received_at')}, {_SUM.format(row)} {_RESULTS} "
+            "WHERE ask.arm=?1 AND shard.live=?2 AND result.input BETWEEN 0 AND ?3 AND result.output BETWEEN 0 AND ?3 "
+            f"AND {cached} >= 0 AND {written} >= 0 AND {plain} >= 0 GROUP BY 1"
+        )
+        return dict(self._db.execute(query, (arm, live, MOST_TOKENS)).fetchall())
+
+
+def _step_case(kind: str, steps: tuple[StepPrice, ...]) -> str:
+    """The price in force for a row's prompt."""
+    dearer = sorted((step for step in steps if step.above), key=lambda step: -step.above)
+    plain = next(step for step in steps if not step.above)
+    cases = "".join(f"WHEN result.input > {int(step.above)} THEN {int(getattr(step, kind))} " for step in dearer)
+    return f"CASE {cases}ELSE {int(getattr(plain, kind))} END" if cases else str(int(getattr(plain, kind)))
