@@ -15,6 +15,7 @@ import msgspec
 
 from overnight_emulator.chance import Chance
 from overnight_emulator.forms import wanted_forms, wanted_object
+from overnight_emulator.ideas import Inventor, listed_texts, shown_list
 from overnight_emulator.json_requests import wanted_schema
 from overnight_emulator.judge import Judge, Talk, changes_mind
 from overnight_emulator.prose import Pen
@@ -151,13 +152,17 @@ class Models:
         pen = self._pen(prompt, choice)
         judge = Judge(self._truth, self._samples, pen, text)
         if prompt.schema is not None:
-            return msgspec.json.encode(document(prompt.schema, judge)).decode()
+            author = Inventor(self._truth.ideas, judge, pen, text) if listed_texts(prompt.schema) else judge
+            return msgspec.json.encode(document(prompt.schema, author)).decode()
         if prompt.wants_json:
             return msgspec.json.encode({"answer": pen.answer(_last_words(prompt))}).decode()
         shape = wanted_object(text)
         if shape is not None:
             filled = {name: _filled(judge, name, values) for name, values in shape.items()}
             return f"{pen.remark('verdict')} {pen.trace()}\n```json\n{msgspec.json.encode(filled).decode()}\n```"
+        listed = shown_list(text)
+        if listed is not None:
+            return msgspec.json.encode(document(listed, Inventor(self._truth.ideas, judge, pen, text))).decode()
         forms = wanted_forms(text)
         if forms:
             chosen = [f"{form.before}{judge.decide(form.name, form.alternatives)}{form.after}" for form in forms]
