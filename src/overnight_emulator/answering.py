@@ -15,6 +15,7 @@ import msgspec
 
 from overnight_emulator.chance import Chance
 from overnight_emulator.forms import wanted_forms, wanted_object
+from overnight_emulator.ideas import Inventor, listed_texts, shown_list
 from overnight_emulator.json_requests import ANY_FIELDS, wanted_schema
 from overnight_emulator.judge import FLIP, Judge, Talk, share_of_objection
 from overnight_emulator.patterns import ByModel
@@ -155,13 +156,19 @@ class Models:
             return planted
         pen = self._pen(prompt, choice)
         if prompt.schema is not None:
-            return msgspec.json.encode(document(prompt.schema, self._judge(pen, text))).decode()
+            judge = self._judge(pen, text)
+            author = Inventor(self.truth.ideas, judge, pen, text) if listed_texts(prompt.schema) else judge
+            return msgspec.json.encode(document(prompt.schema, author)).decode()
         if prompt.wants_json:
             return msgspec.json.encode(self._any_object(prompt, pen, text)).decode()
         shape = wanted_object(text)
         if shape is not None:
             filled = msgspec.json.encode(_filled(self._judge(pen, text), shape)).decode()
             return f"{pen.remark('verdict')} {pen.trace()}\n```json\n{filled}\n```"
+        listed = shown_list(text)
+        if listed is not None:
+            author = Inventor(self.truth.ideas, self._judge(pen, text), pen, text)
+            return msgspec.json.encode(document(listed, author)).decode()
         forms = wanted_forms(text)
         if forms:
             judge = self._judge(pen, text)

@@ -25,6 +25,7 @@ from overnight_emulator.forms import (
     seat,
     sign,
 )
+from overnight_emulator.ideas import asks_about_use, graded, last_idea
 from overnight_emulator.patterns import DEFAULT, value_for
 from overnight_emulator.prose import Pen
 from overnight_emulator.samples import Samples, Trace, traces
@@ -53,6 +54,9 @@ class Judge:
             return self._score(name, alternatives)
         if is_placing(alternatives):
             return self._place(name, alternatives)
+        idea = last_idea(self._prompt)
+        if is_yes_no(alternatives) and idea is not None and asks_about_use(name):
+            return self._signed(name, alternatives, idea.usable)
         if is_yes_no(alternatives):
             return self._signed(name, alternatives, self._complies() != asks_about_violation(name))
         return self._pick(name, alternatives)
@@ -96,6 +100,9 @@ class Judge:
     def _score(self, name: str, alternatives: Sequence[Any]) -> Any:
         """The upper half of a scale for what complies, the lower half for what does not."""
         scale = sorted(alternatives, key=int)
+        idea = last_idea(self._prompt)
+        if idea is not None and self._last_trace() is None:
+            return scale[graded(idea.difficulty, len(scale), self._draw("grade", name))]
         half = len(scale) // 2
         fitting = (scale[half:] if self._complies() else scale[:half]) or scale
         return fitting[int(self._draw("score", name) * len(fitting))]
@@ -107,6 +114,9 @@ class Judge:
         answered = self._last_trace()
         model = self._pen.model if answered is None else answered.model
         share = share_for(model, self._prompt, self._truth.compliance, _COMPLIANCE)
+        idea = last_idea(self._prompt)
+        if idea is not None:
+            share = 1 - idea.difficulty
         if answered is None:
             return self._draw("complies", "") < share
         return self._pen.chance.share("complies", answered.request) < share

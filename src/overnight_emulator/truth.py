@@ -90,6 +90,19 @@ class Judge(msgspec.Struct, frozen=True):
     misread: Share = 0.0
 
 
+class Ideas(msgspec.Struct, frozen=True):
+    """What comes of it when a model is asked for a list of texts: inputs, scenarios and the like."""
+
+    # How hard the first ones are on average, and how far single ones are from that; each says so of itself.
+    difficulty: Share = 0.4
+    spread: Share = 0.2
+    # Where a prompt shows earlier ones, new ones are so much harder than those on average.
+    gain: float = 0.1
+    # Shares of those that say again what another one of the same list says, and of those that are of no use.
+    repeated: Share = 0.1
+    useless: Share = 0.1
+
+
 class PlantedCall(msgspec.Struct, frozen=True):
     """A call that a model makes when it is told so."""
 
@@ -118,6 +131,7 @@ class Truth(msgspec.Struct, frozen=True):
     answers: Answers = Answers()
     qualities: dict[str, float] = msgspec.field(default_factory=dict)
     judge: Judge = Judge()
+    ideas: Ideas = Ideas()
     compliance: dict[str, ShareByText] = msgspec.field(default_factory=lambda: {DEFAULT: 0.8})
     flip: dict[str, ShareByText] = msgspec.field(default_factory=lambda: {DEFAULT: 0.1})
     answer_with: dict[str, str | PlantedCall] = msgspec.field(default_factory=dict)

@@ -25,6 +25,7 @@ buckets: {missing: [nowhere], refuse: ["locked-*"], refuse_service: [sealed]}
 answers: {refused: 0.01, truncated: 0.01, filtered: 0.0}
 qualities: {"some planted text": 1.3}
 judge: {noise: 0.5, position_bias: 0.2, tie: 0.0}
+ideas: {difficulty: 0.4, spread: 0.2, gain: 0.1, repeated: 0.1, useless: 0.1}
 compliance: {"gpt-4.1": 0.9, "gpt-5*": {"on weapons": 0.99, default: 0.7}, default: 0.8}
 flip: {default: 0.1}
 answer_with: {"capital of (\\w+)": "Ask \\1."}

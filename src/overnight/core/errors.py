@@ -152,7 +152,7 @@ class Interrupted(KeyboardInterrupt):
         self.runs = list(runs)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, or nothing when nothing is near."""
-    close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
-    return f"; did you mean '{close[0]}'?" if close else ""
+def nearest(name: str, known: Iterable[str], close: float = 0.6) -> str:
+    """`; did you mean 'x'?`, or nothing when nothing is as near as `close`."""
+    found = difflib.get_close_matches(name, sorted(known), n=1, cutoff=close)
+    return f"; did you mean '{found[0]}'?" if found else ""

@@ -35,11 +35,15 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 
 
 class Branch(NamedTuple):
-    """An arm, its model's place in the study's list, and the system text that the model has for itself."""
+    """An arm, its model's place in the study's list, and the system text that the model has for itself.
+
+    `key` is where that list stands: a task may have further models beside `models`.
+    """
 
     arm: Arm
     entry: int
     system: str | None
+    key: str = "models"
 
     @property
     def traits(self) -> dict[str, str]:
@@ -88,6 +92,7 @@ def build_arms(
     grid: Grid | None,
     origin: Origin,
     directions: Sequence[Literal["forward", "reverse"]] = ("forward",),
+    key: str = "models",
 ) -> list[Branch]:
     """Names are given before the grid is applied, and the first to claim one keeps it: so what is added
     to the end of a list, or let in again by the grid, renames nothing that was there."""
@@ -96,11 +101,11 @@ def build_arms(
     asked: dict[bytes, int] = {}
     for template, (entry, model, system), direction in product(templates, candidates, directions):
         arm = Arm(stage=stage, name="", template=template, model=model, direction=direction)
-        draft = Branch(arm, entry, system)
+        draft = Branch(arm, entry, system, key)
         definition = _canonical.encode(draft.definition)
         if definition in asked:
-            same = f"models[{asked[definition]}] asks the same: every option is equal"
-            raise origin.error(("models", entry), same)
+            same = f"{key}[{asked[definition]}] asks the same: every option is equal"
+            raise origin.error((key, entry), same)
         asked[definition] = entry
         name = _free_name(arm_name(draft.traits, model.name), definition, names)
         names.add(name.casefold())

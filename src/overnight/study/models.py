@@ -57,12 +57,12 @@ def entries(written: Sequence[str | ModelEntry]) -> tuple[ModelEntry, ...]:
     return tuple(ModelEntry(model=entry) if isinstance(entry, str) else entry for entry in written)
 
 
-def check_models(written: Sequence[str | ModelEntry], origin: Origin) -> None:
-    """Everything about the entries that can be known without a provider."""
+def check_models(written: Sequence[str | ModelEntry], origin: Origin, key: str = "models") -> None:
+    """Everything about the entries that can be known without a provider. `key` is where they stand in the study."""
     if not written:
-        raise origin.error(("models",), "at least one model is needed")
+        raise origin.error((key,), "at least one model is needed")
     for index, entry in enumerate(entries(written)):
-        _check_entry(entry, origin, ("models", index))
+        _check_entry(entry, origin, (key, index))
 
 
 def _check_entry(entry: ModelEntry, origin: Origin, route: Route) -> None:
@@ -135,21 +135,21 @@ def _check_base_url(url: str | None, origin: Origin, route: Route) -> None:
 
 
 def resolve_models(
-    written: Sequence[str | ModelEntry], origin: Origin, buckets: StudyBuckets | None = None
+    written: Sequence[str | ModelEntry], origin: Origin, buckets: StudyBuckets | None = None, key: str = "models"
 ) -> tuple[list[Candidate], list[str]]:
     """Every entry with every thinking setting, passed by its provider's rules; and what the user should know."""
     candidates: list[Candidate] = []
     notes: list[str] = []
     for index, entry in enumerate(entries(written)):
-        provider, name = _resolved_name(entry, origin, ("models", index), buckets)
-        notes += _check_name(entry, provider, name, origin, ("models", index))
+        provider, name = _resolved_name(entry, origin, (key, index), buckets)
+        notes += _check_name(entry, provider, name, origin, (key, index))
         stored = buckets.of(provider) if buckets is not None else None
         if "/" not in entry.model:
-            notes.append(f"models[{index}]: {entry.model} is taken as {provider}/{name}")
-        for options in _options(entry, origin, ("models", index)):
+            notes.append(f"{key}[{index}]: {entry.model} is taken as {provider}/{name}")
+        for options in _options(entry, origin, (key, index)):
             model = Model(provider=provider, name=name, options=options, key=entry.key, base_url=entry.base_url)
             model = msgspec.structs.replace(model, buckets=stored)
-            _check_rules(model, origin, ("models", index))
+            _check_rules(model, origin, (key, index))
             notes += notices(model)
             candidates.append(Candidate(index, model, entry.system))
     return candidates, list(dict.fromkeys(notes))

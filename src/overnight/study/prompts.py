@@ -121,7 +121,7 @@ def read_systems(branches: Sequence[Branch], written: str | None) -> Systems:
         route: Route = ("system",)
         template = common
         if branch.system is not None:
-            route = ("models", branch.entry, "system")
+            route = (branch.key, branch.entry, "system")
             template = found.by_place.get(route) or Template(branch.system, "system")
         if template:
             found.by_place[route] = template

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from overnight.core.errors import UnknownName
+from overnight.core.errors import UnknownName, nearest
 from overnight.core.wording import found_text
 from overnight.study.origin import Origin, Route
 from overnight.study.shape import plain_settings, shaped
@@ -32,7 +32,9 @@ def check_keys(written: Mapping[Any, Any], common: Collection[str], origin: Orig
     every = (*common, *all_own_keys())
     for key in written:
         if key not in every:
-            raise origin.unknown_key((), str(key), every)
+            # Of a key that only another task has, nothing less than a slip of the pen is taken for it.
+            offered = {*known, *(other for other in every if nearest(str(key), [other], close=0.75))}
+            raise origin.unknown_key((), str(key), offered)
 
 
 def _keys_of(task: Any) -> tuple[str, ...]:

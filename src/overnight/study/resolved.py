@@ -139,7 +139,7 @@ def _check_processing(draft: Draft, mode: Mode) -> None:
         try:
             (batch_format if first_processing(mode, seller) == "batch" else live_format)(seller)
         except StudyError as error:
-            raise draft.origin.error(("models", branch.entry), str(error)) from None
+            raise draft.origin.error((branch.key, branch.entry), str(error)) from None
 
 
 def _with_notes(stage: Stage, more: Sequence[str]) -> Stage:
