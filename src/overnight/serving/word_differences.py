@@ -38,7 +38,9 @@ def _joined(found: Sequence[Piece]) -> list[Piece]:
     Two neighbours can both be the same in the other text: where that has more words between them.
     """
     marked = [
-        Piece(piece.text, piece.different or (0 < place < len(found) - 1 and _space_within(found[place - 1 : place + 2])))
+        Piece(
+            piece.text, piece.different or (0 < place < len(found) - 1 and _space_within(found[place - 1 : place + 2]))
+        )
         for place, piece in enumerate(found)
     ]
     return [
