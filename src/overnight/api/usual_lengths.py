@@ -8,6 +8,7 @@ from overnight.core.ask import Arm, Model, Thinking
 from overnight.core.errors import OvernightError
 from overnight.core.wording import number_of
 from overnight.ledger.ledger import look_at
+from overnight.ledger.transaction import View
 from overnight.providers import thinks_by_itself, vendor
 from overnight.store.run_folder import RunFolder
 
@@ -52,7 +53,10 @@ class UsualLengths:
         if not run.exists():
             return
         with look_at(run) as view:
-            arms, counts = view.stages.arms(), view.counts.kept()
+            self._learn(view, own=own)
+
+    def _learn(self, view: View, *, own: bool) -> None:
+        arms, counts = view.stages.arms(), view.counts.kept()
         for (number, outcome, _), count in counts.items():
             if outcome in _ANSWERS and count.output:
                 arm, seen = arms[number], _Seen(count.tries, count.output)
