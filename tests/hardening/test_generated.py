@@ -23,10 +23,10 @@ FOUND = {
         "tables/results.parquet of zeros, results", "tables/results.parquet flipped at 0/10, results --failed", "event.data = json, verify",
         "event.data = text, status", "arm.definition = text, costs", "attempt.shard = text, verify --json", "fact work = json, resume",
         "result.received_at = huge, verify --json", "event.at = huge, status", "attempt.intended_at = huge, costs",
-        "counted.output = path, plan",
+        "counted.output = path, plan", "counted.output = huge, verify --json",
     ),
     "staged folders": ("staged: slot.arm of another, overnight.resume", "staged: stage.settings of another, verify --json"),
-    "open folders": (),
+    "open folders": ("open: counted.arm of another, resume all",),
 }  # fmt: skip
 
 

@@ -54,6 +54,10 @@ _CONTRADICTIONS = {
     "JOIN arm ON arm.id=slot.arm JOIN arm AS asked ON asked.id=ask.arm WHERE arm.id<>asked.id AND "
     "json_valid(arm.definition) AND json_valid(asked.definition) "
     "AND json_extract(arm.definition, '$.model') IS NOT json_extract(asked.definition, '$.model')",
+    # No count is kept above this.
+    "counted has a number that cannot be": "SELECT count(*) FROM counted WHERE "
+    f"max(addresses, tries, settled, unbilled, input, cached, output) > {2**62} "
+    "OR min(addresses, tries, settled, unbilled, input, cached, output) < 0",
     "result.offset and length do not go with its file": "SELECT count(*) FROM result "
     "WHERE (file IS NULL) + (offset IS NULL) + (length IS NULL) NOT IN (0, 3)",
     "result.cause is missing": "SELECT count(*) FROM result WHERE outcome='failed' AND cause IS NULL",
