@@ -15,7 +15,7 @@ SAMPLE = 12
 FOUND = {
     "studies": ("study generate prompt = beyond unicode", "study generate templates.0 = long name", "study generate task = long text"),
     "items": ("items.csv is a FIFO", "items.jsonl is a FIFO", "items.parquet is a FIFO", "items.csv is zeros without end", "items.parquet of id long"),
-    "verdicts": ("verdicts of ID1 durations ", "verdicts of ID2 lists judge", "verdicts of better_id bytes ", "verdicts of other count structs ", "verdicts.parquet byte 546 0x0"),
+    "verdicts": ("verdicts of ID1 durations ", "verdicts of ID2 lists judge", "verdicts of better_id bytes ", "verdicts of other count structs ", "verdicts.parquet byte 546 0x0", "verdicts.jsonl is memory"),
     "files": (".env is a FIFO", ".env utf-16"),
     "flags": ("plan --show='99999999999'", "adopt --token='24h'"),
     "folders": (
@@ -23,7 +23,10 @@ FOUND = {
         "tables/results.parquet of zeros, results", "tables/results.parquet flipped at 0/10, results --failed", "event.data = json, verify",
         "event.data = text, status", "arm.definition = text, costs", "attempt.shard = text, verify --json", "fact work = json, resume",
         "result.received_at = huge, verify --json", "event.at = huge, status", "attempt.intended_at = huge, costs",
+        "counted.output = path, plan", "counted.output = huge, verify --json",
     ),
+    "staged folders": ("staged: slot.arm of another, overnight.resume", "staged: stage.settings of another, verify --json"),
+    "open folders": ("open: counted.arm of another, resume all",),
 }  # fmt: skip
 
 

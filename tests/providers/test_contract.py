@@ -7,11 +7,20 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from overnight.core.ask import Model
 from overnight.core.errors import Unavailable
 from overnight.engine.decisions import how_far
-from overnight.providers import BatchConnection, emulated_endpoint, resolve_model, takes_batches, vendors
+from overnight.providers import (
+    BatchConnection,
+    batch_format,
+    emulated_endpoint,
+    resolve_model,
+    takes_batches,
+    vendor,
+    vendors,
+)
 from overnight_emulator.simulate import expected_answer
-from providers.asking import KEY
+from providers.asking import KEY, ask
 from providers.emulated import (
     ENDED,
     FILLED,
@@ -36,6 +45,14 @@ from providers.scripted_server import serving
 def test_every_vendor_has_a_model_here_and_owns_it() -> None:
     assert set(MODELS) == {name for name, one in vendors().items() if takes_batches(one) and one.emulator_path}
     assert all(resolve_model(f"{name}/{model}") == (name, model) for name, model in MODELS.items())
+
+
+@pytest.mark.parametrize("name", [*MODELS, "vllm"])
+def test_a_request_is_not_an_answer(name: str) -> None:
+    """An input file in the place of an output says nothing of its rows."""
+    reader, model = batch_format(vendor(name)), Model(provider=name, name=MODELS.get(name, "qwen3"))
+    line = reader.line(model, "o-1", reader.encode(ask(model, "Name a fruit.")))
+    assert reader.decode(line).result is None
 
 
 def test_a_batch_from_upload_to_answers(emulated: EmulatedVendor) -> None:

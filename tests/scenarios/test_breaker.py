@@ -82,6 +82,19 @@ def test_a_rotated_key_of_the_same_account_is_proved_by_its_batches(scenario: Ca
     one.assert_paid_once()
 
 
+def test_a_pass_that_cannot_ask_whose_account_it_is_says_so(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"latency": {"batch": [20_000, 40_000], "live": [0, 0]}})
+    one.call("submit", one.study())
+    unreachable = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    ending = one.call("resume", "night", once=True, environ=unreachable)
+    assert ending.error == "Unavailable", ending
+    assert "the address changed since batches were sent" in ending.message
+    assert "no connection to 127.0.0.1:9" in ending.message
+    one.emulator.finish()
+    assert one.call("resume", "night").state == "done"
+    one.assert_paid_once()
+
+
 def test_another_account_is_noticed_before_anything_is_sent(scenario: Callable[..., Scenario]) -> None:
     home, away = scenario(faults=[{"on": "create", "do": "drop_answer", "times": 1}]), scenario()
     study = home.study(5)

@@ -152,9 +152,9 @@ def undecided_text(run: str, shard: int, candidates: tuple[str, ...]) -> str:
     """What to type when it is not known which batch is a shard's."""
     if not candidates:
         return (
-            f"shard {shard} may have a batch at the provider, whose listing comes to no end. If you see one with its "
-            f"name there: overnight adopt --shard {run}:{shard} BATCH_ID   or say that there is none: "
-            f"overnight resolve {run} --shard {shard} --none"
+            f"shard {shard} may have a batch at the provider, whose listing comes to no end, or has an entry that "
+            f"nobody can read. If you see one with its name there: overnight adopt --shard {run}:{shard} BATCH_ID   "
+            f"or say that there is none: overnight resolve {run} --shard {shard} --none"
         )
     found = ", ".join(candidates)
     count = "a candidate" if len(candidates) == 1 else f"{len(candidates)} candidates"

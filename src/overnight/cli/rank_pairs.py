@@ -141,6 +141,8 @@ def _read(file: Path) -> pl.DataFrame:
         raise StudyError(f"{file}: the name must end in {', '.join(readers)}; found {file.suffix or 'no ending'!r}")
     try:
         frame: pl.DataFrame = read()
+    except OSError as error:
+        raise StudyError(f"{file}: cannot be read: {error.strerror or error}") from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).partition("\n")[0][:200]
         raise StudyError(f"{file}: cannot be read as {file.suffix[1:]}: {reason}") from error

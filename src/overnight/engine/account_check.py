@@ -3,9 +3,10 @@
 from functools import partial
 
 from overnight.core.attempt import Attempt
-from overnight.core.errors import AccountChanged
+from overnight.core.errors import AccountChanged, Unavailable
 from overnight.engine.context import RunContext
 from overnight.engine.provider_account import ProviderAccount
+from overnight.engine.waiting import NotNow
 from overnight.ledger.identity import Account, fingerprint
 from overnight.ledger.transaction import Transaction
 from overnight.providers.provider import Provider
@@ -35,7 +36,7 @@ async def check_accounts(context: RunContext, *, accept: bool) -> None:
     for (old, new), open_attempts in strangers.items():
         account = context.account_of(open_attempts[0].arm)
         changed = " and ".join(known[new].differs_from(known[old]))
-        if accept or await _sees_one_of(account, open_attempts):
+        if accept or await _proved(account, open_attempts, changed):
             await context.ledger.commit("account", partial(_same, new=new, old=old))
             how = "as you say" if accept else "it sees our batches"
             context.say(f"the {changed} changed since the batches were sent; same account: {how}")
@@ -55,6 +56,17 @@ def _at_stake(attempt: Attempt) -> bool:
     if attempt.state == "uploaded":
         return bool(attempt.file_id)
     return attempt.state not in ("intended", "fetched", "closed")
+
+
+async def _proved(account: ProviderAccount, open_attempts: list[Attempt], changed: str) -> bool:
+    try:
+        return await _sees_one_of(account, open_attempts)
+    except NotNow:
+        # A pass that does not wait has asked once.
+        raise Unavailable(
+            f"the {changed} changed since batches were sent, and whether this is the same account could not be asked: "
+            f"{account.trouble or 'no answer'}"
+        ) from None
 
 
 async def _sees_one_of(account: ProviderAccount, open_attempts: list[Attempt]) -> bool:

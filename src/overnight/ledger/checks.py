@@ -45,6 +45,19 @@ _POINTERS = (
 _CONTRADICTIONS = {
     "arm.definition names another stage than its own": "SELECT count(*) FROM arm JOIN stage ON stage.id=arm.stage "
     "WHERE json_valid(definition) AND json_extract(definition, '$.stage') IS NOT stage.name",
+    "stage.settings names a stage that does not come before it": "SELECT count(*) FROM stage, "
+    "(SELECT '$.of' AS place UNION ALL SELECT '$.after.stage' UNION ALL SELECT '$.beside.stage') "
+    "WHERE json_valid(settings) AND json_extract(settings, place) IS NOT NULL AND NOT EXISTS "
+    "(SELECT 1 FROM stage AS before WHERE before.id<stage.id AND before.name=json_extract(stage.settings, place))",
+    # Arms may share a question, but no two models do.
+    "slot.arm has another model than its question": "SELECT count(*) FROM slot JOIN ask ON ask.id=slot.ask "
+    "JOIN arm ON arm.id=slot.arm JOIN arm AS asked ON asked.id=ask.arm WHERE arm.id<>asked.id AND "
+    "json_valid(arm.definition) AND json_valid(asked.definition) "
+    "AND json_extract(arm.definition, '$.model') IS NOT json_extract(asked.definition, '$.model')",
+    # No count is kept above this.
+    "counted has a number that cannot be": "SELECT count(*) FROM counted WHERE "
+    f"max(addresses, tries, settled, unbilled, input, cached, output) > {2**62} "
+    "OR min(addresses, tries, settled, unbilled, input, cached, output) < 0",
     "result.offset and length do not go with its file": "SELECT count(*) FROM result "
     "WHERE (file IS NULL) + (offset IS NULL) + (length IS NULL) NOT IN (0, 3)",
     "result.cause is missing": "SELECT count(*) FROM result WHERE outcome='failed' AND cause IS NULL",

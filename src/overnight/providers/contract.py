@@ -132,12 +132,14 @@ class Sightings(msgspec.Struct, frozen=True):
     """A listing: what was seen, and whether it reached back to the fence.
 
     `endless`: it did not, and not because of trouble on the way. It goes round in circles, or on and on.
+    `unread`: entries that nobody can read, any of which may be what is looked for.
     """
 
     batches: tuple[Batch, ...]
     complete: bool
     date: float | None = None
     endless: bool = False
+    unread: int = 0
 
 
 class CreateAnswer(msgspec.Struct, frozen=True, kw_only=True):

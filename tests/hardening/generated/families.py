@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from hardening.generated.cases import Case
 from hardening.generated.files import files
 from hardening.generated.flags import flags
-from hardening.generated.folders import folders
+from hardening.generated.folders import folders, open_folders, staged_folders
 from hardening.generated.studies import studies
 from hardening.generated.tables import items, verdicts
 
@@ -18,4 +18,6 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "files": files,
     "flags": flags,
     "folders": folders,
+    "staged folders": staged_folders,
+    "open folders": open_folders,
 }

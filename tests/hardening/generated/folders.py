@@ -10,32 +10,48 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from emulator_process import EmulatorProcess
 from hardening.conftest import ITEMS, KEY, STUDY
 from hardening.generated.cases import Case
+from hardening.generated.folder_verbs import verbs
 from hardening.generated.tables import odd_places
 from ledger import damage
 from overnight import api
 
-VERBS: dict[str, tuple[str, ...]] = {
-    "status": ("status", "fruit"),
-    "status --json": ("status", "--json"),
-    "results": ("results", "fruit"),
-    "results --failed": ("results", "fruit", "--failed", "--json"),
-    "rebuild": ("rebuild", "fruit"),
-    "verify": ("verify", "fruit"),
-    "verify --json": ("verify", "fruit", "--json"),
-    "costs": ("costs", "fruit"),
-    "costs --json": ("costs", "fruit", "--json"),
-    "resume": ("resume", "fruit", "--once"),
-}
 # What a hand or a fault may have put into a field.
 EDITS = {
     "NULL": "NULL", "huge": "9223372036854775807", "negative": "-7", "text": "'x\ny'", "empty": "''", "blob": "x'ff00'", "half": "0.5",
     "infinite": "9e999", "json": "'[[]]'", "number as text": "'3'", "path": "'../../../etc/passwd'", "absolute": "'/dev/zero'",
 }  # fmt: skip
 Spoil = Callable[[Path], object]
+
+
+# Two models screened by cheap questions, then asked more, and judges that compare texts in rounds: all that a ledger can hold.
+_THINGS = [{"id": str(n), "text": f"thing {n}", "question": f"Is thing {n} safe?", "risk": n % 2} for n in range(1, 5)]
+_TALK = {"task": "pressure", "items": "things.jsonl", "levels": ["I think it is safe. {question}"], "control": True}
+_FLIPS = {"task": "flips", "models": ["openai/gpt-4.1-mini"]}
+STAGED: dict[str, Any] = {
+    "name": "fruit",
+    "gather": 0,
+    "mode": "auto",
+    "stages": [
+        {"name": "screening", **_TALK, "priority": {"column": "risk", "first": 2}, "models": ["openai/gpt-5-nano", "openai/gpt-4.1-nano"]},
+        {"name": "screened", **_FLIPS, "of": "screening"},
+        {"name": "deeper", **_TALK, "after": {"stage": "screened", "move_on": "models", "when": "flip_rate > 0.5"}, "models": ["openai/gpt-5-nano", "openai/gpt-4.1-nano"]},
+        {"name": "pairs", "task": "compare", "items": "things.jsonl", "trait": "overall_quality", "pairs": {"select": "adaptive", "n": 4, "rounds": 2}, "models": ["ollama/qwen3"]},
+    ],
+}  # fmt: skip
+
+
+def staged_run(folder: Path) -> Path:
+    """As `whole_run`, of stages that follow one another, with a call that was not answered."""
+    folder.mkdir(parents=True)
+    (folder / "study.yaml").write_text(json.dumps(STAGED))
+    (folder / "things.jsonl").write_text("".join(json.dumps(thing) + "\n" for thing in _THINGS))
+    flip = {"gpt-5-nano": {"I think": 1.0, "default": 0.0}, "default": {"default": 0.0}}
+    return _run(folder, {"flip": flip, "faults": [{"on": "row", "do": "omit", "odds": 0.3, "times": 1}]})
 
 
 def whole_run(folder: Path) -> Path:
@@ -49,12 +65,27 @@ def whole_run(folder: Path) -> Path:
         {"on": "batch", "do": "expire", "share": 0.5, "times": 1},
         {"on": "row", "do": "omit", "odds": 0.3, "times": 2},
     ]
-    truth = {"time_scale": 20_000, "latency": {"batch": [60, 600], "live": [0, 0]}, "seed": 7, "faults": faults}
+    return _run(folder, {"faults": faults})
+
+
+def open_run(folder: Path) -> Path:
+    """As `whole_run`, with batches that are still under way."""
+    folder.mkdir(parents=True)
+    (folder / "items.csv").write_text(ITEMS)
+    (folder / "study.yaml").write_text(
+        json.dumps({**STUDY, "batch": {"max_requests": 2}, "budget": {"total": 5, "output_tokens": 800}})
+    )
+    return _run(folder, {}, api.submit)
+
+
+def _run(folder: Path, truth: dict[str, Any], verb: Callable[..., object] = api.run) -> Path:
+    truth = {"time_scale": 20_000, "latency": {"batch": [60, 600], "live": [0, 0]}, "seed": 7, **truth}
     before = dict(os.environ)
     with EmulatorProcess(truth) as emulator:
         os.environ.update(OPENAI_BASE_URL=emulator.openai_url, OPENAI_API_KEY=KEY, OVERNIGHT_TIME_SCALE="20000")
+        os.environ["OLLAMA_HOST"] = f"{emulator.url}/ollama"
         try:
-            api.run(folder / "study.yaml", runs=folder / "runs")
+            verb(folder / "study.yaml", runs=folder / "runs")
         finally:
             os.environ.clear()
             os.environ.update(before)
@@ -62,18 +93,29 @@ def whole_run(folder: Path) -> Path:
 
 
 @cache
-def _kept_run() -> Path:
+def _kept_run(make: Callable[[Path], Path]) -> Path:
     """One for the process; the folder goes with it."""
     kept = Path(tempfile.mkdtemp(prefix="hardening-run-"))
     atexit.register(shutil.rmtree, kept, ignore_errors=True)
-    return whole_run(kept / "whole")
+    return make(kept / "whole")
 
 
 def folders() -> Iterator[Case]:
-    whole = _kept_run()
+    return _cases(_kept_run(whole_run), "")
+
+
+def staged_folders() -> Iterator[Case]:
+    return _cases(_kept_run(staged_run), "staged: ")
+
+
+def open_folders() -> Iterator[Case]:
+    return _cases(_kept_run(open_run), "open: ")
+
+
+def _cases(whole: Path, label: str) -> Iterator[Case]:
     for name, spoil in {**file_damages(whole / "runs" / "fruit"), **ledger_edits(whole / "runs" / "fruit")}.items():
-        for verb, arguments in VERBS.items():
-            yield Case(f"{name}, {verb}", _arranged(whole, spoil), arguments)
+        for verb, arguments in verbs():
+            yield Case(f"{label}{name}, {verb}", _arranged(whole, spoil), arguments)
 
 
 def _arranged(whole: Path, spoil: Spoil) -> Callable[[Path], None]:

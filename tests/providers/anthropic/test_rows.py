@@ -103,7 +103,6 @@ def test_errors_that_only_their_words_or_codes_tell() -> None:
         ({"type": "errored"}, "server_error"),
         ({"type": "succeeded"}, "unreadable"),
         ({"type": "pondered"}, "unreadable"),
-        (None, "unreadable"),
     ],
 )
 def test_rows_without_a_message(result: Any, cause: str) -> None:

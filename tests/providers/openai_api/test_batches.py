@@ -307,7 +307,7 @@ def test_a_page_that_does_not_say_whether_it_is_the_last_is_not() -> None:
     assert read_page(OPENAI, b'{"data":[{"id":"b"}]}').has_more
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b"{}", b'{"data":7}', b'{"data":[{"no":"id"}]}'])
+@pytest.mark.parametrize("body", [b"", b"<html>", b"{}", b'{"data":7}'])
 def test_a_page_in_another_shape_is_no_listing(body: bytes) -> None:
     with pytest.raises(Unavailable):
         read_page(OPENAI, body)

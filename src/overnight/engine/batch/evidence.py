@@ -37,7 +37,9 @@ class Download(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     bytes: int
     announced: int | None
+    # Rows of this batch, and of others.
     readable: int
+    foreign: int = 0
     unreadable: int = 0
     # The last line ends in a newline, or is whole all the same.
     ends_whole: bool = True
@@ -62,6 +64,8 @@ def doubt_of(download: Download) -> str | None:
         return f"{download.bytes:,} of {download.announced:,} bytes {what} came"
     if not download.bytes:
         return f"nothing {what} came"
+    if not download.readable and download.foreign:
+        return f"what came in place {what} has rows of another batch"
     if not download.readable:
         return f"what came in place {what} is not in the provider's format"
     return None if download.ends_whole else f"the last line {what} is cut off"

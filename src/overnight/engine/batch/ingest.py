@@ -216,7 +216,7 @@ class Ingest:
         self, kind: str, file: Writer, announced: int | None, missing: Collection[int], number: int
     ) -> Download:
         """What a file holds. The first that looks whole need only show that it holds rows; others are read through."""
-        readable = unreadable = 0
+        readable = foreign = unreadable = 0
         news, ends_whole = False, True
         with file.so_far() as handle:
             enough = number == 1 and _ends_in_newline(handle)
@@ -226,8 +226,10 @@ class Ingest:
                     continue
                 decoded = self._account.provider.format.decode(text)
                 known = decoded.custom_id is not None and decoded.result is not None
-                readable, unreadable = readable + int(known), unreadable + int(not known)
-                news = news or (known and self._row_of(decoded) in missing)
+                row = self._row_of(decoded) if known else None
+                unreadable += int(not known)
+                readable, foreign = readable + int(row is not None), foreign + int(known and row is None)
+                news = news or row in missing
                 ends_whole = known or line.endswith(b"\n")
                 if news and enough:
                     break
@@ -236,6 +238,7 @@ class Ingest:
             bytes=file.size,
             announced=announced,
             readable=readable,
+            foreign=foreign,
             unreadable=unreadable,
             ends_whole=ends_whole,
             news=news,
@@ -297,7 +300,7 @@ class Ingest:
             self._strange["unreadable lines"] += 1
             return None
         row = self._row_of(decoded)
-        if row is None or row >= len(self._settlement.rows):
+        if row is None:
             self._strange["lines with a foreign custom id"] += 1
             return None
         return self._settlement.row(row, decoded.result, (number, offset, len(line), digest_of(line)))
@@ -307,7 +310,8 @@ class Ingest:
             return None
         if self._foreign is not None:
             return self._foreign.get(decoded.custom_id)
-        return line_of(self._attempt.token, decoded.custom_id)
+        row = line_of(self._attempt.token, decoded.custom_id)
+        return row if row is not None and row < self._attempt.rows else None
 
     async def _take_in(self, file: int, end: int, landed: list[Settling]) -> None:
         context, attempt, at = self._context, self._attempt, self._context.now()

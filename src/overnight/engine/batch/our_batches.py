@@ -40,7 +40,8 @@ async def our_batches_of(context: RunContext, account: ProviderAccount) -> OurBa
 async def _take(context: RunContext, account: ProviderAccount) -> OurBatches:
     fence = await asyncio.to_thread(partial(_since, context, account))
     seen = await account.patiently(lambda: account.batches.recent(fence, LISTING_PAGES))
-    while not seen.complete and not seen.endless:
+    # One entry that nobody can read stops nobody: it would have to be ours, and the ledger older than it.
+    while not seen.complete and not seen.endless and not seen.unread:
         await context.waiting.pause(_PAUSE)
         seen = await account.patiently(lambda: account.batches.recent(fence, LISTING_PAGES))
     denied = await context.ledger.read(lambda view: view.facts.disowned())

@@ -9,7 +9,7 @@ from overnight.core.attempt import Attempt, Closed, Looked, Reopened
 from overnight.engine.batch.our_batches import LISTING_PAGES, our_batches_of, strays, strays_text
 from overnight.engine.batch.outbox import input_file
 from overnight.engine.context import RunContext
-from overnight.engine.decisions import how_far, may_follow
+from overnight.engine.decisions import LOOKS, how_far, may_follow
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.waiting import NotNow
 from overnight.ledger.transaction import Transaction, View
@@ -85,8 +85,10 @@ async def own_answer(
     if batch is None:
         return answer
     known = await context.ledger.read(lambda view: view.attempts.batches())
-    tagged_otherwise = batch.tag is not None and account.batch_format.ours(batch, intent, attempt.file_id) == "no"
-    if batch.id not in known and not tagged_otherwise:
+    # Some servers tell neither a tag nor an input.
+    says_whose = batch.tag is not None or (batch.input_ref is not None and bool(attempt.file_id))
+    of_another = says_whose and account.batch_format.ours(batch, intent, attempt.file_id) == "no"
+    if batch.id not in known and not of_another:
         return answer
     problem = f"the provider answered the create with another batch ({batch.id})"
     return msgspec.structs.replace(answer, batch=None, problem=problem)
@@ -101,13 +103,17 @@ async def look(context: RunContext, account: ProviderAccount, attempt: Attempt, 
             return Looked(complete=True, candidates=(batch_id,))
     seen = await account.patiently(lambda: provider.recent(fence, LISTING_PAGES))
     found = listed_as_ours(account, intent, attempt, seen.batches)
+    # An entry that nobody can read may be this one. If it stays so, only the user can tell.
+    hidden = seen.unread > 0 and context.now() >= (attempt.unsure_since or context.now()) + LOOKS[-1]
+    endless = seen.endless or hidden
     if account.batch_format.tags:
-        return Looked(seen.complete, found, endless=seen.endless)
+        return Looked(seen.complete, found, endless=endless)
     known = await context.ledger.read(lambda view: view.attempts.batches())
-    young = (batch for batch in may_follow(attempt.fence, seen.batches) if batch.id not in known)
+    # One that does not say how it stands is among the unread.
+    young = (batch for batch in may_follow(attempt.fence, seen.batches) if batch.id not in known and batch.status)
     ours = account.batch_format.ours
     possible = tuple(batch.id for batch in young if ours(batch, intent, attempt.file_id) == "maybe")
-    return Looked(seen.complete, found, possible, seen.endless)
+    return Looked(seen.complete, found, possible, endless)
 
 
 async def as_listed(account: ProviderAccount, attempt: Attempt, intent: Intent, batch_id: str) -> Batch | None:

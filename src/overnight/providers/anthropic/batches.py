@@ -10,7 +10,7 @@ from overnight.core.errors import Unavailable
 from overnight.providers.contract import Batch, Counts, Limits, Phase, Refusal, RefusalKind
 from overnight.providers.reading.complaints import complaint_of
 from overnight.providers.reading.figures import count_of, moment_of
-from overnight.providers.reading.listing import Page
+from overnight.providers.reading.listing import Page, readable
 from overnight.providers.reading.patient_json import UNREADABLE, fitting
 from overnight.providers.reading.responses import Response
 
@@ -79,8 +79,8 @@ def read_page(body: bytes, base_url: str, date: float | None = None) -> Page:
         raise Unavailable("anthropic: the listing is not in Anthropic's format (is the base URL right?)") from None
     # A listing proves absence, so its end must be said, or shown by a page with nothing on it.
     more = page.has_more if page.has_more is not None else bool(page.data)
-    batches = tuple(read_batch(bytes(one), base_url) for one in page.data)
-    return Page(batches, more, page.last_id or (batches[-1].id if batches else None), date)
+    batches, unread = readable(page.data, lambda one: read_batch(bytes(one), base_url))
+    return Page(batches, more, page.last_id or (batches[-1].id if batches else None), date, unread)
 
 
 def _batch(found: _Batch, base_url: str) -> Batch:

@@ -81,7 +81,7 @@ class AnthropicConnection:
     async def cancel(self, batch_id: str) -> Batch | None:
         reply = await self._wire.ask("cancel", "POST", f"{_at(batch_id)}/cancel", also=(400, 404, 409))
         if reply.ok:
-            return self._read(reply.body)
+            return asked_for(batch_id, self._read(reply.body))
         # A batch that has ended meanwhile cannot be cancelled: what it has become is the answer.
         return None if reply.status == 404 else await self.retrieve(batch_id)
 

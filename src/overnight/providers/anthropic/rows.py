@@ -96,10 +96,10 @@ class _Row(msgspec.Struct, gc=False):
     result: _Outcome | None = None
 
 
-def _result(row: _Row) -> Result:
+def _result(row: _Row) -> Result | None:
     outcome = row.result
     if outcome is None:
-        return failed("unreadable", "the line has no result")
+        return None
     match outcome.type:
         case "succeeded" if outcome.message is not None:
             return _answer(outcome.message)

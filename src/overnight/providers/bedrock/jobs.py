@@ -13,7 +13,7 @@ from overnight.providers.openai_api.batches import create_refusal as worded_refu
 from overnight.providers.openai_api.batches import kind_of
 from overnight.providers.reading.complaints import Complaint, scrub
 from overnight.providers.reading.figures import count_of, moment_of
-from overnight.providers.reading.listing import Page
+from overnight.providers.reading.listing import Page, foreign_list, readable
 from overnight.providers.reading.patient_json import UNREADABLE, fitting
 from overnight.providers.reading.responses import Response
 
@@ -97,8 +97,11 @@ def read_page(body: bytes, date: float | None = None) -> Page:
         found = msgspec.json.decode(body, type=_Page)
     except UNREADABLE:
         raise _foreign("listing") from None
+    if not found.invocation_job_summaries and foreign_list(body, "invocationJobSummaries"):
+        raise _foreign("listing")
     token = found.next_token or None
-    return Page(tuple(read_job(bytes(one)) for one in found.invocation_job_summaries), token is not None, token, date)
+    jobs, unread = readable(found.invocation_job_summaries, lambda one: read_job(bytes(one)))
+    return Page(jobs, token is not None, token, date, unread)
 
 
 def _foreign(what: str) -> Unavailable:

@@ -16,6 +16,7 @@ from overnight.providers.reading.patient_json import (
     readable_id,
     whole,
 )
+from overnight.providers.reading.rows import line_with
 
 _CAUSES: dict[int, Cause] = {
     401: "unauthorized",
@@ -41,7 +42,7 @@ def decode(line: bytes) -> Line:
     except UNREADABLE as error:
         return _patiently(line, str(error))
     record_id = _id_of(found)
-    return Line(record_id, _result(found)) if record_id is not None else Line(None, None, _NAMELESS)
+    return line_with(record_id, _result(found)) if record_id is not None else Line(None, None, _NAMELESS)
 
 
 def _patiently(line: bytes, problem: str) -> Line:
@@ -53,7 +54,7 @@ def _patiently(line: bytes, problem: str) -> Line:
     if record_id is None:
         return Line(None, None, _NAMELESS)
     try:
-        return Line(record_id, _result(whole(found)))
+        return line_with(record_id, _result(whole(found)))
     except UNREADABLE as error:
         return Line(record_id, failed("unreadable", scrub(str(error))))
 
@@ -62,12 +63,14 @@ def _id_of(found: Any) -> str | None:
     return readable_id(found.get("recordId")) if isinstance(found, dict) else None
 
 
-def _result(record: dict[str, Any]) -> Result:
+def _result(record: dict[str, Any]) -> Result | None:
     error, output = record.get("error"), record.get("modelOutput")
     if isinstance(error, dict):
         return _failure(error)
+    if error is None and output is None:
+        return None
     if not isinstance(output, dict):
-        return failed("unreadable", "neither an output nor an error")
+        return failed("unreadable", "an output that is no object")
     usage = _usage(output.get("usage"))
     message = _mapping(_mapping(output, "output"), "message")
     parts = message.get("content")

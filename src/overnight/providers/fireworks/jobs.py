@@ -10,7 +10,7 @@ from overnight.providers.contract import Batch, Counts, Phase, Refusal
 from overnight.providers.openai_api.batches import kind_of
 from overnight.providers.reading.complaints import Complaint, scrub
 from overnight.providers.reading.figures import count_of, moment_of
-from overnight.providers.reading.listing import Page
+from overnight.providers.reading.listing import Page, foreign_list, readable
 from overnight.providers.reading.patient_json import UNREADABLE, fitting
 
 _PREFIX = "JOB_STATE_"
@@ -68,8 +68,10 @@ def read_job(body: bytes) -> Batch:
 
 def read_page(body: bytes, date: float | None = None) -> Page:
     found = _read(body, _Page, "listing")
-    jobs = tuple(read_job(bytes(one)) for one in found.batch_inference_jobs)
-    return Page(jobs, bool(found.next_page_token), found.next_page_token or None, date)
+    if not found.batch_inference_jobs and foreign_list(body, "batchInferenceJobs"):
+        raise _foreign("listing")
+    jobs, unread = readable(found.batch_inference_jobs, lambda one: read_job(bytes(one)))
+    return Page(jobs, bool(found.next_page_token), found.next_page_token or None, date, unread)
 
 
 def is_ready(body: bytes) -> bool:
@@ -92,7 +94,11 @@ def _read(body: bytes, kind: Any, what: str) -> Any:
     try:
         return msgspec.json.decode(body, type=kind)
     except UNREADABLE:
-        raise Unavailable(f"fireworks: the {what} is not in Fireworks' format (is the base URL right?)") from None
+        raise _foreign(what) from None
+
+
+def _foreign(what: str) -> Unavailable:
+    return Unavailable(f"fireworks: the {what} is not in Fireworks' format (is the base URL right?)")
 
 
 def _batch(job: _Job) -> Batch:

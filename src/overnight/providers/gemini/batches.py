@@ -16,7 +16,7 @@ from overnight.providers.google_api.refusals import (
     moment_of,
     status_of,
 )
-from overnight.providers.reading.listing import Page
+from overnight.providers.reading.listing import Page, readable
 from overnight.providers.reading.patient_json import UNREADABLE
 
 WINDOW_SECONDS = 48 * 3_600
@@ -38,12 +38,13 @@ def read_batch(body: bytes) -> Batch:
 
 def read_page(body: bytes, date: float | None) -> Page:
     operations, token = listed(decoded(body, "gemini"), "operations", "gemini")
-    return Page(tuple(batch_of(one) for one in operations), token is not None, token, date)
+    batches, unread = readable(operations, batch_of)
+    return Page(batches, token is not None, token, date, unread)
 
 
-def batch_of(operation: dict[str, Any]) -> Batch:
+def batch_of(operation: Any) -> Batch:
     """An operation; where the batch stands is in its metadata. One without a known state is taken to be running."""
-    name = operation.get("name")
+    name = operation.get("name") if isinstance(operation, dict) else None
     if not isinstance(name, str) or not name:
         raise Unavailable("gemini: the answer is not in Google's format (is the base URL right?)")
     metadata = _mapping(operation, "metadata") or operation

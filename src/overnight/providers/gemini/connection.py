@@ -12,7 +12,7 @@ from overnight.providers.gemini.batches import inlined_lines, read_batch, read_p
 from overnight.providers.google_api.live import told_to_wait
 from overnight.providers.google_api.refusals import count_of, create_refusal, decoded
 from overnight.providers.reading.complaints import complaint_of
-from overnight.providers.reading.listing import Page, asked_for, back_to, first_page
+from overnight.providers.reading.listing import Page, asked_for, back_to, check_name, first_page
 from overnight.providers.reading.responses import Response
 from overnight.providers.wire.bodies import MOST_INLINED
 from overnight.providers.wire.calls import LiveWire
@@ -149,6 +149,7 @@ def _checked_file(file: Mapping[str, object], intent: Intent) -> str:
     name, size = file.get("name"), file.get("sizeBytes")
     if not isinstance(name, str) or not name:
         raise Unavailable("gemini: the answer to an upload names no file (is the base URL right?)")
+    check_name("gemini", file.get("displayName"), intent.token)
     if file.get("state") == "FAILED" or (size is not None and count_of(size) != intent.bytes):
         # Half a file is a valid file of fewer lines: it must not become a batch.
         raise Unavailable(f"gemini: {size} of {intent.bytes} bytes of the upload arrived")

@@ -142,11 +142,11 @@ def decoded(body: bytes, vendor: str) -> dict[str, Any]:
     return found
 
 
-def listed(page: dict[str, Any], name: str, vendor: str) -> tuple[list[dict[str, Any]], str | None]:
-    """The objects of a page and the token of the next. A page without any has no list at all, and nothing else."""
+def listed(page: dict[str, Any], name: str, vendor: str) -> tuple[list[Any], str | None]:
+    """What is on a page, and the token of the next. A page without anything has no list at all, and nothing else."""
     found, token = page.get(name, []), page.get("nextPageToken")
     strange = name not in page and page.keys() - {"nextPageToken", "kind", "unreachable"}
-    if strange or not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if strange or not isinstance(found, list):
         raise Unavailable(f"{vendor}: the listing is not in Google's format (is the base URL right?)")
     return found, token if isinstance(token, str) and token else None
 

@@ -14,7 +14,7 @@ from overnight.core.result import Cause, Result, Usage, failed
 from overnight.providers.reading.complaints import Complaint, complaint_in, scrub
 from overnight.providers.reading.figures import Count, count_of
 from overnight.providers.reading.patient_json import UNREADABLE
-from overnight.providers.reading.rows import RowReader, named_in, value_at
+from overnight.providers.reading.rows import NO_ANSWER, RowReader, named_in, value_at
 
 # The codes of gRPC and of HTTP, and the words for both.
 CAUSES: dict[str | int, Cause] = {
@@ -125,7 +125,7 @@ def _id_of(row: _Row) -> str:
     return own or ("" if row.custom_id is None else str(row.custom_id))
 
 
-def _result(row: _Row) -> Result:
+def _result(row: _Row) -> Result | None:
     if row.result is not None and row.response is None:
         return _noted(row.result)
     response = row.response
@@ -135,7 +135,7 @@ def _result(row: _Row) -> Result:
     told = row.error if row.error is not None else row.status
     if told not in (None, "", {}):
         return _failure(told, usage)
-    return failed("unreadable", "neither an answer nor an error", usage)
+    return None if response is None else failed("unreadable", NO_ANSWER, usage)
 
 
 def _noted(told: _Told) -> Result:
@@ -146,7 +146,7 @@ def _noted(told: _Told) -> Result:
     if told.error not in (None, "", {}):
         return _failure(told.error, Usage())
     if told.response is None:
-        return failed("unreadable", "neither an answer nor an error")
+        return failed("unreadable", NO_ANSWER)
     return failed("server_error", "no answer was written down, and no reason")
 
 

@@ -11,7 +11,7 @@ from overnight.providers.openai_api.batches import TAG, kind_of
 from overnight.providers.openai_api.batches import create_refusal as openai_refusal
 from overnight.providers.reading.complaints import Complaint, scrub
 from overnight.providers.reading.figures import count_of, moment_of
-from overnight.providers.reading.listing import Page
+from overnight.providers.reading.listing import Page, readable
 from overnight.providers.reading.patient_json import UNREADABLE, fitting
 from overnight.providers.reading.responses import Response
 
@@ -74,7 +74,8 @@ def read_page(body: bytes, number: int, date: float | None = None) -> Page:
         raise Unavailable("mistral: the listing is not in Mistral's format (is the base URL right?)") from None
     # A listing proves absence, so its end must be said, or shown by a page with nothing on it.
     more = bool(found.data) if found.total is None else found.total > (number + 1) * PAGE
-    return Page(tuple(read_job(bytes(one)) for one in found.data), more, str(number + 1), date)
+    batches, unread = readable(found.data, lambda one: read_job(bytes(one)))
+    return Page(batches, more, str(number + 1), date, unread)
 
 
 def _batch(job: _Job) -> Batch:

@@ -11,7 +11,7 @@ from overnight.core.errors import Unavailable
 from overnight.providers.contract import Batch, Counts, Intent, Phase, Refusal, RefusalKind
 from overnight.providers.reading.complaints import Complaint, complaint_of, scrub
 from overnight.providers.reading.figures import count_of, moment_of
-from overnight.providers.reading.listing import Page
+from overnight.providers.reading.listing import Page, check_name, readable
 from overnight.providers.reading.patient_json import UNREADABLE, fitting
 from overnight.providers.reading.responses import Response
 
@@ -81,6 +81,7 @@ class _Counts(msgspec.Struct):
 
 class _Batch(msgspec.Struct):
     id: str
+    object: str | None = None
     status: str = ""
     created_at: float | datetime | None = None
     expires_at: float | None = None
@@ -105,6 +106,7 @@ class _Named(msgspec.Struct):
 
 class _File(msgspec.Struct):
     bytes: int | None = None
+    filename: str | None = None
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,9 +128,13 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 def read_batch(shape: Shape, body: bytes) -> Batch:
     """A batch object. A field of another kind is not known; without a known status it is taken to be running."""
     try:
-        return _batch(shape, fitting(body, _Batch))
+        found = fitting(body, _Batch)
     except UNREADABLE:
         return Batch(id=named(shape, body), phase="running", status="", known_status=False)
+    if isinstance(found.object, str) and "batch" not in found.object:
+        # A file or a model has an id too.
+        raise Unavailable(f"{shape.name}: a {scrub(found.object)[:40]} came in the place of a batch")
+    return _batch(shape, found)
 
 
 def read_created(shape: Shape, body: bytes) -> Batch:
@@ -159,6 +165,16 @@ def received_bytes(body: bytes) -> int | None:
         return None
 
 
+def checked_upload(shape: Shape, body: bytes, intent: Intent) -> str:
+    """The id of the file that was uploaded, if it is that file as far as the answer says. Unavailable if it is not."""
+    file_id, received = named(shape, body), received_bytes(body)
+    if received not in (None, intent.bytes):
+        # Half a file is a valid file of fewer lines: it must not become a batch.
+        raise Unavailable(f"{shape.name}: {received} of {intent.bytes} bytes of the upload arrived")
+    check_name(shape.name, fitting(body, _File).filename, intent.token)
+    return file_id
+
+
 def read_page(shape: Shape, body: bytes, date: float | None = None) -> Page:
     try:
         if shape.bare_listing:
@@ -170,8 +186,8 @@ def read_page(shape: Shape, body: bytes, date: float | None = None) -> Page:
         raise Unavailable(message) from None
     # A listing proves absence, so its end must be said, or shown by a page with nothing on it.
     more = page.has_more if page.has_more is not None else bool(page.data)
-    batches = tuple(read_batch(shape, bytes(one)) for one in page.data)
-    return Page(batches, more, batches[-1].id if batches else None, date)
+    batches, unread = readable(page.data, lambda one: read_batch(shape, bytes(one)))
+    return Page(batches, more, batches[-1].id if batches else None, date, unread)
 
 
 def _batch(shape: Shape, found: _Batch) -> Batch:

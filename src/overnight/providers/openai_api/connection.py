@@ -8,17 +8,16 @@ from urllib.parse import quote
 import msgspec
 
 from overnight.core.ask import Model
-from overnight.core.errors import Gone, Unavailable
+from overnight.core.errors import Gone
 from overnight.providers.contract import Batch, CreateAnswer, Endpoint, Fence, Intent, Refusal, Reply, Sightings
 from overnight.providers.openai_api.batches import (
     Shape,
+    checked_upload,
     create_refusal,
     metadata_of,
-    named,
     read_batch,
     read_created,
     read_page,
-    received_bytes,
 )
 from overnight.providers.openai_api.live import rates_of
 from overnight.providers.reading.listing import Page, asked_for, back_to, first_page
@@ -119,12 +118,7 @@ class FileBatchConnection(CallConnection):
         batches = self._batches
         path = batches.upload_path or batches.files_path
         reply = await self._wire.upload(path, batches.upload_fields, intent.file, f"{intent.token}.jsonl")
-        file_id = named(self._shape, reply.body)
-        received = received_bytes(reply.body)
-        if received not in (None, intent.bytes):
-            # Half a file is a valid file of fewer lines: it must not become a batch.
-            raise Unavailable(f"{self._name}: {received} of {intent.bytes} bytes of the upload arrived")
-        return file_id
+        return checked_upload(self._shape, reply.body, intent)
 
     async def newest(self) -> Sightings:
         return await first_page(self._page)
@@ -179,7 +173,7 @@ class FileBatchConnection(CallConnection):
     async def cancel(self, batch_id: str) -> Batch | None:
         reply = await self._wire.ask("cancel", "POST", f"{self._batch(batch_id)}/cancel", also=(400, 404, 409))
         if reply.ok:
-            return self._read(reply.body)
+            return asked_for(batch_id, self._read(reply.body))
         # A batch that has ended meanwhile cannot be cancelled: what it has become is the answer.
         return None if reply.status == 404 else await self.retrieve(batch_id)
 

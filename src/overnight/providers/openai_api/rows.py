@@ -128,7 +128,7 @@ class _Said(msgspec.Struct, gc=False):
     thoughts: str | None
 
 
-def _result(row: _Row) -> Result:
+def _result(row: _Row) -> Result | None:
     response = row.response
     if response is not None and response.status_code == 200 and response.body is not None:
         return _answer(response.body)  # nearly every line: no more to ask
@@ -141,7 +141,7 @@ def _result(row: _Row) -> Result:
     if row.error is not None:
         return _failure(row.error, 0)
     if response is None:
-        return failed("unreadable", "neither a response nor an error")
+        return None
     status = response.status_code or 0
     if status >= 400:
         return _failure(None, status)

@@ -16,13 +16,15 @@ from overnight.providers.reading.patient_json import UNREADABLE, patient_json, r
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 Place = Sequence[str]
+# A line with an id and nothing else of an answer: the request itself, say, in a file that is not the output.
+NO_ANSWER = "neither an answer nor an error"
 
 
 class RowReader(Generic[Row]):
     """How one vendor's lines are read: `row` is their form, and the functions say what such a row means.
 
     `ids` are the places where a line may have its id, the best one first; `usage` are the places of its counts.
-    `strict`: numbers that are written as text are not numbers.
+    `strict`: numbers that are written as text are not numbers. `result_of` has None for a row that is no answer at all.
     """
 
     def __init__(
@@ -30,7 +32,7 @@ class RowReader(Generic[Row]):
         row: type[Row],
         *,
         id_of: Callable[[Row], str | None],
-        result_of: Callable[[Row], Result],
+        result_of: Callable[[Row], Result | None],
         usage_of: Callable[[dict[str, Any]], Usage],
         ids: Sequence[Place] = (("custom_id",),),
         usage: Sequence[Place],
@@ -54,7 +56,7 @@ class RowReader(Generic[Row]):
         custom_id = self._id_of(row)
         if not custom_id:
             return Line(None, None, f"the line has no {self._ids[0][-1]}")
-        return Line(custom_id, self._result_of(row))
+        return line_with(custom_id, self._result_of(row))
 
     def _patiently(self, line: bytes, problem: str) -> Line:
         try:
@@ -68,7 +70,7 @@ class RowReader(Generic[Row]):
             row = self._typed(whole(found))
         except UNREADABLE as error:
             return Line(custom_id, failed("unreadable", scrub(str(error)), self._usage_alone(found)))
-        return Line(custom_id, self._result_of(row))
+        return line_with(custom_id, self._result_of(row))
 
     def _typed(self, found: dict[str, Any]) -> Row:
         """Counts that nobody can believe do not cost the answer."""
@@ -87,6 +89,11 @@ class RowReader(Generic[Row]):
             return self._usage_of(found)
         except UNREADABLE:
             return Usage()
+
+
+def line_with(custom_id: str, result: Result | None) -> Line:
+    """What an id's line says; where it says nothing, it proves nothing about its row."""
+    return Line(custom_id, result, None if result is not None else NO_ANSWER)
 
 
 def value_at(found: Any, place: Iterable[str]) -> Any:

@@ -6,7 +6,7 @@ import msgspec
 
 from overnight.core.errors import Unavailable
 from overnight.providers.contract import Intent
-from overnight.providers.openai_api.batches import named, received_bytes
+from overnight.providers.openai_api.batches import checked_upload
 from overnight.providers.openai_api.connection import FileBatchConnection
 from overnight.providers.reading.listing import Page
 from overnight.providers.reading.patient_json import UNREADABLE
@@ -22,12 +22,12 @@ class _Known(msgspec.Struct):
 
 
 class _File(msgspec.Struct):
-    id: str = ""
-    filename: str = ""
+    id: str
+    filename: str
 
 
 class _Files(msgspec.Struct):
-    data: list[_File] = []
+    data: list[msgspec.Raw]
 
 
 class TogetherConnection(FileBatchConnection):
@@ -58,9 +58,9 @@ class TogetherConnection(FileBatchConnection):
         """A batch carries no tag, but its input has a name, and that is our token."""
         page = await super()._page(after)
         reply = await self._wire.ask("list", "GET", self._batches.files_path)
-        tokens = _tokens(reply.body)
+        tokens, unread = _tokens(reply.body)
         named = (msgspec.structs.replace(one, tag=tokens.get(one.input_ref or "")) for one in page.batches)
-        return msgspec.structs.replace(page, batches=tuple(named))
+        return msgspec.structs.replace(page, batches=tuple(named), unread=page.unread + unread)
 
     async def _uploaded_before(self, file_id: str, intent: Intent) -> str:
         reply = await self._wire.ask("retrieve", "GET", self._file(file_id))
@@ -71,20 +71,29 @@ class TogetherConnection(FileBatchConnection):
             raise
 
     def _checked_file(self, body: bytes, intent: Intent) -> str:
-        file_id, received = named(self._shape, body), received_bytes(body)
-        if received not in (None, intent.bytes):
-            # Half a file is a valid file of fewer lines: it must not become a batch.
-            raise Unavailable(f"together: {received} of {intent.bytes} bytes of the upload arrived")
-        return file_id
+        return checked_upload(self._shape, body, intent)
 
 
-def _tokens(body: bytes) -> dict[str, str]:
-    """The names of inputs, without their ending, by the ids of the files."""
+def _tokens(body: bytes) -> tuple[dict[str, str], int]:
+    """The names of inputs, without their ending, by the ids of the files; and how many entries cannot be read.
+
+    Unavailable for what is no list of files: without names, every batch would seem to be somebody else's.
+    """
     try:
         files = msgspec.json.decode(body, type=_Files).data
     except UNREADABLE:
-        return {}
-    return {one.id: one.filename.removesuffix(_ENDING) for one in files if one.filename.endswith(_ENDING)}
+        raise Unavailable("together: the list of files is not in Together's format (is the base URL right?)") from None
+    named: dict[str, str] = {}
+    unread = 0
+    for entry in files:
+        try:
+            file = msgspec.json.decode(entry, type=_File)
+        except UNREADABLE:
+            unread += 1
+        else:
+            named[file.id] = file.filename
+    inputs = {file_id: name.removesuffix(_ENDING) for file_id, name in named.items() if name.endswith(_ENDING)}
+    return inputs, unread
 
 
 def _known(body: bytes) -> str:

@@ -17,7 +17,7 @@ from overnight.providers.google_api.refusals import (
     moment_of,
     status_of,
 )
-from overnight.providers.reading.listing import Page
+from overnight.providers.reading.listing import Page, readable
 from overnight.providers.vertex.buckets import Place
 
 # Up to three days in the queue, then a day of work. Results lie in the user's own bucket.
@@ -68,11 +68,12 @@ def read_job(body: bytes) -> Batch:
 
 def read_page(body: bytes, date: float | None) -> Page:
     jobs, token = listed(decoded(body, "vertex"), "batchPredictionJobs", "vertex")
-    return Page(tuple(job_of(one) for one in jobs), token is not None, token, date)
+    batches, unread = readable(jobs, job_of)
+    return Page(batches, token is not None, token, date, unread)
 
 
-def job_of(job: dict[str, Any]) -> Batch:
-    name = job.get("name")
+def job_of(job: Any) -> Batch:
+    name = job.get("name") if isinstance(job, dict) else None
     if not isinstance(name, str) or not name:
         raise Unavailable("vertex: the answer is not in Google's format (is the base URL right?)")
     status, phase, known = status_of(job.get("state"))

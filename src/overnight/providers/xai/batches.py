@@ -11,7 +11,7 @@ from overnight.providers.openai_api.batches import create_refusal as openai_refu
 from overnight.providers.openai_api.batches import kind_of
 from overnight.providers.reading.complaints import Complaint, scrub
 from overnight.providers.reading.figures import count_of, moment_of
-from overnight.providers.reading.listing import Page
+from overnight.providers.reading.listing import Page, check_name, foreign_list, readable
 from overnight.providers.reading.patient_json import UNREADABLE, fitting
 from overnight.providers.reading.responses import Response
 
@@ -49,13 +49,23 @@ def read_batch(body: bytes, now: float | None = None) -> Batch:
         raise _foreign("answer") from None
 
 
+def read_opened(body: bytes, token: str) -> str:
+    """The id of the empty batch that was made under this name."""
+    batch = read_batch(body)
+    check_name("xai", fitting(body, _Batch).name, token)
+    return batch.id
+
+
 def read_page(body: bytes, now: float | None = None) -> Page:
     try:
         found = msgspec.json.decode(body, type=_Batches)
     except UNREADABLE:
         raise _foreign("listing") from None
+    if not found.batches and foreign_list(body, "batches"):
+        raise _foreign("listing")
     token = found.pagination_token or None
-    return Page(tuple(read_batch(bytes(one), now) for one in found.batches), token is not None, token, now)
+    batches, unread = readable(found.batches, lambda one: read_batch(bytes(one), now))
+    return Page(batches, token is not None, token, now, unread)
 
 
 def read_results(body: bytes) -> Results:

@@ -25,7 +25,7 @@ from overnight.providers.wire.bodies import MOST_INLINED, Envelope
 from overnight.providers.wire.calls import LiveWire
 from overnight.providers.wire.creating import create_once
 from overnight.providers.wire.http import Timeouts, Wire
-from overnight.providers.xai.batches import add_refusal, read_batch, read_page, read_results
+from overnight.providers.xai.batches import add_refusal, read_batch, read_opened, read_page, read_results
 
 _PAGE = "100"
 _RESULTS = "1000"
@@ -43,7 +43,7 @@ class XaiConnection:
     async def upload(self, intent: Intent) -> str:
         """An empty batch: it holds nothing, runs nothing, and costs nothing."""
         reply = await self._wire.ask("upload", "POST", "/batches", body=msgspec.json.encode({"name": intent.token}))
-        return read_batch(reply.body).id
+        return read_opened(reply.body, intent.token)
 
     async def create(self, intent: Intent, file_id: str) -> CreateAnswer:
         """Fill it, with all requests in one call, which is taken whole or not at all."""
