@@ -123,6 +123,15 @@ def _paid_once(db: sqlite3.Connection, log: dict[str, Any]) -> Iterator[str]:
     # Rows that were run and never shown are asked again when the user says so.
     lost = db.execute("SELECT ask, cause FROM result") if log.get("reasked") else ()
     again = Counter(ask for ask, cause in lost if cause in ("gone", "missing", _SPOILED))
+    # Of a batch that did not get to its end, at a provider without counts, nobody knows which rows were run: they are
+    # presumed spent, and asked again.
+    again.update(
+        ask
+        for (ask,) in db.execute(
+            "SELECT result.ask FROM result JOIN presumption ON presumption.attempt=result.attempt "
+            "AND presumption.line=result.line WHERE result.cause IN ('expired', 'cancelled')"
+        )
+    )
     again.update(ask for token in _doubled(log) for name, ask in asks.items() if name.startswith(f"o{token}-"))
     for twice in log["rows_run_twice"]:
         # The same words may be several questions: votes of their own.

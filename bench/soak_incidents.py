@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,9 @@ class Incidents:
         # The last backup is the run as it is.
         older = self._backups[:-1]
         whole = incident.kind == "restore_folder"
+        if whole:
+            # A folder from before the run had its name is a new run: nothing in it says that there was one.
+            older = [backup for backup in older if _has_its_name(backup)]
         if not older or (whole and not self._whole_folder):
             return None
         backup = older[int(incident.pick * len(older))]
@@ -194,3 +198,14 @@ def _spoiled(whole: bytes, incident: Incident) -> bytes | None:
 
 def describe(incident: Incident | None) -> Any:
     return None if incident is None else msgspec.to_builtins(incident)
+
+
+def _has_its_name(folder: Path) -> bool:
+    """Whether the run's own id, which all its tokens are made of, is on record."""
+    db = sqlite3.connect(f"file:{folder / 'ledger.db'}?mode=ro", uri=True)
+    try:
+        return db.execute("SELECT 1 FROM fact WHERE name='run_id'").fetchone() is not None
+    except sqlite3.Error:
+        return False
+    finally:
+        db.close()
