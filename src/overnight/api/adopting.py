@@ -159,7 +159,7 @@ def _adopt_batch(
         if session.ledger.view().attempts.everything():
             known = saved_work(folder).can_ask_again
         else:
-            adoption = Adoption(session, connect, provider, wanted, say)
+            adoption = Adoption(session, connect, provider, wanted, say, once=work.once)
             known = asyncio.run(adoption.take(work.can_ask_again, by_position=by_position))
         return msgspec.structs.replace(work, can_ask_again=known, send=False)
 

@@ -22,6 +22,7 @@ from overnight.api.ready import arm_of, read_lines
 from overnight.api.work import Say
 from overnight.core.ask import Arm, Item, Model
 from overnight.core.attempt import Accepted, AttemptEvent, Creating, Ended, Fetched, Uploaded
+from overnight.core.clock import duration_text
 from overnight.core.errors import Gone, Rejected, StudyError, Unavailable, UnknownName
 from overnight.core.shard import token_of
 from overnight.core.stage import Stage
@@ -49,8 +50,10 @@ STAGE = "adopted"
 UNNAMED = "unnamed-"
 # How much of a listing is read for a token: of a hundred batches each, more than a provider retains of most accounts.
 _PAGES = 200
-# Seconds between downloads of a file that does not hold what the batch says it has answered.
-_LOOK_AGAIN = (5.0, 30.0, 120.0)
+# Seconds between downloads of a file that does not hold what the batch says it has answered: an hour in all, as the
+# engine waits for such rows; a pass that is not to wait has the first few.
+_LOOK_AGAIN = (5.0, 30.0, 120.0, 600.0, 1200.0, 1800.0)
+_IN_ONE_PASS = 3
 
 
 class NothingToAdopt(StudyError):
@@ -89,7 +92,11 @@ class Rows(NamedTuple):
 class Adoption:
     """Puts a foreign batch on record: its rows from its input file, or else from what it answered."""
 
-    def __init__(self, session: Session, connect: Connect, provider: str, wanted: Wanted, say: Say) -> None:
+    def __init__(
+        self, session: Session, connect: Connect, provider: str, wanted: Wanted, say: Say, *, once: bool
+    ) -> None:
+        """`once`: rows that the batch counts and does not give are not looked for at length."""
+        self._once = once
         self._session = session
         self._connect = connect
         self._provider = provider
@@ -149,12 +156,14 @@ class Adoption:
                 return Rows(lines[0].model, items, known=True)
         self._say("the questions cannot be had from the provider; only what was answered can be adopted")
         ids = await self._answered(batches, batch, scratch)
-        for pause in _LOOK_AGAIN if len(ids) < told_of(batch) else ():
+        for pause in _LOOK_AGAIN[: _IN_ONE_PASS if self._once else None]:
             # A file that is short of the batch's own counts proves nothing until it goes on being so.
-            await self._session.clock.sleep(pause)
-            ids = await self._answered(batches, batch, scratch)
             if len(ids) >= told_of(batch):
                 break
+            short = f"{batch.id} counts {number_of(told_of(batch), 'row')}, and its files hold {len(ids):,}"
+            self._say(f"{short}; looking again in {duration_text(pause)}")
+            await self._session.clock.sleep(pause)
+            ids = await self._answered(batches, batch, scratch)
         if not ids:
             raise NothingToAdopt(batch)
         names = [*ids, *self._unnamed(batch, ids)]
