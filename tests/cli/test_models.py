@@ -7,7 +7,7 @@ import pytest
 
 from cli.shell import STUDY
 from overnight.cli import main
-from overnight.prices.catalogue import newest
+from overnight.prices.catalogue import CATALOGUE_IDS, newest
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -21,6 +21,14 @@ def test_prices_rules_and_last_days(capsys: pytest.CaptureFixture[str]):
     assert "gpt-5-mini $0.25 $2 $0.125 $1 minimal to high no temperature, top_p, stop; ends 2026-12-11" in lines
     assert not [line for line in lines if "image" in line or "audio" in line]
     assert newest().origin in lines[-1]
+
+
+def test_every_provider_with_listed_prices_shows_models(capsys: pytest.CaptureFixture[str]):
+    everything = json.loads(shown(capsys, "--json"))
+    listed = {name for name, seller in CATALOGUE_IDS.items() if seller is not None}
+    assert {card["provider"] for card in everything} == listed
+    names = [card["model"] for card in everything if card["provider"] == "fireworks"]
+    assert "accounts/fireworks/models/deepseek-v3p2" in names, "by the name that it is asked for with"
 
 
 def test_for_programs(capsys: pytest.CaptureFixture[str]):

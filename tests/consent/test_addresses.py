@@ -151,3 +151,22 @@ def test_a_host_is_named_as_the_flag_takes_it(address: str, host: str) -> None:
 def test_this_machine() -> None:
     assert all(map(is_loopback, ("localhost", "LOCALHOST.", "127.0.0.1", "127.9.9.9", "::1")))
     assert not any(map(is_loopback, ("0.0.0.0", "localhost.evil.example", "10.0.0.1", "127.0.0.1.evil.example", "")))
+
+
+NEEDED = {
+    "azure": {"AZURE_OPENAI_API_KEY": "az-0123456789"},
+    "bedrock": {"AWS_ACCESS_KEY_ID": "AKIA0123456789", "AWS_REGION": "us-east-1"},
+    "fireworks": {"FIREWORKS_API_KEY": "fw-0123456789"},
+    "groq": {"GROQ_API_KEY": "gsk-0123456789"},
+    "mistral": {"MISTRAL_API_KEY": "mi-0123456789"},
+    "together": {"TOGETHER_API_KEY": "to-0123456789"},
+    "xai": {"XAI_API_KEY": "xai-0123456789"},
+}
+
+
+@pytest.mark.parametrize("provider", NEEDED)
+def test_no_vendors_key_goes_to_a_foreign_address_unasked(provider: str) -> None:
+    with pytest.raises(ConsentNeeded, match=r"would go to evil\.example"):
+        place(provider, base_url=EVIL, **NEEDED[provider])
+    consent.allow("evil.example")
+    assert place(provider, base_url=EVIL, **NEEDED[provider]).base_url.startswith("https://evil.example")

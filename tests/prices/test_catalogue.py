@@ -105,6 +105,8 @@ def test_a_cache_write_for_an_hour_costs_more() -> None:
         ("vertex/claude-sonnet-4-5@20250929", "google/claude-sonnet-4-5"),
         ("bedrock/amazon.nova-lite-v1:0", "aws/amazon.nova-lite-v1:0"),
         ("fireworks/accounts/fireworks/models/deepseek-v3p2", "fireworks/deepseek-v3p2"),
+        # A name without a slash is one of accounts/fireworks/models/.
+        ("fireworks/deepseek-v3p2", "fireworks/deepseek-v3p2"),
         # A cloud's batches are not its maker's batches.
         ("azure/gpt-5-nano", "openai/gpt-5-nano"),
     ],

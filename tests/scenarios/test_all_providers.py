@@ -9,13 +9,16 @@ import pytest
 
 from overnight.providers import vendor
 from scenarios.conftest import FLOOR, MODELS, SHAPES, Scenario
+from scenarios.test_vllm_files import MODELS as GPU_MODELS
+from scenarios.test_vllm_files import run_batch
 
 ROWS = 6
+GPUS = GPU_MODELS[0]
 NOWHERE = "http://127.0.0.1:9"
 
 
-def everywhere(one: Scenario) -> str:
-    return one.study(ROWS, models=list(MODELS.values()), batch={"max_requests": 4, **FLOOR})
+def everywhere(one: Scenario, *more: str) -> str:
+    return one.study(ROWS, models=[*MODELS.values(), *more], batch={"max_requests": 4, **FLOOR})
 
 
 def answered(one: Scenario) -> dict[str, int]:
@@ -35,7 +38,7 @@ def test_all_answer_every_row(scenario: Callable[..., Scenario]) -> None:
 def test_the_slow_one_keeps_nobody_waiting(scenario: Callable[..., Scenario]) -> None:
     """Its batches take half a day; by then the others have long been fetched and tabled."""
     model = MODELS["anthropic"].partition("/")[2]
-    one = scenario({"time_scale": 4000}, faults=[{"on": "batch", "do": "slow", "seconds": 40_000, "model": model}])
+    one = scenario({"time_scale": 2000}, faults=[{"on": "batch", "do": "slow", "seconds": 40_000, "model": model}])
     ending = one.run(everywhere(one), timeout="5h")
     assert ending.state == "running", ending
     assert answered(one) == dict.fromkeys(set(MODELS) - {"anthropic"}, ROWS)
@@ -58,12 +61,23 @@ def test_a_dead_one_stops_no_other(scenario: Callable[..., Scenario], dead: str)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [60, 240, 420, 600])
-def test_a_kill_leaves_all_to_be_gone_on_with(scenario: Callable[..., Scenario], number: int) -> None:
-    undisturbed = scenario()
-    undisturbed.run(everywhere(undisturbed))
-    one = scenario()
-    one.run(everywhere(one), environ={"OVERNIGHT_KILL_AT": str(number)})
-    assert one.run(everywhere(one)).state == "done"
-    assert one.table_digest() == undisturbed.table_digest()
-    one.assert_paid_once(but_calls=True)
+@pytest.mark.parametrize(
+    ("verb", "number"), [("submit", 60), ("submit", 240), ("submit", 420), ("run", 60), ("run", 200)]
+)
+def test_a_kill_leaves_all_to_be_gone_on_with(scenario: Callable[..., Scenario], verb: str, number: int) -> None:
+    """Every provider that there is, files for one's own GPUs among them."""
+    digests = []
+    for kill in ("", verb):
+        one = scenario()
+        folder = one.folder / "gpu"
+        study, gpus = everywhere(one, GPUS), {"VLLM_FOLDER": str(folder)}
+        dies = {**gpus, "OVERNIGHT_KILL_AT": str(number)}
+        assert kill != "submit" or one.call("submit", study, environ=dies).signal is not None
+        assert one.call("submit", study, environ=gpus).error is None
+        assert run_batch(folder) == 2
+        assert kill != "run" or one.call("run", study, environ=dies).signal is not None
+        assert one.run(study, environ=gpus).state == "done"
+        assert answered(one) == dict.fromkeys([*MODELS, "vllm"], ROWS)
+        one.assert_paid_once()
+        digests.append(one.table_digest())
+    assert digests[0] == digests[1]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from overnight import api
 from scenarios.conftest import MODELS, Scenario
 from scenarios.matrix import kills, parts
 
@@ -45,6 +46,10 @@ def test_few_rows_go_live_or_wait_and_the_user_is_told(scenario: Callable[..., S
     ending = one.run(study(one, 7, mode="batch"))
     assert "7 rows wait, and a batch of bedrock must hold at least 100" in ending.message
     assert "write `mode: auto` to ask them live" in ending.message
+    told = ("7 rows wait, and a batch of bedrock must hold at least 100", "are asked live, at the live price")
+    for mode, words in zip(("batch", "auto"), told, strict=True):
+        planned = api.plan(study(one, 7, mode=mode), runs=one.folder / "plans")
+        assert [words in note for note in planned.notes] == [True], planned.notes
     assert one.run(study(one, 7)).state == "done"
     assert (sizes(one), one.statuses()) == ([], {"answered": 7})
 

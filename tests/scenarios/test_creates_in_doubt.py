@@ -37,8 +37,8 @@ CASES = [
     for place, doubt in enumerate(DOUBTS)
     if os.environ.get(EVERY) or place == number % len(DOUBTS)
 ]
-# Where a create can be sent twice, because the provider sees by its name that it is the same one.
-ONCE_BY_NAME = {"bedrock", "fireworks", "xai"}
+# Where there cannot be two, because the address or the id that was chosen is the batch.
+ONCE_BY_NAME = {"fireworks", "xai"}
 
 
 @pytest.mark.parametrize(("provider", "doubt"), CASES)
@@ -66,7 +66,7 @@ def test_a_create_that_arrives_after_all_looks_cannot_run(scenario: Callable[...
 
 @pytest.mark.parametrize("provider", TAGGED if os.environ.get(EVERY) else ["mistral", "fireworks"])
 def test_a_create_that_makes_two(scenario: Callable[..., Scenario], provider: str) -> None:
-    """The user keeps one of them. Where names are the provider's own proof, there is never a second one."""
+    """The user keeps one of them. Where its id is chosen before, there is never a second one."""
     one = scenario(faults=[{"on": "create", "do": "twice", "times": 1}], provider=provider)
     ending = one.run(one.study(6, **one.cut(3)))
     if provider in ONCE_BY_NAME:

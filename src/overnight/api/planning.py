@@ -1,7 +1,7 @@
 """`plan`: what a study would send, counted from the very bytes, and nothing sent."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import islice
@@ -26,8 +26,9 @@ from overnight.core.task import Rounds
 from overnight.engine.decisions import Mode
 from overnight.engine.flow.phases import Moving
 from overnight.engine.flow.sampling import Address, address, stratified
+from overnight.engine.packing import too_few_text
 from overnight.ledger.ledger import look_at
-from overnight.providers import batch_format, takes_batches, vendor
+from overnight.providers import batch_floor, batch_format, takes_batches, takes_calls, vendor
 from overnight.settings import Settings, settings
 from overnight.store.run_folder import RunFolder
 from overnight.study import Resolved, Study, resolve
@@ -100,6 +101,7 @@ def plan_resolved(
     following.finish(resolved.stages)
     notes = tuple(text for stage in resolved.stages for text in (*stage.notes, *clamped(stage)))
     planned = planned_arms(arms)
+    notes += tuple(_too_few(resolved, arms))
     return Plan(
         study=resolved.name,
         arms=planned,
@@ -161,6 +163,21 @@ def clamped(stage: Stage) -> Iterator[str]:
             yield f"batch.max_requests: {wanted:,} is more than {provider} takes; {most:,} are sent in one batch"
         if wanted is not None and wanted < least:
             yield f"batch.max_requests: {wanted:,} is less than {provider} takes; {least:,} are sent in one batch"
+
+
+def _too_few(resolved: Resolved, arms: Mapping[tuple[str, str], ArmCount]) -> Iterator[str]:
+    """Arms that no batch can be made of, and what becomes of them."""
+    for stage in resolved.stages:
+        for arm in stage.arms if stage.of is None else ():
+            plan, seller = arms[stage.name, arm.name].plan, vendor(arm.model.provider)
+            least = stage.pace.least(batch_floor(seller, arm.model)) if plan.processing == "batch" else 1
+            if plan.on_record or not 0 < plan.requests < least:
+                continue
+            if resolved.mode == "auto" and takes_calls(seller):
+                few = f"{number_of(plan.requests, 'row')} of {arm.model.provider}, which takes no batch of fewer than"
+                yield f"{arm.name}: {few} {least:,}, are asked live, at the live price"
+            else:
+                yield too_few_text(arm, plan.requests, least)
 
 
 def _target(write: str | Path | None) -> Path | None:

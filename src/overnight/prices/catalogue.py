@@ -114,7 +114,7 @@ def of_the_package(prices: PriceList) -> Published:
 
 def _find(prices: PriceList, model: Model) -> _Found | None:
     seller, note = _seller(prices, model)
-    found = seller and prices.find(seller, model.name)
+    found = seller and prices.find_short(seller, model.name)
     if not seller or not found:
         return None
     lister, listing = found

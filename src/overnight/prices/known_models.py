@@ -24,16 +24,16 @@ class Doubt(NamedTuple):
 
 
 def known_models(provider: str) -> list[str]:
-    """What the list calls a provider's own models; none where the list does not have the provider."""
+    """What a provider's own models are called when they are asked; none where the list does not have the provider."""
     seller = _seller(provider)
-    return [] if seller is None else [listing.id for listing in seller.models]
+    return [] if seller is None else list(dict.fromkeys(listing.asked_as for listing in seller.models))
 
 
 @lru_cache(maxsize=1024)
 def doubt_about(provider: str, model: str) -> Doubt | None:
     """None for a known name, and for one that is like no other."""
     seller = _seller(provider)
-    if seller is None or model in known_models(provider) or newest().prices.find(seller, model) is not None:
+    if seller is None or model in known_models(provider) or newest().prices.find_short(seller, model) is not None:
         return None
     name = model.lower()
     near = [(slips, one) for one in known_models(provider) if (slips := _slips(name, one.lower())) is not None]

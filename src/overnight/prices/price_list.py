@@ -71,6 +71,10 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     any: "tuple[Clause, ...] | None" = None
     all: "tuple[Clause, ...] | None" = None
 
+    def first_whole(self) -> str | None:
+        """The first name that is given in full."""
+        return self.equals or next((name for part in self.any or () if (name := part.first_whole())), None)
+
     def fits(self, name: str) -> bool:
         """Whether a name, in lower case, is one of them."""
         if self.any is not None:
@@ -99,6 +103,11 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     match: Clause
     standard: tuple[Terms, ...]
     special: tuple[Terms, ...] = ()
+
+    @property
+    def asked_as(self) -> str:
+        """What it is called when it is asked: its id, unless only another name is taken."""
+        return self.id if self.match.fits(self.id.lower()) else self.match.first_whole() or self.id
 
     def standard_at(self, moment: datetime) -> Prices:
         holding = (terms.prices for terms in reversed(self.standard) if terms.hold(moment))
@@ -153,6 +162,11 @@ class PriceList(msgspec.Struct, frozen=True, kw_only=True):
                 if found is not None:
                     return one, found
         return None
+
+    def find_short(self, seller: Seller, name: str) -> tuple[Seller, Listing] | None:
+        """The same, also by what the list itself calls a model: Fireworks takes such short names."""
+        called = (listing for listing in seller.models if listing.id.lower() == name.lower())
+        return self.find(seller, name) or next(((seller, listing) for listing in called), None)
 
     def _shelves(self, seller: Seller) -> Iterator[Seller]:
         yield seller

@@ -93,3 +93,20 @@ def test_what_it_does_not_do_is_said() -> None:
         VLLM.endpoint({"VLLM_FOLDER": "http://localhost"}, None)
     with pytest.raises(StudyError, match="write compatible/NAME"):
         VLLM.endpoint({}, Model(provider="vllm", name="m", base_url="http://localhost:8000/v1"))
+
+
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "gpu"
+    folder.mkdir()
+    one, wanted = connection(folder), intent(tmp_path)
+
+    async def work() -> None:
+        file_id = await one.upload(wanted)
+        (folder / "tok.part").write_text("half a li")
+        await one.remove_file(file_id)
+        assert list(folder.iterdir()) == []
+        await one.create(wanted, file_id)
+        await one.remove_file(file_id)
+        assert [path.name for path in folder.iterdir()] == ["tok.jsonl"], "a batch stays"
+
+    asyncio.run(work())

@@ -35,6 +35,7 @@ shows in its rows. Prices are found by the deployment's name, if that is a model
 [you give one](prices.md#your-own-prices). Lines name `/v1/chat/completions`, in both forms of the API. Batches in
 one's own blob storage are not used. Whoever is signed in is asked for a token each hour, which needs
 `pip install 'overnight[azure]'`; a token in `AZURE_OPENAI_AD_TOKEN` lapses after an hour or so, and is for short runs.
+A resource is said to keep 500 inputs that never expire: delete old ones when an upload is refused for that.
 """
 
 

@@ -57,7 +57,8 @@ having too few leaves its rows waiting, and says so.
 
 A create carries the attempt's token (`clientRequestToken`), so that one that is sent twice makes one job. Files of
 answers are read from the job's own folder in your bucket, all but its manifest. Input and output stay there. Jobs are
-of the type `Converse`: one form of request for the models of all makers.
+of the type `Converse`: one form of request for the models of all makers. A refusal in a model's own words is an answer
+like any other there. The key in `AWS_BEARER_TOKEN_BEDROCK` is not used: it opens no bucket.
 
 | option | field of the request |
 |---|---|

@@ -15,7 +15,7 @@ from overnight.core.errors import Gone, Unavailable
 from overnight.providers.contract import Batch, Counts, CreateAnswer, Endpoint, Fence, Intent, Sightings
 from overnight.providers.reading.patient_json import UNREADABLE
 
-_INPUT, _OUTPUT, _STOPPED = ".jsonl", ".out.jsonl", ".stopped"
+_INPUT, _OUTPUT, _STOPPED, _PART = ".jsonl", ".out.jsonl", ".stopped", ".part"
 _CHUNK = 1 << 20
 
 
@@ -34,8 +34,9 @@ class FolderConnection:
         self.endpoint = endpoint
         self._folder = Path(unquote(urlsplit(endpoint.base_url).path))
 
-    async def upload(self, intent: Intent) -> str:  # noqa: ARG002 - the file is the batch
-        return ""
+    async def upload(self, intent: Intent) -> str:
+        """Nothing yet: the file is the batch."""
+        return intent.token
 
     async def create(self, intent: Intent, file_id: str) -> CreateAnswer:  # noqa: ARG002 - same
         """Written whole under its name, or not at all; writing it again changes nothing."""
@@ -83,7 +84,8 @@ class FolderConnection:
         return self._seen(path)
 
     async def remove_file(self, file_id: str) -> None:
-        """There is none beside the batch."""
+        """What a process left half-written when it was killed: nobody goes on with it."""
+        self._input(file_id).with_suffix(_PART).unlink(missing_ok=True)
 
     async def knows_file(self, file_id: str) -> bool:  # noqa: ARG002 - same
         return False
@@ -120,12 +122,17 @@ def _write(intent: Intent, target: Path) -> None:
     if target.is_file():
         return  # a token stands for the questions themselves, in their order
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_suffix(".part")
+    part = target.with_suffix(_PART)
     with intent.file.open() as source, part.open("wb") as copy:
         shutil.copyfileobj(source, copy, _CHUNK)
         copy.flush()
         os.fsync(copy.fileno())
     part.replace(target)
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _lines(path: Path) -> int:

@@ -33,8 +33,10 @@ def apart(completion: dict[str, Any]) -> dict[str, Any]:
 class XaiRows(BareRows):
     failed_apart = False
 
-    def validate(self, batch: Batch, file: StoredFile | None, lines: Iterable[bytes]) -> Content | Flaw:  # noqa: ARG002
-        if file is None:
+    def validate(self, batch: Batch, file: StoredFile | None, lines: Iterable[bytes]) -> Content | Flaw:
+        # A create that a fault has delayed arrives when it is born.
+        closed_at = None if file is None else file.details.get("cancelled")
+        if file is None or (closed_at is not None and closed_at < batch.created_at):
             return Flaw("not_found", "The batch was closed before it was filled.")
         model, total, tokens = "", 0, 0
         for line in lines:
