@@ -14,7 +14,7 @@ import overnight
 from browser.test_reports import AXE
 from overnight.serving.dashboard import Dashboard
 from overnight.settings import settings
-from serving.runs_to_show import HOSTILE_ID, make_runs
+from serving.runs_to_show import HOSTILE_ID, MODELS, make_runs
 
 ARM = "prompt__openai__gpt-4.1-mini__default__forward"
 RAW = {"id": "essay 1", "arm": ARM, "stage": "generate", "replicate": 0}
@@ -28,6 +28,9 @@ SCREENS = {
     "raw": "/run/answers/raw?" + urlencode(RAW),
     "pair": "/run/pairs/item?id=essay+1%3Aessay+0",
     "conversation": "/run/talk/item?id=q1",
+    "answers with later stages": "/run/spec/item?id=rule_0_0",
+    "judged": "/run/spec/item?" + urlencode({"id": "rule_0_0@input__openai__gpt-4.1-mini__default__forward"}),
+    "compared": "/run/spec/item?" + urlencode({"id": f"rule_0_0|{MODELS[1]}|{MODELS[0]}"}),
     "two arms": "/run/answers/arms?measure=status%3Danswered&cell=both",
     "numbers of two arms": "/run/answers/arms?measure=length",
     "accounts": "/accounts",
@@ -82,7 +85,8 @@ def test_every_screen_fits_and_asks_nobody_else(browser: Any, dashboard: Dashboa
     base = dashboard.address.partition("/?")[0]
     with opened(browser, dashboard, "/", width, scheme) as page:
         for name, path in SCREENS.items():
-            page.goto(base + path)
+            found = page.goto(base + path)
+            assert found.status == 200, name
             page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
             assert page.evaluate("document.documentElement.scrollWidth") == width, name
             ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -108,6 +112,17 @@ def test_those_who_cannot_see_it_can_read_it(browser: Any, dashboard: Dashboard,
                 if one["impact"] in ("serious", "critical")
             ]
             assert serious == [], name
+
+
+def test_on_paper_it_is_light_and_fits(browser: Any, dashboard: Dashboard) -> None:
+    base = dashboard.address.partition("/?")[0]
+    with opened(browser, dashboard, "/", 718, "dark") as page:  # the width of A4 between its margins
+        for name, path in SCREENS.items():
+            page.goto(base + path)
+            page.emulate_media(media="print")
+            assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", name
+            assert page.evaluate("document.documentElement.scrollWidth") == 718, name
+            page.emulate_media(media="screen")
 
 
 def test_it_works_by_keyboard(browser: Any, dashboard: Dashboard) -> None:

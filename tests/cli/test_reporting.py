@@ -53,7 +53,7 @@ def test_what_failed_is_counted_and_shown(looking: Path, tmp_path: Path, capsys:
     assert told["findings"][0].startswith("66.7% of 3 rows were answered (95% interval ")
     text = page.read_text()
     assert "Of 3 rows, 2 were answered and 1 failed." in text
-    assert "1 row failed for good: their causes are in the table above." in text
+    assert "1 row failed for good: its cause is in the table above." in text
     assert "invalid_request" in text
     # The same items have the same mark in any run of them.
     marks = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -16,6 +18,7 @@ from overnight.reporting.run_sections import (
     came_back,
     came_back_text,
     counted,
+    left_out,
     over_time,
     total,
     under_way,
@@ -207,3 +210,37 @@ def test_a_half_goes_up() -> None:
     assert (number_text(100 * 0.575, 0), number_text(1e15, 0), number_text(5e-324, 3)) == (
         "58", "1,000,000,000,000,000", "0.000",
     )  # fmt: skip
+
+
+def test_money_that_is_not_settled_yet_is_told_apart() -> None:
+    rows = [MONEY | {"reserved": 0.25}, MONEY | {"arm": "b", "settled": None, "estimated": None}]
+    schema = {"stage": pl.String, "arm": pl.String} | dict.fromkeys(
+        ("estimated", "reserved", "settled", "presumed"), pl.Float64
+    )
+    assert bill_text(pl.DataFrame(rows, schema=schema)) == (
+        "The bill is $1.00, 50% of the $2.00 that it could have come to at most; $0.25 are set aside for rows under way; "
+        "of 1 arm the price is not known."
+    )
+
+
+def test_what_was_left_out_is_said_of_each_kind() -> None:
+    facts = RunFacts(
+        name="r", rehearsal=False, version="0", stages=[], definition=None, hashes={}, batches=[],
+        left_out=["of stage rank: 3 rows had no partner"], asked_again={"rate_limited": 1_200, "expired": 2},
+        costs=pl.DataFrame(schema={"settled": pl.Float64}),
+    )  # fmt: skip
+    said = [part.text for part in left_out(counted(results()), facts).parts]
+    assert said == [
+        "2 rows were answered but cannot be read: counted as unparsed, never as a verdict or a score.",
+        "1 row was refused: by the model or its provider.",
+        "1 row was cut off: at the limit of tokens.",
+        "1 row failed for good: its cause is in the table above.",
+        "1 row is still open: this page is of the rows that have come so far.",
+        "of stage rank: 3 rows had no partner.",
+        "Tries that failed and were made again, by cause: rate_limited 1,200, expired 2. They are no rows of their own.",
+    ]
+    nothing = replace(facts, left_out=[], asked_again={})
+    clean = counted(results().filter(pl.col("parsed")))
+    assert [part.text for part in left_out(clean, nothing).parts] == [
+        "Nothing: every row was answered, and every answer could be read."
+    ]

@@ -93,6 +93,31 @@ def test_readers_that_do_not_read_hold_up_nobody(place: Path) -> None:
             one.close()
 
 
+def test_pages_that_were_left_take_no_place(place: Path) -> None:
+    """Somebody turns a hundred pages quickly: the next one is followed as the first was."""
+    with Dashboard(settings(runs=place / "runs", emulate=True), port=0) as dashboard:
+        looker = Looker(dashboard.address)
+        host, _, port = looker.host.rpartition(":")
+        asked = f"GET /changes HTTP/1.1\r\nHost: {looker.host}\r\nCookie: {looker.cookie}\r\n\r\n".encode()
+
+        def status() -> bytes:
+            """Looked at until the page was told for the first time, and left."""
+            with socket.create_connection((host, int(port)), timeout=30) as page:
+                page.sendall(asked)
+                said = b""
+                while b"data: 1" not in said and b"too many" not in said:
+                    said += page.recv(400)
+                return said.split()[1]
+
+        began = time.monotonic()
+        for _ in range(70):
+            status()
+        while (found := status()) != b"200" and time.monotonic() - began < 12:
+            time.sleep(0.2)
+        # Signs of life find them too, after fifteen seconds.
+        assert found == b"200"
+
+
 def test_it_goes_on_with_a_run_and_calls_it_off(place: Path, served: Looker) -> None:
     (place / "truth.yaml").write_text(json.dumps({"latency": {"batch": [10**7, 10**7], "live": [0, 0]}}))
     overnight.submit(overnight.Study(name="open", **FIELDS), emulate=True)

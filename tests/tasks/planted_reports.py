@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations, product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -109,20 +110,26 @@ def planted_scores(
     judges: Sequence[str] = ("judge",),
     *,
     grades: bool = False,
+    otherwise: Mapping[str, Mapping[str, Sequence[Sequence[float | str]]]] | None = None,
+    length: Callable[[float | str, int, int], int] = lambda _, number, at: 10 + 7 * at + number,
 ) -> Planted:
-    """`comply` or `grade`: for each candidate, by statement, what all judges said of its inputs, or how that failed."""
+    """`comply` or `grade`: for each candidate, by statement, what all judges said of its inputs, or how that failed.
+
+    `otherwise` is what single judges said, where it is not what all others did; `length` that of the answer, by what was
+    said of it, its statement and its input.
+    """
     from overnight.tasks._judging.judging import Comply, Grade
 
     arms = tuple(arm("held", name) for name in judges)
     task = (Grade if grades else Comply)(arms)
     rows = []
     for of in arms:
-        for candidate, statements in scores.items():
+        for candidate, statements in {**scores, **(otherwise or {}).get(of.model.name, {})}.items():
             for number, inputs in enumerate(statements):
                 for at, said in enumerate(inputs):
                     about = {
                         "candidate": candidate, "statement_id": f"s{number}", "section": f"part {number % 2}",
-                        "input_index": at, "judged_length": 10 + 7 * at + number, "template": "default",
+                        "input_index": at, "judged_length": length(said, number, at), "template": "default",
                     }  # fmt: skip
                     item = f"s{number}_{at}@{candidate}"
                     if isinstance(said, str):
@@ -135,6 +142,38 @@ def planted_scores(
                         label = str(int(said)) if grades else ("compliant" if said else "not compliant")
                         rows.append(row(of, item, **about, label=label, score=float(said), parsed=True))
     return Planted(folder, [Stage(name="held", task=task, arms=arms)], rows, nothing)
+
+
+def planted_rank(
+    folder: Path,
+    winner: Callable[[str, str, str, int, int], str],
+    candidates: Sequence[str],
+    judges: Sequence[str] = ("judge",),
+    *,
+    statements: int = 8,
+    inputs: int = 3,
+    length: Callable[[str], int] = lambda _: 100,
+) -> Planted:
+    """`rank`: every two candidates in both orders; `winner` says who wins, by judge, first, second, statement and input."""
+    from overnight.tasks._judging.answer_pairs import AnswerPair, Rank, pair_address
+
+    ways: tuple[Literal["forward", "reverse"], ...] = ("forward", "reverse")
+    arms = tuple(arm("rank", judge, direction=way) for judge in judges for way in ways)
+    rows = []
+    for of in arms:
+        for number, at in product(range(statements), range(inputs)):
+            for low, high in combinations(candidates, 2):
+                first, second = (low, high) if of.direction == "forward" else (high, low)
+                won = winner(of.model.name, first, second, number, at)
+                own = {
+                    "template": "default", "thinking": "default", "direction": of.direction, "subject": f"s{number}_{at}",
+                    "statement_id": f"s{number}", "section": "all", "statement_type": "rule", "authority_level": "user",
+                    "input_index": at, "first_id": first, "second_id": second, "winner_id": won,
+                    "verdict": "first" if won == first else "second", "first_length": length(first),
+                    "second_length": length(second), "parsed": True,
+                }  # fmt: skip
+                rows.append(row(of, pair_address(AnswerPair(f"s{number}_{at}", low, high)), **own))
+    return Planted(folder, [Stage(name="rank", task=Rank(arms), arms=arms)], rows, nothing)
 
 
 def planted_talks(

@@ -23,6 +23,7 @@ from overnight.core.errors import StudyError
 from overnight.core.names import run_name_of
 from overnight.core.stage import Stage, is_beside
 from overnight.core.task import Rounds
+from overnight.core.wording import number_of
 from overnight.engine.decisions import Mode
 from overnight.engine.flow.phases import Moving
 from overnight.engine.flow.sampling import Address, address, stratified

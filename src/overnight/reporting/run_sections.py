@@ -197,7 +197,12 @@ def left_out(counts: pl.DataFrame, facts: RunFacts) -> Section:
         (unparsed, "was answered but cannot be read", "were answered but cannot be read", _UNPARSED),
         (refused, "was refused", "were refused", "by the model or its provider"),
         (truncated, "was cut off", "were cut off", "at the limit of tokens"),
-        (failed, "failed for good", "failed for good", "their causes are in the table above"),
+        (
+            failed,
+            "failed for good",
+            "failed for good",
+            f"{'its cause is' if failed == 1 else 'their causes are'} in the table above",
+        ),
         (pending, "is still open", "are still open", "this page is of the rows that have come so far"),
     ]
     sentences = [

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from overnight.core.clock import time_text
+from overnight.core.clock import duration_text, time_text
 from overnight.core.names import short_names
 from overnight.core.wording import number_of
 from overnight.reporting.page.html import LONGEST_TEXT
@@ -266,7 +266,9 @@ def _way_text(turn: TurnRecord) -> str:
     if turn.received_at is None or turn.batch is None:
         return ""
     how = "a live call" if turn.batch.live else f"batch {turn.batch.batch_id}"
-    return f"came {time_text(turn.received_at)} in {how} (shard {turn.batch.shard})"
+    sent = turn.batch.submitted_at
+    took = "" if sent is None else f", {duration_text(max(0.0, turn.received_at - sent))} after that was sent"
+    return f"came {time_text(turn.received_at)} in {how} (shard {turn.batch.shard}){took}"
 
 
 def _numbers_html(turn: TurnRecord, before: Mapping[str, Any]) -> str:

@@ -27,17 +27,18 @@ class Followers:
         self._open += 1
         try:
             await response.prepare(request)
-            await self._tell(response, look)
+            await self._tell(request, response, look)
         except (ConnectionError, TimeoutError):
             pass  # the page is gone, or nobody reads it any more
         finally:
             self._open -= 1
         return response
 
-    async def _tell(self, response: web.StreamResponse, look: Callable[[], Hashable]) -> None:
+    async def _tell(self, request: web.Request, response: web.StreamResponse, look: Callable[[], Hashable]) -> None:
         last: Hashable = None
         told, silent = 0, 0.0
-        while not self.ending.is_set():
+        # A page that was left is noticed here: whoever turns pages quickly would else run out of places.
+        while not self.ending.is_set() and request.transport is not None and not request.transport.is_closing():
             now = await asyncio.to_thread(look)
             if now != last or told == 0:
                 last, told, silent = now, told + 1, 0.0

@@ -87,7 +87,7 @@ def bias_text(rows: list[dict[str, Any]], *, percent: bool) -> str:
             f"That a judge favours a candidate, or disfavours one, cannot be told ({tests}, allowing for their number)."
         )
     words = []
-    for row in sorted(told, key=lambda row: (row["p_holm"], row["judge"], row["model"])):
+    for row in sorted(told, key=lambda row: (-abs(row["excess"]), row["judge"], row["model"])):
         by = percent_text(abs(row["excess"])) if percent else number_text(abs(row["excess"]))
         verb = "favours" if row["excess"] > 0 else "disfavours"
         own = ", of its own family," if row["is_self"] else ""
@@ -230,5 +230,6 @@ def unjudged_section(left_out: pl.DataFrame | None, title: str) -> Iterator[Sect
     if left_out is None or left_out.is_empty():
         return
     count = int(left_out["answers"].sum())
-    text = f"{number_of(count, 'answer')} {'was' if count == 1 else 'were'} not put to a judge, and count for nobody."
+    were, they = ("was", "counts") if count == 1 else ("were", "count")
+    text = f"{number_of(count, 'answer')} {were} not put to a judge, and {they} for nobody."
     yield Section(title=title, parts=[Sentence(text), Table.of(left_out.drop("stage"), title="By candidate, and why")])
