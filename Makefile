@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 ALONE  := $(VENV)/.installed-alone
 N      ?= 200
 
-.PHONY: demo clients test properties coverage matrix speceval lint format bench simulate local lowest notebook browser soak hardening fuzz prices clean
+.PHONY: demo clients test properties coverage matrix speceval lint format bench simulate estimates local lowest notebook browser soak hardening fuzz prices clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -58,6 +58,9 @@ bench: $(STAMP)  ## speed and memory, beside rivals in the same run
 # 200 studies of each kind take about half an hour of one core (make simulate N=40 for a first look).
 simulate: $(STAMP)  ## do the rankings that runs publish hold the truth as often as they say? N studies of each kind
 	$(BIN)/python bench/rank_coverage.py --studies $(N)
+
+estimates: $(STAMP)  ## do estimates hold what they say? N small studies on the emulator, and ten large ones
+	$(BIN)/python bench/estimate_coverage.py --studies $(N)
 
 local: $(STAMP)  ## a live study on a real llama.cpp server, built here (minutes, the first time)
 	test -x .venv-local/bin/python || $(PYTHON) -m venv .venv-local

@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--large", type=int, default=10, help="studies with a thousand answers first")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     options = parser.parse_args()
-    os.environ.setdefault("OVERNIGHT_TIME_SCALE", "20000")
+    os.environ.setdefault("OVERNIGHT_TIME_SCALE", "10000")
     with tempfile.TemporaryDirectory(prefix="overnight-estimates-") as folder:
         truth = Path(folder, "truth.yaml")
         rates = {name.partition("/")[2]: rate for name, rate in MODELS.items()}

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from overnight.api import Plan, plan
+from overnight.api import ArmPlan, Plan, plan
+from overnight.api.cost_notes import cost_notes
 from overnight.api.experience import USUAL_ANSWER
 from overnight.core.ask import Arm, Ask, Message, Model, Options
 from overnight.engine.batch.outbox import line_overhead
@@ -170,3 +171,24 @@ def test_for_programs_and_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "s.yaml", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["arms"]
     assert [(arm["turns"], arm["requests"], arm["expected"] > 0) for arm in told] == [(2, 2, True), (1, 1, True)]
+
+
+def test_notes_that_differ_in_numbers_only_are_one() -> None:
+    def arm(model: str, **fields: Any) -> ArmPlan:
+        return ArmPlan(
+            stage="s", arm=model, provider="openai", model=model, expected=1, ceiling=1, max_output_tokens=1, **fields
+        )
+
+    seen = "the mean of {} answers in this run"
+    arms = [
+        arm(
+            "a", usual_from=f"1,063 tokens an answer, {seen.format(10)}", tokens_from="4.0 bytes a token, an assumption"
+        ),
+        arm("b", usual_from=f"510 tokens an answer, {seen.format(30)}", tokens_from="4.0 bytes a token, an assumption"),
+        arm("c", usual_from="300 tokens an answer, an assumption", tokens_from="4.0 bytes a token, an assumption"),
+    ]
+    assert list(cost_notes(arms, 3, None, ready=False)) == [
+        "about: counted with 510 to 1,063 tokens an answer, the mean of 10 to 30 answers in this run (a, b)",
+        "about: counted with 300 tokens an answer, an assumption (c)",
+        "tokens: 4.0 bytes a token, an assumption",
+    ]

@@ -21,7 +21,7 @@ def seen(name: str, lengths: list[int], ahead: int) -> SeenArm:
     rows = [Sized(str(number), 0, 400, 100, 0, length) for number, length in enumerate(lengths)]
     known = lengths_of((length, 1) for length in lengths)
     assert known is not None
-    answers = Answers(known, 4.0, "", "", None, rows)
+    answers = Answers(known, 4.0, "", "", {}, rows)
     price = Price(provider="openai", model="m", processing="batch", rate=RATE)
     estimate = ArmEstimate(arm, Requests(Line(0, 0.25, 10), 0.0, "", ""), {("s", name, "batch"): price}, "batch")
     for _ in range(ahead):

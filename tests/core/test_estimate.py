@@ -1,5 +1,6 @@
 """What is expected and how sure that is: laws that hold for whatever was seen."""
 
+import math
 import random
 
 import pytest
@@ -10,6 +11,8 @@ from overnight.core.estimate import (
     ENOUGH,
     Lengths,
     assumed_lengths,
+    by_length,
+    factors,
     interval,
     lengths_of,
     line_of,
@@ -105,3 +108,27 @@ def test_more_answers_make_surer(answers: int, more: int) -> None:
     assert many.mean_error < few.mean_error
     assert mean_of_so_many(few, 100)[0] == 5
     assert assumed_lengths(100).mean_error > few.mean_error
+
+
+@given(st.integers(0, 10**6), st.floats(-1, 1))
+def test_answers_go_with_their_requests_only_where_that_is_plain(seed: int, slope: float) -> None:
+    draw = random.Random(seed)
+    sizes = [draw.randint(200, 2_000) for _ in range(100)]
+    found = by_length([(size, 3_000 + slope * size + draw.gauss(0, 5)) for size in sizes])
+    if slope > 0.05:
+        assert found is not None
+        assert found.length(1_000) == pytest.approx(3_000 + slope * 1_000, rel=0.01)
+        # Nothing is said of what is longer than all that was seen.
+        assert found.length(10**9) == found.length(max(sizes))
+    if slope < 0:
+        assert found is None
+
+
+@given(st.lists(st.lists(st.floats(-100, 100), min_size=6, max_size=6), min_size=1, max_size=5))
+def test_factors_give_every_sum_its_deviation(errors: list[list[float]]) -> None:
+    table = [[sum(a * b for a, b in zip(one, other, strict=True)) for other in errors] for one in errors]
+    owed = factors(table)
+    for chosen in ([0], list(range(len(errors)))):
+        whole = [sum(errors[row][place] for row in chosen) for place in range(6)]
+        reasons = [{str(number): part for number, part in enumerate(owed[row])} for row in chosen]
+        assert together(reasons) == pytest.approx(math.sqrt(sum(one**2 for one in whole)), rel=1e-3, abs=1e-2)

@@ -12,9 +12,21 @@ from pairwise.conftest import ASKED, Notebook
 PAIRS = make_pairs(example_writing_samples())
 
 
+# As users of pairwiseLLM know them, in their order.
+COLUMNS = [
+    *("backend", "mode", "model", "endpoint", "n_total", "n_test", "n_remaining", "cost_per_million_input"),
+    *("cost_per_million_output", "batch_discount", "budget_quantile", "pilot_prompt_tokens", "pilot_completion_tokens"),
+    *("est_remaining_prompt_tokens", "est_remaining_completion_tokens_expected"),
+    *("est_remaining_completion_tokens_budget", "expected_total_prompt_tokens", "expected_total_completion_tokens"),
+    *("budget_total_completion_tokens", "expected_cost_input", "expected_cost_output", "expected_cost_total"),
+    *("budget_cost_input", "budget_cost_output", "budget_cost_total"),
+]
+
+
 def test_the_rest_is_reckoned_from_a_pilot(notebook: Callable[..., Notebook]) -> None:
     one = notebook()
     found = estimate_llm_pairs_cost(PAIRS, "gpt-4.1-mini", *ASKED, n_test=12, seed=1, output_dir=one.folder)
+    assert found.summary.columns == COLUMNS
     (row,) = found.summary.iter_rows(named=True)
     assert (row["n_total"], row["n_test"], row["n_remaining"]) == (190, 12, 178)
     assert found.remaining_pairs.height == 178

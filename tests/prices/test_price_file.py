@@ -90,7 +90,7 @@ def test_figures_are_read_digit_by_digit(number) -> None:
     ("text", "said"),
     [
         ("openai/a: {inptu: 1, output: 2}", "1:12: unknown key 'inptu'; did you mean 'input'?"),
-        ("openai/a:\n  input: -1\n  output: 2", "2:10: -1 is negative"),
+        ("openai/a:\n  input: -1\n  output: 2", "2:10: input: wanted dollars, 0 or more, found -1"),
         ("openai/a: {input: one, output: 2}", "1:19: wanted a number, found 'one'"),
         ("openai/a: {input: '1', output: 2}", "1:19: wanted a number, found '1'"),
         ("openai/a: {input: .inf, output: 2}", "1:19: wanted a number, found '.inf'"),
@@ -109,7 +109,7 @@ def test_figures_are_read_digit_by_digit(number) -> None:
         ("openai/a: 5", "1:11: wanted a mapping of prices"),
         ("openai/a:", "1:10: wanted a mapping of prices"),
         ("openai/a: {batch: 50}", "1:19: batch is a part of the standard price, such as 0.5; found 50"),
-        ("openai/a: {batch: -0.5}", "1:19: -0.5 is negative"),
+        ("openai/a: {batch: -0.5}", "1:19: batch: wanted a part of the standard price, 0 or more, found -0.5"),
         ("openai/a: {batch: half}", "1:19: wanted a number, found 'half'"),
         ("openai/a: {batch: {input: 1}}", "1:19: a price needs both input and output; output is missing"),
         ("openai/a: {batch: {}}", "1:19: a price needs both input and output; input is missing"),
@@ -126,8 +126,19 @@ def test_figures_are_read_digit_by_digit(number) -> None:
             "openai/a: {above: {5: {input: 1, output: 1}, 05: {input: 1, output: 1}}, input: 1, output: 1}",
             "1:46: 5 is given twice",
         ),
-        ("openai/a: {input: 1, input: 2, output: 1}", "1:22: duplicate key 'input', first given in line 1"),
-        ("openai/a: {batch: 1}\nopenai/a: {batch: 1}", "2:1: duplicate key 'openai/a', first given in line 1"),
+        (
+            "openai/a: {input: 1, input: 2, output: 1}",
+            "1:22: 'input' is given twice, first in line 1; keep one of them",
+        ),
+        (
+            "openai/a: {batch: 1}\nopenai/a: {batch: 1}",
+            "2:1: 'openai/a' is priced twice, first in line 1; keep one of them",
+        ),
+        (
+            "openai/gpt-4.1-mni: {input: 1, output: 2}",
+            "1:1: no model 'openai/gpt-4.1-mni' is known; did you mean 'openai/gpt-4.1-mini'? if it is a new model",
+        ),
+        ("openai/gpt-4.1-mni: {new: maybe, input: 1, output: 2}", "1:27: new: wanted true or false"),
         ("gpt-9: {batch: 1}", "1:1: wanted provider/model, as in openai/gpt-4.1 or ollama/*, found 'gpt-9'"),
         ("openai/: {batch: 1}", "1:1: wanted provider/model"),
         ("/gpt-9: {batch: 1}", "1:1: wanted provider/model"),
@@ -246,3 +257,9 @@ def test_a_file_that_cannot_be_read_is_a_study_error(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"# caf\xe9")
     with pytest.raises(StudyError, match="not UTF-8"):
         read_price_file(tmp_path / "latin.yaml")
+
+
+def test_a_new_model_may_be_called_almost_like_another() -> None:
+    (entry,) = parse_prices("openai/gpt-4.1-mni: {new: true, input: 1, output: 2}", "prices.yaml")
+    assert entry.pattern == "openai/gpt-4.1-mni"
+    assert entry.standard is not None

@@ -3,12 +3,13 @@
 from overnight.api.adopting import adopt
 from overnight.api.cancelling import cancel, forget_batch, resolve_shard
 from overnight.api.checking import BatchCheck
+from overnight.api.comparing import Comparison, ModelCost, compare_models
 from overnight.api.costs import costs
 from overnight.api.counting import ArmPlan
 from overnight.api.keys import KeyStatus, keys
 from overnight.api.models import ModelCard, Rates, models
 from overnight.api.planned import Plan
-from overnight.api.planning import plan
+from overnight.api.previewing import plan
 from overnight.api.report import Report, report
 from overnight.api.running import resume, run, submit
 from overnight.api.status import ArmStatus, RunStatus, audit_log, status, watch
@@ -20,9 +21,11 @@ __all__ = [
     "ArmPlan",
     "ArmStatus",
     "BatchCheck",
+    "Comparison",
     "Finding",
     "KeyStatus",
     "ModelCard",
+    "ModelCost",
     "Plan",
     "Rates",
     "Report",
@@ -31,6 +34,7 @@ __all__ = [
     "adopt",
     "audit_log",
     "cancel",
+    "compare_models",
     "costs",
     "forget_batch",
     "keys",

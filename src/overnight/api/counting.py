@@ -4,13 +4,14 @@ What follows from an answer is rendered with a mark in the answer's place, and t
 earlier answers of its conversation in it, and a later stage those that its template names.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from overnight.api.estimating import ArmEstimate, Place
-from overnight.api.experience import Experience
+from overnight.api.experience import Answers, Experience
 from overnight.api.item_errors import SeenArm, risks_by_items
 from overnight.api.pricing import PricesByArm
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
@@ -25,11 +26,13 @@ from overnight.engine.flow.sampling import Address, address
 from overnight.engine.pricing import most_input
 from overnight.prices import Processing
 from overnight.prices.charges import ceiling
-from overnight.providers import batch_format, ready_line, vendor
+from overnight.providers import batch_format, ready_line, takes_batches, takes_calls, vendor
 
 _NO_LIMIT = Room(requests=1_000_000_000, bytes=1 << 62)
-# Characters that no alphabet has, one for each arm.
-_FIRST_MARK = 0xF0000
+# Characters that no alphabet has, some for each arm: one for each of its turns. All of them are four bytes.
+_FIRST_MARK, _LAST_MARK = 0xF0000, 0x10FFFD
+_MOST_TURNS, _MARK_BYTES = 16, 4
+_MARKS = re.compile(rb"\xf3[\xb0-\xbf][\x80-\xbf]{2}|\xf4[\x80-\x8f][\x80-\xbf]{2}")
 # Items whose questions are being counted: a task may look at some before it asks about the first.
 _REMEMBERED = 1_000
 
@@ -57,6 +60,8 @@ class ArmPlan(msgspec.Struct, kw_only=True):
     bytes: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    # Tokens of the largest request.
+    largest: int = 0
     # How long answers are and how that is known; of how many answers; and how many tokens a request is.
     usual_from: str = ""
     seen: int = 0
@@ -77,6 +82,8 @@ class ArmPlan(msgspec.Struct, kw_only=True):
     price_note: str = ""
     # Whose price it is, and of which day.
     price_source: str = ""
+    # By turn: requests, and the batches that they travel in.
+    rounds: tuple[tuple[int, int], ...] = ()
     # The stage whose answers these requests will be about: all of them, as if none failed.
     of: str | None = None
 
@@ -103,14 +110,14 @@ class ArmCount:
         self._price = prices.get((arm.stage, arm.name, processing))
         self.longest = arm.model.options.max_tokens or output_tokens
         self.answers = experience.answers(arm, stage.task.name, self.longest)
-        # Of the answer to the request that was counted last: what follows from it comes next.
-        self.last_length = self.answers.lengths.mean
+        # By turn, of the answer to the request that was counted last: what follows from it comes next.
+        self.last_lengths: dict[int, float] = {}
         self._density = experience.density(arm.model)
         self.estimate = ArmEstimate(arm, experience.requests(arm), prices, processing)
-        # What stands for an answer of this arm until there is one: no text has such a character.
-        self.mark = chr(_FIRST_MARK + number)
+        self._first_mark = _FIRST_MARK + number * _MOST_TURNS
         self._packers = {0: self._packer_for(None)}
         self._counted: Counter[int] = Counter()
+        self._begun: Counter[int] = Counter()
         self._asked: set[bytes] = set()
         price = self._price
         self.plan = ArmPlan(
@@ -129,6 +136,10 @@ class ArmCount:
             price_source="" if price is None else price.source,
             of=stage.of,
         )
+
+    def mark(self, turn: int) -> str:
+        """What stands for an answer of this arm until there is one: no text has such a character."""
+        return chr(min(self._first_mark + min(turn, _MOST_TURNS - 1), _LAST_MARK))
 
     def is_new(self, key: bytes) -> bool:
         """Whether this arm asks the question for the first time: others may share it, and go on otherwise."""
@@ -161,27 +172,24 @@ class ArmCount:
         plan, size = self.plan, len(body)
         more: int | None = 0
         text = 0.0
-        inside: list[tuple[ArmCount, int]] = []
-        for arm in answers:
-            mark = arm.mark.encode()
-            count = body.count(mark)
-            if count:
-                size -= count * len(mark)
-                text += count * arm.last_length * arm.answers.bytes_per_token
-                more = None if more is None or arm.longest is None else more + count * arm.longest
-                inside.append((arm, count))
+        inside: list[tuple[Arm, Answers, int]] = []
+        for arm, count, before in _marked(body, answers):
+            size -= count * _MARK_BYTES
+            text += count * arm.last_lengths.get(before, arm.answers.lengths.mean) * arm.answers.bytes_per_token
+            more = None if more is None or arm.longest is None else more + count * arm.longest
+            inside.append((arm.arm, arm.answers, count))
         whole = size + self._overhead + int(text)
         packer = self._packers.setdefault(turn, self._packer_for(None))
         begins = packer.starts_new(whole) or self._counted[turn] == 0
         self._counted[turn] += 1
+        self._begun[turn] += int(begins and self.processing == "batch")
         plan.requests += 1
         plan.batches += int(begins and self.processing == "batch")
         plan.bytes += whole
         if plan.max_output_tokens is not None:
             plan.max_output_tokens += self.longest or 0
-        self.last_length = self.answers.length(size + text)
-        held = [(arm.arm, arm.answers, count) for arm, count in inside]
-        self.estimate.add(size + text, self.last_length, held)
+        length = self.last_lengths[turn] = self.answers.length(size + text, turn)
+        self.estimate.add(size + text, length, inside, turn)
         if plan.ceiling is not None and self._price is not None:
             tokens = most_input(size + self._overhead, self._density)
             most = None if more is None else ceiling(self._price, tokens + more, self.longest)
@@ -192,8 +200,12 @@ class ArmCount:
         """With what it is expected to cost; all arms are counted to their ends."""
         plan, estimate = self.plan, self.estimate
         plan.input_tokens = round(estimate.tokens)
+        plan.largest = round(estimate.largest)
+        turns = range(max(self._counted, default=-1) + 1)
+        plan.rounds = tuple((self._counted[turn], self._begun[turn]) for turn in turns)
         plan.output_tokens = round(estimate.answers)
-        plan.batch, plan.live = (_whole(estimate.expected(processing)) for processing in ("batch", "live"))
+        plan.batch = _whole(estimate.expected("batch")) if takes_batches(self.vendor) else None
+        plan.live = _whole(estimate.expected("live")) if takes_calls(self.vendor) else None
         expected = estimate.expected(self.processing)
         if expected is not None:
             told = by_items.get((self.arm.stage, self.arm.name))
@@ -217,6 +229,19 @@ def planned_arms(arms: Mapping[Place, ArmCount]) -> tuple[ArmPlan, ...]:
 
 def _whole(amount: float | None) -> int | None:
     return None if amount is None else round(amount)
+
+
+def _marked(body: bytes, arms: Sequence[ArmCount]) -> Iterator[tuple[ArmCount, int, int]]:
+    """Whose answers stand in a request by their marks, how often, and of which turn."""
+    found = Counter(_MARKS.findall(body)) if arms else Counter()
+    for arm in arms if found else ():
+        for turn in range(_MOST_TURNS):
+            if count := found.pop(arm.mark(turn).encode(), 0):
+                yield arm, count, turn
+
+
+def _stand_in(arm: ArmCount, turn: int) -> Result:
+    return Result(outcome="answered", answer=arm.mark(turn), thoughts=arm.mark(turn))
 
 
 class Passing:
@@ -260,8 +285,7 @@ class Following:
             return
         own = self._arms[stage.name, first.arm.name]
         whose = (*before, own)
-        stand_in = Result(outcome="answered", answer=own.mark, thoughts=own.mark)
-        thread = Thread(arm=first.arm, item=item, replicate=first.replicate, turns=(stand_in,))
+        thread = Thread(arm=first.arm, item=item, replicate=first.replicate, turns=(_stand_in(own, 0),))
         asked = [first]
         for turn in range(1, task.most_turns):
             follow = () if isinstance(task, Rounds) else task.follow_up(thread)
@@ -269,7 +293,7 @@ class Following:
                 break
             self._add(stage, follow[0], whose, turn, shared=shared)
             asked.append(follow[0])
-            thread = msgspec.structs.replace(thread, turns=(*thread.turns, stand_in))
+            thread = msgspec.structs.replace(thread, turns=(*thread.turns, _stand_in(own, turn)))
         for later in self._later[stage.name]:
             self._hand_on(later, thread, asked, whose, shared=shared)
 
@@ -314,7 +338,7 @@ class Following:
     def _take_up(self, stage: Stage, item: Item, whose: Sequence[ArmCount], *, shared: bool) -> None:
         if stage.beside is not None:
             beside = next(arm for (name, _), arm in self._arms.items() if name == stage.beside.stage)
-            item, whose = Item(item.id, {**item.fields, stage.beside.field: beside.mark}), (*whose, beside)
+            item, whose = Item(item.id, {**item.fields, stage.beside.field: beside.mark(0)}), (*whose, beside)
         for ask in stage.task.start([item], stage.seed):
             self._add(stage, ask, whose, 0, shared=shared)
             self.count(stage, item, ask, shared=shared, before=whose)

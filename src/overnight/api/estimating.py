@@ -32,6 +32,7 @@ class ArmEstimate:
     def __init__(self, arm: Arm, requests: Requests, prices: PricesByArm, processing: Processing) -> None:
         self.requests = requests
         self.tokens = 0.0
+        self.largest = 0.0
         self.answers = 0.0
         self.requests_counted = 0
         self._place = (arm.stage, arm.name)
@@ -39,11 +40,12 @@ class ArmEstimate:
         ways: tuple[Processing, ...] = ("batch", "live")
         self._sums = {way: _Sum(prices.get((arm.stage, arm.name, way))) for way in ways}
 
-    def add(self, size: float, length: float, inside: Sequence[tuple[Arm, Answers, int]]) -> None:
+    def add(self, size: float, length: float, inside: Sequence[tuple[Arm, Answers, int]], turn: int = 0) -> None:
         """One request of so many bytes, and of an answer of so many tokens; `inside` it are so many answers of arms."""
-        line = self.requests.line
+        line = self.requests.line_of(turn)
         tokens = line.tokens(size)
         self.tokens += tokens
+        self.largest = max(self.largest, tokens)
         self.answers += length
         self.requests_counted += 1
         for one in self._sums.values():

@@ -4,7 +4,7 @@ By what the run itself has seen of the same arm; else of the same model in the s
 seen of that model in that task; else by an assumption that is said as one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -54,14 +54,15 @@ class Answers(NamedTuple):
     bytes_per_token: float
     basis: str
     reason: str
-    # Where answers plainly go with the length of their requests.
-    by_length: ByLength | None = None
+    # By turn, where enough was seen of it: the mean, and how answers go with their requests, where they plainly do.
+    turns: Mapping[int, tuple[float, ByLength | None]] = {}
     # The rows of the same arm that all this is known from; none where it is known from elsewhere.
     rows: Sequence[Sized] = ()
 
-    def length(self, size: float) -> float:
-        """Of an answer to a request of so many bytes."""
-        return self.lengths.mean if self.by_length is None else self.by_length.length(size)
+    def length(self, size: float, turn: int = 0) -> float:
+        """Of an answer to a request of so many bytes, in that turn."""
+        mean, line = self.turns.get(turn, (self.lengths.mean, None))
+        return mean if line is None else line.length(size)
 
 
 class Requests(NamedTuple):
@@ -71,6 +72,11 @@ class Requests(NamedTuple):
     cached: float
     basis: str
     reason: str
+    # By turn, where enough was seen of it: what is around the texts grows with their number.
+    turns: Mapping[int, Line] = {}
+
+    def line_of(self, turn: int) -> Line:
+        return self.turns.get(turn, self.line)
 
 
 class Experience:
@@ -91,6 +97,11 @@ class Experience:
                     arms = view.stages.arms().items()
                     self._own = {(arm.stage, arm.name): (arm, rows.get(number, [])) for number, arm in arms}
 
+    @property
+    def lessons(self) -> Lessons:
+        """What all runs together have seen."""
+        return self._lessons
+
     def answers(self, arm: Arm, task: str, longest: int | None) -> Answers:
         """`longest`: what an answer may be at most, reasoning included."""
         whole = f"{arm.stage}/{arm.name}"
@@ -108,9 +119,8 @@ class Experience:
             assert lengths is not None
             mean = f"{lengths.mean:,.0f} tokens an answer, the mean of {number_of(lengths.answers, 'answer')} {where}"
             rows = self._of_arm(arm) if lengths is own else []
-            line = by_length([(row.bytes, row.output) for row in rows])
             text = per_token or 1 / DEFAULT_TOKENS_PER_BYTE
-            return Answers(lengths.within(longest), text, mean, reason, line, rows)
+            return Answers(lengths.within(longest), text, mean, reason, _answers_by_turn(rows), rows)
         return assumed_answers(arm.model, longest)
 
     def requests(self, arm: Arm) -> Requests:
@@ -125,7 +135,7 @@ class Experience:
                 total = sum(row.input for row in rows)
                 cached = sum(min(row.cached, row.input) for row in rows) / total if own is line and total else 0.0
                 told = f"{1 / line.slope:.1f} bytes a token, from {number_of(line.requests, 'answer')} {where}"
-                return Requests(line, cached, told, reason)
+                return Requests(line, cached, told, reason, _lines_by_turn(rows) if line is own else {})
         return ASSUMED_REQUESTS
 
     def density(self, model: Model) -> float:
@@ -161,6 +171,28 @@ class Experience:
         own = [one for one in self._lessons.requests if (one.provider, one.model) == (model.provider, model.name)]
         points = ((one.bytes / one.requests, one.tokens / one.requests, one.requests) for one in own if one.requests)
         return line_of(points, DOUBT_OF_ANOTHER_TEXT)
+
+
+def _by_turn(rows: Sequence[Sized]) -> Iterator[tuple[int, list[Sized]]]:
+    """Turns of which enough was seen to be told apart."""
+    turns: dict[int, list[Sized]] = {}
+    for row in rows:
+        turns.setdefault(row.turn, []).append(row)
+    yield from ((turn, own) for turn, own in turns.items() if len(own) >= ENOUGH)
+
+
+def _answers_by_turn(rows: Sequence[Sized]) -> dict[int, tuple[float, ByLength | None]]:
+    found = {}
+    for turn, own in _by_turn(rows):
+        lengths = lengths_of((row.output, 1) for row in own)
+        assert lengths is not None
+        found[turn] = (lengths.mean, by_length([(row.bytes, row.output) for row in own]))
+    return found
+
+
+def _lines_by_turn(rows: Sequence[Sized]) -> dict[int, Line]:
+    lines = ((turn, line_of((row.bytes, row.input, 1) for row in own)) for turn, own in _by_turn(rows))
+    return {turn: line for turn, line in lines if line is not None}
 
 
 def assumed_answers(model: Model, longest: int | None) -> Answers:

@@ -67,8 +67,8 @@ def _errors(arm: SeenArm, sizes: Mapping[str, float]) -> _Errors | None:
     for row in rows:
         # As a plan reckons: what answers add to a request is not known, but goes with what its item is.
         size = grown[row.turn].tokens(sizes[row.item]) if row.turn in grown else row.bytes
-        found[row.item] += rate_in * (row.input - arm.estimate.requests.line.tokens(size))
-        found[row.item] += rate_out * (row.output - arm.answers.length(size))
+        found[row.item] += rate_in * (row.input - arm.estimate.requests.line_of(row.turn).tokens(size))
+        found[row.item] += rate_out * (row.output - arm.answers.length(size, row.turn))
     count = len(found)
     if count < ENOUGH or not arm.requests:
         return None

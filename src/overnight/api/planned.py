@@ -7,6 +7,7 @@ import msgspec
 
 from overnight.api.cost_notes import cost_notes
 from overnight.api.counting import ArmPlan
+from overnight.api.finishing import Finishing
 from overnight.api.html import Cell, money, paragraph_html, parts_html, table_html, title_html
 from overnight.api.phases import PhasePlan
 from overnight.core.estimate import Interval, interval, together
@@ -23,6 +24,24 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     request: Any
 
 
+class Pilot(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows that were asked before a plan was made: how many of their run are settled, and what it has cost so far."""
+
+    run: str
+    rows: int
+    spent: int
+    state: str
+    message: str
+    exit_code: int
+
+    @property
+    def text(self) -> str:
+        rows = number_of(self.rows, "row")
+        ended = "" if self.exit_code == 0 else f" ({self.message})"
+        paid = f"{rows} of run '{self.run}' for {dollars(self.spent)}{ended}"
+        return f"pilot: {paid}; they are kept, and the rest is counted by them"
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     study: str
     arms: tuple[ArmPlan, ...]
@@ -34,6 +53,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool = False
     # Where stages come after others: what each phase comes to. The sums above count everything as moving on.
     phases: tuple[PhasePlan, ...] = ()
+    # When it would be over; None where no batch is planned.
+    finishing: Finishing | None = None
+    # What was asked before, and paid; None where nothing was sent.
+    pilot: Pilot | None = None
 
     @property
     def ceiling(self) -> int | None:
@@ -54,7 +77,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cost_notes(self) -> tuple[str, ...]:
         """What to know about the cost before paying it."""
-        return tuple(cost_notes(self.arms, self.ceiling, self.budget, ready=self.ready))
+        asked = () if self.pilot is None else (self.pilot.text,)
+        return (*asked, *cost_notes(self.arms, self.ceiling, self.budget, ready=self.ready))
+
+    @property
+    def sent_text(self) -> str:
+        return "nothing was sent" if self.pilot is None else "nothing else was sent"
 
     def total(self, field: str) -> int:
         return sum(int(getattr(arm, field) or 0) for arm in self.arms)
@@ -74,9 +102,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             lines.append(("", "all", *_sums(self.arms)))
         headings = ("stage", "model", "rows", "requests", "batches", "est. tokens", "seen", "about", "90%", "at most")
         shown = (f"{one.arm}, {one.item}: {msgspec.json.encode(one.request).decode()}" for one in self.shown)
-        notes = (*(phase.text for phase in self.phases), *self.notes, *self.cost_notes)
+        ends = () if self.finishing is None else (self.finishing.text,)
+        notes = (*(phase.text for phase in self.phases), *ends, *self.notes, *self.cost_notes)
         said = (paragraph_html(text) for text in (*notes, *shown, *(f"wrote {file}" for file in self.written)))
-        return parts_html((title_html(self.study, "nothing was sent"), table_html(headings, lines), *said))
+        return parts_html((title_html(self.study, self.sent_text), table_html(headings, lines), *said))
 
 
 def _sums(arms: Sequence[ArmPlan]) -> tuple[Cell, ...]:

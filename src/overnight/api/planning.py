@@ -1,4 +1,4 @@
-"""`plan`: what a study would send, counted from the very bytes, and nothing sent."""
+"""What a study would send, counted from the very bytes, and nothing sent."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,13 +11,13 @@ import msgspec
 
 from overnight.api.counting import ArmCount, Following, Passing, planned_arms
 from overnight.api.experience import Experience
+from overnight.api.finishing import finishing
 from overnight.api.phases import decided, phase_plans
 from overnight.api.places import named_folder
 from overnight.api.plan_files import PlanWriter
 from overnight.api.planned import Plan, Shown
 from overnight.api.pricing import prices_for, prices_of, processing_of
-from overnight.api.ready import is_ready_file, provider_of, ready_stages, refuse_provider
-from overnight.core.arguments import checked
+from overnight.api.ready import ready_stages
 from overnight.core.ask import Ask, Item
 from overnight.core.errors import StudyError
 from overnight.core.names import run_name_of
@@ -30,41 +30,12 @@ from overnight.engine.flow.sampling import Address, address, stratified
 from overnight.engine.packing import too_few_text
 from overnight.ledger.ledger import look_at
 from overnight.providers import batch_floor, batch_format, takes_batches, takes_calls, vendor
-from overnight.settings import Settings, settings
+from overnight.settings import Settings
 from overnight.store.run_folder import RunFolder
-from overnight.study import Resolved, Study, resolve
+from overnight.study import Resolved
 from overnight.study.task_registry import task_kind
 
 Items = Callable[[], Iterable[Item]]
-
-
-@checked
-def plan(
-    study: Study | str | Path,
-    *,
-    provider: str | None = None,
-    show: int = 0,
-    write: str | Path | None = None,
-    limit: int | None = None,
-    as_name: str | None = None,
-    emulate: bool | None = None,
-    runs: str | Path | None = None,
-) -> Plan:
-    """Count, cut and show a study's requests; `write` puts the provider's files into a folder.
-
-    A ready-made provider file (`.jsonl`) is counted as it stands, with its `provider`.
-    """
-    check_limit(limit)
-    place = settings(runs=runs, emulate=emulate)
-    if is_ready_file(study):
-        if write is not None or limit is not None:
-            raise StudyError(f"{study}: --write and --limit are for a study; a ready-made file is sent as it stands")
-        return plan_file(Path(study), provider_of(study, provider), place, as_name, show)
-    refuse_provider(provider)
-    written = study if isinstance(study, Study) else Study.load(Path(study))
-    resolved = resolve(written)
-    check_rounds(resolved, limit, write)
-    return plan_resolved(resolved, place, named_folder(place, as_name, resolved.name), show, _target(write), limit)
 
 
 def plan_resolved(
@@ -111,6 +82,7 @@ def plan_resolved(
         shown=tuple(shown),
         written=tuple(files),
         budget=resolved.budget,
+        finishing=finishing(planned, experience.lessons),
     )
 
 
@@ -136,19 +108,22 @@ def plan_file(file: Path, provider: str, place: Settings, as_name: str | None = 
             line = msgspec.json.decode(count.ready_line(ask.item, encode(ask)))
             shown.append(Shown(arm=ask.arm.name, item=ask.item, request=line))
     counted = planned_arms({(stage.name, name): count for name, count in arms.items()})
-    return Plan(study=folder.name, arms=counted, notes=(), shown=tuple(shown), written=(), ready=True)
+    ends = finishing(counted, experience.lessons)
+    return Plan(study=folder.name, arms=counted, notes=(), shown=tuple(shown), written=(), ready=True, finishing=ends)
 
 
-def check_limit(limit: int | None) -> None:
+def check_limit(limit: int | None, flag: str = "--limit") -> None:
     if limit is not None and limit < 1:
-        message = f"--limit: {limit} is not a number of rows above 0"
+        message = f"{flag}: {limit} is not a number of rows above 0"
         raise StudyError(message)
 
 
-def check_rounds(resolved: Resolved, limit: int | None, write: str | Path | None = None) -> None:
+def check_rounds(
+    resolved: Resolved, limit: int | None, write: str | Path | None = None, pilot: int | None = None
+) -> None:
     """Questions that are chosen by the answers to others cannot be sampled or written down before there are any."""
     in_rounds = [stage.task.name for stage in resolved.stages if isinstance(stage.task, Rounds)]
-    for flag, given in {"--limit": limit, "--write": write}.items():
+    for flag, given in {"--limit": limit, "--write": write, "--pilot": pilot}.items():
         if in_rounds and given is not None:
             raise StudyError(f"{flag}: {task_kind(in_rounds[0]).in_rounds}")
 
@@ -179,17 +154,6 @@ def _too_few(resolved: Resolved, arms: Mapping[tuple[str, str], ArmCount]) -> It
                 yield f"{arm.name}: {few} {least:,}, are asked live, at the live price"
             else:
                 yield too_few_text(arm, plan.requests, least)
-
-
-def _target(write: str | Path | None) -> Path | None:
-    if write is None:
-        return None
-    target = Path(write)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        message = f"--write {target}: wanted an empty or new folder"
-        raise StudyError(message)
-    target.mkdir(parents=True, exist_ok=True)
-    return target
 
 
 def _first(stage: Stage, items: Items, show: int, mode: Mode) -> Iterator[Shown]:

@@ -70,7 +70,7 @@ _BESIDE = ("reasoning_tokens", "unpriced", "trouble")
 def _table(lines: Sequence[Mapping[str, str]], width: int) -> Table:
     """Names and what was paid are never cut; what there is none of is left out."""
     known = list(dict.fromkeys(name for line in lines for name in line))
-    empty = {name for name in ("cached", "presumed", "saved") if all(line.get(name) in _NONE for line in lines)}
+    empty = {name for name in _RARE if all(line.get(name) in _NONE for line in lines)}
     headings = fitting([name for name in known if name not in empty], lines, width, _SPARE)
     table = columns(*headings, numbers=_NUMBERS)
     for line in lines:
@@ -78,6 +78,8 @@ def _table(lines: Sequence[Mapping[str, str]], width: int) -> Table:
     return table
 
 
+# Shown where there is some.
+_RARE = ("cached", "presumed", "saved", "set aside")
 _NONE = ("0", "$0.00", "", None)
 _STYLES = {"note": "yellow"}
 

@@ -10,20 +10,28 @@ import polars as pl
 from rich.console import RenderableType
 from rich.text import Text
 
-from overnight.api import KeyStatus, ModelCard, Plan, Report, Run, RunStatus, report, status
+from overnight.api import Comparison, KeyStatus, ModelCard, Plan, Report, Run, RunStatus, report, status
 from overnight.api.on_record import kinds_on_record
 from overnight.api.phases import phase_lines
 from overnight.api.places import run_folder
 from overnight.api.run_words import state_words
 from overnight.api.tables import readable_tables, write_rows
-from overnight.cli import bill_pictures, closing, model_pictures, plan_pictures, row_pictures, status_pictures
+from overnight.cli import (
+    bill_pictures,
+    closing,
+    comparison_pictures,
+    model_pictures,
+    plan_pictures,
+    row_pictures,
+    status_pictures,
+)
 from overnight.cli.ending import complain_line, spared
 from overnight.cli.flags import Flags, Voice
 from overnight.cli.following import Look, follow
 from overnight.cli.live_picture import LivePicture
 from overnight.cli.log_lines import LogLines
 from overnight.cli.output import Output, is_terminal
-from overnight.core.errors import LedgerError, ProviderError, RowsFailed, Unauthorized
+from overnight.core.errors import LedgerError, ProviderError, RowsFailed, StudyError, Unauthorized
 from overnight.core.exit_codes import STOPPED
 from overnight.core.wording import number_of
 from overnight.engine.progress import Snapshot
@@ -175,6 +183,13 @@ class Display:
             plan_pictures.last_line(plan),
             *plan_pictures.pictures(plan, self.output.width, every_arm=self._voice.verbose),
         )
+
+    def show_comparison(self, told: Comparison) -> int:
+        """The exit code says whether a model cannot be asked so."""
+        code = self.show(
+            told, comparison_pictures.last_line(told), *comparison_pictures.pictures(told, self.output.width)
+        )
+        return max(code, StudyError.exit_code if all(one.problem for one in told.models) else 0)
 
     def show_status(self, runs: Sequence[RunStatus]) -> int:
         """How runs stand; a run that cannot be read is told after the others."""

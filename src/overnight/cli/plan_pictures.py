@@ -32,6 +32,8 @@ def pictures(plan: Plan, width: int, *, every_arm: bool = False) -> Iterator[Ren
         yield arms_note(len(plan.arms), "-v")
     for phase in plan.phases:
         yield Text(one_line(phase.text))
+    if plan.finishing is not None:
+        yield Text(one_line(plan.finishing.text))
     for note in (*plan.notes, *plan.cost_notes):
         yield Text(f"note: {one_line(note)}", style="yellow")
     yield from price_lines((arm.model, arm.price_source) for arm in plan.arms)
@@ -126,7 +128,7 @@ def last_line(plan: Plan) -> str:
     if found is not None:
         low, high = (dollars(round(amount)) for amount in (found.low, found.high))
         most += f", about {dollars(plan.expected or 0)} (90%: {low} to {high})"
-    return f"{plan.study}: {requests} {_ways(plan)}{most}; nothing was sent"
+    return f"{plan.study}: {requests} {_ways(plan)}{most}; {plan.sent_text}"
 
 
 def _ways(plan: Plan) -> str:

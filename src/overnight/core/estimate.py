@@ -157,10 +157,12 @@ def by_length(seen: Sequence[tuple[float, float]]) -> ByLength | None:
         return None
     cap = _FAR * max(_quantile(sorted((length, 1) for _, length in seen), len(seen), 0.9), 1.0)
     points = [(size, min(length, cap), 1) for size, length in seen]
-    line = _fitted(points)
     mean = sum(size for size, *_ in points) / len(points)
     wide = sum((size - mean) ** 2 for size, *_ in points)
-    if line.slope <= 0 or line.slope * math.sqrt(wide) < _PLAIN * max(line.spread, 1e-9):
+    if sum((size - mean) * length for size, length, _ in points) <= 0:
+        return None
+    line = _fitted(points)
+    if line.slope * math.sqrt(wide) < _PLAIN * max(line.spread, 1e-9):
         return None
     return ByLength(line, min(size for size, _ in seen), max(size for size, _ in seen))
 

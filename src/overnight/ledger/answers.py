@@ -84,7 +84,8 @@ class AnswersView(Records):
         found: dict[int, list[Sized]] = {}
         for arm, *row in self._db.execute(
             "SELECT shard.arm, origin(slot.item), slot.turn, ask.length, result.input, coalesce(result.cached, 0), "
-            f"result.output {of_arm} AND drawn(slot.item)"
+            # Several addresses may share a question: it was asked, and paid, once.
+            f"result.output {of_arm} AND drawn(slot.item) GROUP BY result.attempt, result.line HAVING min(slot.id)"
         ):
             found.setdefault(arm, []).append(Sized._make(row))
         return found

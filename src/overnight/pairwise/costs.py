@@ -13,6 +13,7 @@ import polars as pl
 from overnight.core.arguments import checked
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError, nearest
+from overnight.core.estimate import line_of
 from overnight.core.wording import quoted
 from overnight.pairwise._frames import pairs_of
 from overnight.pairwise._rows import with_keys
@@ -169,6 +170,7 @@ class _Tokens:
         self._pilot = pl.DataFrame(
             told, schema=dict.fromkeys(("bytes", "prompt_tokens", "completion_tokens"), pl.Int64), orient="row"
         )
+        self._line = line_of((sent, tokens, 1) for sent, tokens, _ in told)
         self._quantile = quantile
 
     def facts(self, rest: Sequence[int]) -> dict[str, float | None]:
@@ -194,17 +196,8 @@ class _Tokens:
         return sum(lengths) / len(lengths), lengths.quantile(self._quantile, interpolation="linear")
 
     def _tokens_in(self, size: int) -> float:
-        """A line through the pilot's prompts; a ratio where there is only one of them, else a rule of thumb."""
-        bytes_: list[int] = self._pilot["bytes"].to_list()
-        tokens: list[int] = self._pilot["prompt_tokens"].to_list()
-        if not len(bytes_):
-            return size / _BYTES_PER_TOKEN
-        mean_bytes, mean_tokens = sum(bytes_) / len(bytes_), sum(tokens) / len(tokens)
-        spread = sum((one - mean_bytes) ** 2 for one in bytes_)
-        if not spread:
-            return size * mean_tokens / mean_bytes
-        shared = sum((one - mean_bytes) * (other - mean_tokens) for one, other in zip(bytes_, tokens, strict=True))
-        return max(mean_tokens + shared / spread * (size - mean_bytes), 0.0)
+        """By the line through the pilot's prompts that a plan goes by, too; else by a rule of thumb."""
+        return size / _BYTES_PER_TOKEN if self._line is None else self._line.tokens(size)
 
 
 def _costs(facts: dict[str, Any], prices: _Prices) -> dict[str, float | None]:

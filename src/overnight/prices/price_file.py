@@ -15,11 +15,12 @@ import yaml
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError, nearest
 from overnight.prices.catalogue import CATALOGUE_IDS
+from overnight.prices.known_models import doubt_about
 from overnight.prices.money import NANO_PER_DOLLAR
 from overnight.prices.rates import KINDS, Rate, Tier
 
 RATE_KEYS = (*KINDS, "request", "above")
-ENTRY_KEYS = (*RATE_KEYS, "batch")
+ENTRY_KEYS = (*RATE_KEYS, "batch", "new")
 
 _NUMBER = re.compile(r"[-+]?([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][-+]?[0-9]{1,3})?")
 # More than any model will cost for a million tokens: a figure above it is in another unit.
@@ -87,7 +88,10 @@ class _Reading:
                 raise self.error(key, f"wanted provider/model, as in openai/gpt-4.1 or ollama/*, found '{pattern}'")
             if provider not in CATALOGUE_IDS:
                 self._check_provider(provider, key)
-            yield self._entry(pattern, value)
+            fields = self._fields(value, "a mapping of prices", ENTRY_KEYS)
+            if not self._is_new(fields):
+                self._check_model(provider, model, key)
+            yield self._entry(pattern, value, fields)
 
     def _check_provider(self, provider: str, key: yaml.Node) -> None:
         """A name that nobody has would be a price that is never used."""
@@ -96,8 +100,22 @@ class _Reading:
             listed = ", ".join(sorted(known))
             raise self.error(key, f"unknown provider '{provider}'{nearest(provider, known)} (known: {listed})")
 
-    def _entry(self, pattern: str, node: yaml.Node) -> Entry:
-        fields = self._fields(node, "a mapping of prices", ENTRY_KEYS)
+    def _is_new(self, fields: _Fields) -> bool:
+        """Whether the name is meant as it is, though it looks like that of a known model mistyped."""
+        _, node = fields.pop("new", (None, None))
+        if node is not None and (not isinstance(node, yaml.ScalarNode) or node.value not in ("true", "false")):
+            raise self.error(node, "new: wanted true or false")
+        return isinstance(node, yaml.ScalarNode) and node.value == "true"
+
+    def _check_model(self, provider: str, model: str, key: yaml.Node) -> None:
+        """A name that is a slip of another would be a price that is never used."""
+        doubt = None if "*" in model else doubt_about(provider, model)
+        if doubt is not None and doubt.slip:
+            meant = "if it is a new model, say so: {new: true, input: ..., output: ...}"
+            known = f"no model '{provider}/{model}' is known; did you mean '{provider}/{doubt.nearest}'?"
+            raise self.error(key, f"{known} {meant}")
+
+    def _entry(self, pattern: str, node: yaml.Node, fields: _Fields) -> Entry:
         if not fields:
             raise self.error(node, "no price is given")
         batch = fields.pop("batch", None)
@@ -107,7 +125,7 @@ class _Reading:
     def _batch(self, node: yaml.Node) -> Fraction | Rate:
         if isinstance(node, yaml.MappingNode):
             return self._rate(node, self._fields(node, "a mapping of prices", RATE_KEYS))
-        factor = self._number(node)
+        factor = self._number(node, "batch")
         if factor > 1:
             raise self.error(node, f"batch is a part of the standard price, such as 0.5; found {node.value}")
         return factor
@@ -133,7 +151,7 @@ class _Reading:
         for needed in ("input", "output"):
             if needed not in fields:
                 raise self.error(node, f"a price needs both input and output; {needed} is missing")
-        return {name: self._nano_dollars(value) for name, (_, value) in fields.items()}
+        return {name: self._nano_dollars(value, name) for name, (_, value) in fields.items()}
 
     def _fields(self, node: yaml.Node, wanted: str, known: Sequence[str] = ()) -> _Fields:
         """The keys of a mapping, each with its own node and its value's; no key at all is known, or only these."""
@@ -148,23 +166,25 @@ class _Reading:
                 raise self.error(key, f"unknown key '{key.value}'{nearest(key.value, known)} (known: {choices})")
             if key.value in fields:
                 first = fields[key.value][0].start_mark.line + 1
-                raise self.error(key, f"duplicate key '{key.value}', first given in line {first}")
+                twice = "is priced twice" if "/" in key.value else "is given twice"
+                raise self.error(key, f"'{key.value}' {twice}, first in line {first}; keep one of them")
             fields[key.value] = (key, value)
         return fields
 
-    def _nano_dollars(self, node: yaml.Node) -> int:
-        nano = self._number(node) * NANO_PER_DOLLAR
+    def _nano_dollars(self, node: yaml.Node, field: str) -> int:
+        nano = self._number(node, field) * NANO_PER_DOLLAR
         if nano > _MOST_DOLLARS * NANO_PER_DOLLAR:
             raise self.error(node, f"{node.value} dollars: prices are for a million tokens")
         if nano.denominator != 1:
             raise self.error(node, f"{node.value} is finer than a billionth of a dollar")
         return nano.numerator
 
-    def _number(self, node: yaml.Node) -> Fraction:
+    def _number(self, node: yaml.Node, field: str) -> Fraction:
         if not isinstance(node, yaml.ScalarNode) or node.style is not None or not _NUMBER.fullmatch(node.value):
             found = f", found '{node.value}'" if isinstance(node, yaml.ScalarNode) else ""
             raise self.error(node, f"wanted a number{found}")
         number = Fraction(node.value)
         if number < 0:
-            raise self.error(node, f"{node.value} is negative")
+            unit = "a part of the standard price" if field == "batch" else "dollars"
+            raise self.error(node, f"{field}: wanted {unit}, 0 or more, found {node.value}")
         return number
