@@ -111,6 +111,29 @@ def test_pairs_chosen_in_rounds_are_the_same_after_any_kill(scenario: Callable[.
         one.close()
 
 
+@pytest.mark.slow
+def test_rounds_that_stop_by_themselves_stop_at_the_same_place_after_a_kill(
+    scenario: Callable[..., Scenario], tmp_path: Path
+) -> None:
+    # So wide an interval is reached after the first rounds, and without a second look at the halves.
+    rule = ADAPTIVE | {"n": 28, "until": {"width": 12.0, "split_half": 0}}
+    calm = scenario()
+    log = tmp_path / "checkpoints"
+    assert calm.run(comparison(calm, 8, **rule), environ={"OVERNIGHT_CHECKPOINTS": str(log)}).state == "done"
+    expected, names = digests(calm), log.read_text().splitlines()
+    precision = pl.read_parquet(calm.folder / "runs/night/tables/precision.parquet")
+    assert precision["pairs"][-1] < 28
+    assert "wide on average (wanted 12)" in precision["stopped"][-1]
+    for number in kills(len(names), 0, 1, 2):
+        one = scenario()
+        study = comparison(one, 8, **rule)
+        one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
+        assert one.run(study).state == "done", number
+        assert digests(one) == expected, names[number - 1]
+        one.assert_paid_once()
+        one.close()
+
+
 def test_more_adaptive_pairs_and_samples_extend_the_run(scenario: Callable[..., Scenario]) -> None:
     one = scenario()
     assert one.run(comparison(one, 6, **ADAPTIVE | {"n": 8})).state == "done"
