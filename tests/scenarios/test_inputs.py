@@ -115,6 +115,8 @@ def test_the_command_writes_a_folder_that_generate_takes(tmp_path: Path) -> None
     used = overnight(*words.split(), cwd=tmp_path)
     assert used.returncode == 0, used.stderr
     assert "6 answered" in used.stdout
-    shown = overnight(*["inputs", "--spec", "rules.jsonl", "--judge-mode", "response_judge", "--model", "gpt-4.1"], cwd=tmp_path)
+    shown = overnight(
+        *["inputs", "--spec", "rules.jsonl", "--judge-mode", "response_judge", "--model", "gpt-4.1"], cwd=tmp_path
+    )
     assert shown.returncode == 2
     assert "say whose with --candidate-model" in shown.stderr

@@ -38,7 +38,7 @@ PRECISION: dict[str, type[pl.DataType]] = {
     "cost": pl.Float64,
     # Of the abilities: mean error, share of the spread that is real, mean width of the 95% intervals, in log-odds.
     **dict.fromkeys(("mean_se", "reliability", "width"), pl.Float64),
-    # That the first `until.top` are the best so many; and, of the last round, how well two halves of the verdicts agree.
+    # That the first `until.top` are the best so many; and how well two halves of the verdicts agree (last round).
     **dict.fromkeys(("top_certainty", "split_half"), pl.Float64),
     # How many items may be the best, and the share of all pairs of items whose order is known; 95% for all at once.
     "could_be_best": pl.Int64,
