@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 ALONE  := $(VENV)/.installed-alone
 N      ?= 200
 
-.PHONY: demo clients test properties coverage matrix speceval lint format bench simulate estimates local lowest notebook browser soak hardening fuzz prices clean
+.PHONY: demo clients test properties coverage matrix speceval lint format bench simulate savings estimates local lowest notebook browser soak hardening fuzz prices clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -54,6 +54,9 @@ format: $(STAMP)  ## put the code into its form
 
 bench: $(STAMP)  ## speed and memory, beside rivals in the same run
 	$(BIN)/python bench/run.py
+
+savings: $(STAMP)  ## what adaptive rounds save over random pairs, and whether the whole posterior holds (50 studies of each kind)
+	$(BIN)/python bench/savings.py
 
 # 200 studies of each kind take about half an hour of one core (make simulate N=40 for a first look).
 simulate: $(STAMP)  ## do the rankings that runs publish hold the truth as often as they say? N studies of each kind

@@ -94,7 +94,7 @@ def test_pairs_chosen_in_rounds_are_the_same_after_any_kill(scenario: Callable[.
         f"s_{n}:{n}" for n in range(8)
     }
     with calm.ledger() as view:
-        assert [round_.asks for round_ in view.rounds.everything(1)] == [16, 8, 4, 0]
+        assert [round_.asks for round_ in view.rounds.everything(1)] == [8, 8, 8, 4, 0]
     for number in kills(len(names), 0, 1, SAMPLE):
         one = scenario()
         study = comparison(one, 8, **ADAPTIVE)
@@ -106,6 +106,29 @@ def test_pairs_chosen_in_rounds_are_the_same_after_any_kill(scenario: Callable[.
         assert one.run(study).state == "done", number
         assert might_ask or rows_on_record(one) == before, names[number - 1]
         assert not unfinished(RunFolder(one.folder / "runs/night"))
+        assert digests(one) == expected, names[number - 1]
+        one.assert_paid_once()
+        one.close()
+
+
+@pytest.mark.slow
+def test_rounds_that_stop_by_themselves_stop_at_the_same_place_after_a_kill(
+    scenario: Callable[..., Scenario], tmp_path: Path
+) -> None:
+    # So wide an interval is reached after the first rounds, and without a second look at the halves.
+    rule = ADAPTIVE | {"n": 28, "until": {"width": 12.0, "split_half": 0}}
+    calm = scenario()
+    log = tmp_path / "checkpoints"
+    assert calm.run(comparison(calm, 8, **rule), environ={"OVERNIGHT_CHECKPOINTS": str(log)}).state == "done"
+    expected, names = digests(calm), log.read_text().splitlines()
+    precision = pl.read_parquet(calm.folder / "runs/night/tables/precision.parquet")
+    assert precision["pairs"][-1] < 28
+    assert "wide on average (wanted 12)" in precision["stopped"][-1]
+    for number in kills(len(names), 0, 1, 2):
+        one = scenario()
+        study = comparison(one, 8, **rule)
+        one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
+        assert one.run(study).state == "done", number
         assert digests(one) == expected, names[number - 1]
         one.assert_paid_once()
         one.close()
@@ -129,7 +152,7 @@ def test_more_adaptive_pairs_and_samples_extend_the_run(scenario: Callable[..., 
     # Both orders of a pair are one choice; every one is there once, in the round in which it was asked.
     assert selection.group_by("round").len().sort("round")["len"].to_list() == asked
     assert sorted(selection["item_id"]) == sorted(set(more["item_id"]))
-    assert (selection["round"] == 1).to_list() == (selection["why"] == "ties all samples together").to_list()
+    assert (selection["round"] == 1).to_list() == (selection["why"] == "drawn by lot, samples taken evenly").to_list()
     assert precision["pairs"].to_list() == [sum(asked[:count]) for count in range(1, len(asked) + 1)]
     assert precision["cost"][-1] == pytest.approx(sum(more["cost"]))
 

@@ -1,6 +1,7 @@
 """Pairwise work in notebooks, by the names that users of pairwiseLLM know; all of it stands on the same engine."""
 
 from overnight.analysis import (
+    BayesFit,
     build_bt_data,
     build_elo_data,
     check_positional_bias,
@@ -8,10 +9,29 @@ from overnight.analysis import (
     fit_elo_model,
     summarize_bt_fit,
 )
+from overnight.pairwise.adaptive import (
+    AdaptiveSession,
+    adaptive_get_logs,
+    adaptive_item_log,
+    adaptive_rank,
+    adaptive_rank_resume,
+    adaptive_rank_run_live,
+    adaptive_rank_start,
+    adaptive_results_history,
+    adaptive_round_log,
+    adaptive_step_log,
+    load_adaptive_session,
+    make_adaptive_judge_llm,
+    save_adaptive_session,
+    summarize_adaptive,
+    summarize_items,
+    summarize_refits,
+    validate_session_dir,
+)
 from overnight.pairwise.costs import estimate_llm_pairs_cost
 from overnight.pairwise.keys import check_llm_api_keys
 from overnight.pairwise.live import llm_compare_pair, submit_llm_pairs
-from overnight.pairwise.models import fit_bt_model
+from overnight.pairwise.models import build_btl_results_data, fit_bayes_btl_mcmc, fit_bt_model
 from overnight.pairwise.multi_batch import llm_resume_multi_batches, llm_submit_pairs_multi_batch
 from overnight.pairwise.outputs import (
     parse_anthropic_batch_output,
@@ -44,8 +64,20 @@ from overnight.pairwise.templates import (
 )
 
 __all__ = [
+    "AdaptiveSession",
+    "BayesFit",
+    "adaptive_get_logs",
+    "adaptive_item_log",
+    "adaptive_rank",
+    "adaptive_rank_resume",
+    "adaptive_rank_run_live",
+    "adaptive_rank_start",
+    "adaptive_results_history",
+    "adaptive_round_log",
+    "adaptive_step_log",
     "alternate_pair_order",
     "build_bt_data",
+    "build_btl_results_data",
     "build_elo_data",
     "build_prompt",
     "check_llm_api_keys",
@@ -53,6 +85,7 @@ __all__ = [
     "compute_reverse_consistency",
     "estimate_llm_pairs_cost",
     "example_writing_samples",
+    "fit_bayes_btl_mcmc",
     "fit_bt_model",
     "fit_elo_model",
     "get_prompt_template",
@@ -62,6 +95,8 @@ __all__ = [
     "llm_resume_multi_batches",
     "llm_submit_pairs_batch",
     "llm_submit_pairs_multi_batch",
+    "load_adaptive_session",
+    "make_adaptive_judge_llm",
     "make_pairs",
     "parse_anthropic_batch_output",
     "parse_gemini_batch_output",
@@ -76,8 +111,13 @@ __all__ = [
     "run_openai_batch_pipeline",
     "sample_pairs",
     "sample_reverse_pairs",
+    "save_adaptive_session",
     "set_prompt_template",
     "submit_llm_pairs",
+    "summarize_adaptive",
     "summarize_bt_fit",
+    "summarize_items",
+    "summarize_refits",
     "trait_description",
+    "validate_session_dir",
 ]

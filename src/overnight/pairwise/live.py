@@ -89,7 +89,7 @@ def submit_llm_pairs(
     )
     judge = judge_of(backend, model, options, tags=tags)
     study = judging.prepared(frame, judge, question)
-    with key_of(judge.backend, api_key), _Voice(status_every, verbose=verbose, progress=progress) as voice:
+    with key_of(judge.backend, api_key), Voice(status_every, verbose=verbose, progress=progress) as voice:
         judging.ask(study, workers if parallel else 1, voice.say, voice.tell)
     judged = judging.judged(tags)
     settled = judged.filter(pl.col("status") != "pending")
@@ -100,7 +100,7 @@ def submit_llm_pairs(
     return LiveResults(results=found, failed_pairs=frame.filter(lost), failed_attempts=failed_rows(settled))
 
 
-class _Voice:
+class Voice:
     """What is said while pairs are judged: messages, a line each time so many have come, and a bar that grows."""
 
     def __init__(self, every: int, *, verbose: bool, progress: bool) -> None:

@@ -2,7 +2,9 @@
 
 from typing import Any, Literal
 
-from overnight.analysis import BradleyTerryFit
+import polars as pl
+
+from overnight.analysis import BayesFit, BradleyTerryFit, build_bt_data, fit_bayes_bt
 from overnight.analysis import fit_bt_model as fit_model
 from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
@@ -25,3 +27,26 @@ def fit_bt_model(bt_data: Any, engine: Engine = "auto", verbose: bool = False, *
     if verbose:
         print(f"{len(fit.items)} items, engine {fit.engine}, reliability {fit.reliability:.3f}")  # noqa: T201 - asked for
     return fit
+
+
+ModelVariant = Literal["btl", "btl_e", "btl_b", "btl_e_b"]
+
+
+@checked
+def build_btl_results_data(results: Any) -> pl.DataFrame:
+    """Verdicts in any form that `build_bt_data` knows, as `fit_bayes_btl_mcmc` takes them."""
+    return build_bt_data(results)
+
+
+@checked
+def fit_bayes_btl_mcmc(
+    results: Any, model_variant: ModelVariant = "btl_e_b", *, chains: int = 4, seed: int = 0, **options: Any
+) -> BayesFit:
+    """The whole posterior of abilities, as `overnight.analysis.fit_bayes_bt` draws it; nothing has to be compiled.
+
+    `btl_e` has a lapse rate, `btl_b` a position effect, `btl_e_b` both, `btl` neither.
+    """
+    parts = model_variant.split("_")[1:]
+    return fit_bayes_bt(
+        build_btl_results_data(results), position="b" in parts, lapse="e" in parts, chains=chains, seed=seed, **options
+    )

@@ -4,10 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from overnight.rank.bayes import BayesFit, fit_bayes_bt
     from overnight.rank.bradley_terry import PENALTIES, TIES, fit_bt_model
     from overnight.rank.elo import EloFit, fit_elo_model, rate_elo
     from overnight.rank.fit import BradleyTerryFit
     from overnight.rank.judges import JudgeFit, fit_judge_model
+    from overnight.rank.rank_draws import RankProbabilities, rank_probabilities
     from overnight.rank.rank_intervals import ability_intervals, summarize_bt_fit
     from overnight.rank.verdicts import BadVerdicts, build_bt_data, build_elo_data, require_columns, verdict_column
 
@@ -15,15 +17,19 @@ __all__ = [
     "PENALTIES",
     "TIES",
     "BadVerdicts",
+    "BayesFit",
     "BradleyTerryFit",
     "EloFit",
     "JudgeFit",
+    "RankProbabilities",
     "ability_intervals",
     "build_bt_data",
     "build_elo_data",
+    "fit_bayes_bt",
     "fit_bt_model",
     "fit_elo_model",
     "fit_judge_model",
+    "rank_probabilities",
     "rate_elo",
     "require_columns",
     "summarize_bt_fit",
@@ -32,10 +38,12 @@ __all__ = [
 
 # What each module has to give, by its name.
 _HOMES = {
+    "overnight.rank.bayes": ("BayesFit", "fit_bayes_bt"),
     "overnight.rank.bradley_terry": ("PENALTIES", "TIES", "fit_bt_model"),
     "overnight.rank.elo": ("EloFit", "fit_elo_model", "rate_elo"),
     "overnight.rank.fit": ("BradleyTerryFit",),
     "overnight.rank.judges": ("JudgeFit", "fit_judge_model"),
+    "overnight.rank.rank_draws": ("RankProbabilities", "rank_probabilities"),
     "overnight.rank.rank_intervals": ("ability_intervals", "summarize_bt_fit"),
     "overnight.rank.verdicts": ("BadVerdicts", "build_bt_data", "build_elo_data", "require_columns", "verdict_column"),
 }

@@ -27,6 +27,7 @@ from overnight.tasks._pairs.answer_form import TAGS, AnswerForm
 from overnight.tasks._pairs.pairing import Listed, Listing, Order, PairPlan, Select, pair_count
 from overnight.tasks._pairs.questions import PLACES, SAMPLES, Compare, kind_of
 from overnight.tasks._pairs.settings import PairsEntry, TraitEntry, check_pairs, check_trait
+from overnight.tasks._pairs.stopping import until_text
 from overnight.tasks._pairs.tables import (
     PAIR_TABLES,
     ROUND_TABLES,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 PAIR_COLUMNS = ("ID1", "ID2")
 # From here on the number of pairs is worth a word before they are paid for.
 MANY_PAIRS = 10_000
+# A fit after each round, before the next is chosen, takes its time.
+MOST_STOPPED = 3_000
 
 _TEXT = "text"
 # Fields of `pairs` that may only grow: a larger draw holds the smaller one.
@@ -111,6 +114,7 @@ def _read(stage: CompareStage) -> Comparison:
             reverse=written.reverse,
             seed=stage.seed if written.seed is None else written.seed,
             rounds=PairPlan().rounds if written.rounds is None else written.rounds,
+            until=written.until,
         ),
         AnswerForm(
             ties=stage.ties,
@@ -190,6 +194,8 @@ def _notes_on(comparison: Comparison, source: ItemSource, listing: Listing | Non
     if comparison.pairs.select == "adaptive":
         rounds = comparison.pairs.rounds
         yield f"pairs are chosen in about {rounds} rounds; each waits for all verdicts on those before it"
+        if comparison.pairs.until is not None:
+            yield f"rounds end before that when {until_text(comparison.pairs.until)}; counted is the most there can be"
     if listing is None and comparison.pairs.select == "all":
         samples = sum(1 for _ in source.read())
         if pair_count(samples) >= MANY_PAIRS:
@@ -210,6 +216,10 @@ def draft(stage: CompareStage, origin: Origin, buckets: StudyBuckets | None) -> 
         listing = _open_listing(stage.pairs, origin)
         text = _text_column(source, stage.text, origin)
         source.ask_for(text)
+        if comparison.pairs.until is not None and sum(1 for _ in source.read()) > MOST_STOPPED:
+            raise origin.error(
+                ("pairs", "until"), f"the order is followed up to {MOST_STOPPED:,} samples; leave it out"
+            )
         task = kind_of(comparison.pairs)(
             [branch.arm for branch in branches],
             templates=asked.texts,
@@ -243,6 +253,8 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]
     before, now = old.get("pairs") or {}, new.get("pairs") or {}
     for field, was in before.items():
         here = now.get(field)
+        if field == "until":
+            continue  # when to stop asking changes no question
         if field in _GROWING and was is not None and here is not None:
             if here < was:
                 yield f"pairs.{field}: was {was}, is now {here}; there may only be more"

@@ -1,27 +1,29 @@
-"""Pairs chosen in rounds: first a net that ties all samples together, then those that would tell most.
+"""Pairs chosen in rounds: first by lot, then those whose verdict is most open.
 
-What a verdict would tell is p(1-p)(u+v): how open it is, times how uncertain the two abilities still are. Each pair is
-asked once. A round spreads its pairs over the samples, because it is chosen as a whole: no verdict of its own is known
-until the last has landed. The same verdicts give the same pairs.
+How open a verdict is, is p(1-p), where p allows for how uncertain both abilities still are. Measures of information
+and of the order's certainty choose no better (`make savings`), also where pairs are chosen two at a time; what counts
+is that each round takes every sample once, or twice, and none of them more often: a round is chosen as a whole, and
+no verdict of its own is known until the last has landed. So a round is made of whole matchings of the samples.
+
+Each pair is asked once, all samples are tied together in the end, and the same verdicts give the same pairs.
 """
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from math import exp
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import exp, pi, sqrt
 from typing import NamedTuple
 
 from overnight.core.errors import StudyError
 from overnight.tasks._pairs.pairing import PairPlan, pair_count
 
-# The first round: this part of all pairs, but every sample at least twice.
-_FIRST_SHARE = 0.25
 # Abilities are held to a normal prior of this variance, so that an unbeaten sample stays finite.
 _PRIOR = 4.0
 _SWEEPS = 40
 _CLOSE = 1e-3
 # Partners are looked for among so many neighbours by ability at first; further away where these are used up.
 _NEIGHBOURS = 12
+_BY_THE_WAY = 0.002
 
 
 class Tally(NamedTuple):
@@ -49,23 +51,31 @@ def next_pairs(samples: int, tallies: Mapping[Places, Tally], plan: PairPlan, se
     if samples < 2:
         raise StudyError(f"pairs: {samples} sample makes no pair")
     total = plan.count(pair_count(samples))
-    first = min(total, max(samples, round(total * _FIRST_SHARE)))
+    left = total - len(tallies)
+    size = min(round_size(samples, total, plan.rounds), left)
     if not tallies:
-        yield from _net(samples, first, seed)
-        return
-    even = -(-(total - first) // max(1, plan.rounds - 1))
-    size = min(max(even, -(-samples // 2)), total - len(tallies))
-    if size > 0:
-        yield from _most_telling(believed(samples, tallies), tallies, size, seed)
+        yield from _net(samples, size, seed)
+    elif size > 0:
+        parts = _Parts(samples, tallies)
+        yield from _most_open(believed(samples, tallies), tallies, size, seed, parts, left)
+
+
+def round_size(samples: int, total: int, rounds: int) -> int:
+    """Pairs of a round: as many whole matchings as come nearest to what so many rounds take."""
+    matching = -(-samples // 2)
+    return matching * max(1, round(total / rounds / matching))
 
 
 def _net(samples: int, size: int, seed: int) -> Iterator[Places]:
-    """Rings through all samples in an order drawn by lot, each with a stride of its own: connected by the first."""
+    """Rings through all samples in an order drawn by lot, each with a stride of its own.
+
+    Of a ring, every other pair comes first: these take each sample once, all of them together twice.
+    """
     ring = sorted(range(samples), key=lambda place: _lot(seed, "ring", place))
     strides = [1, *sorted(range(2, samples // 2 + 1), key=lambda stride: _lot(seed, "stride", stride))]
     taken: set[Places] = set()
     for stride in strides:
-        for at in range(samples):
+        for at in sorted(range(samples), key=lambda place: place // stride % 2):
             if len(taken) == size:
                 return
             pair = _in_order(ring[at], ring[(at + stride) % samples])
@@ -100,37 +110,72 @@ def believed(samples: int, tallies: Mapping[Places, Tally]) -> list[Belief]:
     return [Belief(*both) for both in zip(abilities, variances, strict=True)]
 
 
-def _most_telling(beliefs: Sequence[Belief], asked: Mapping[Places, Tally], size: int, seed: int) -> Iterator[Places]:
-    """The best first, no sample much more often than the others; neighbours by ability before the far ones."""
+class _Parts:
+    """Which samples are tied together by pairs, directly or over others."""
+
+    def __init__(self, samples: int, pairs: Iterable[Places]) -> None:
+        self.count = samples
+        self._above = list(range(samples))
+        for one, other in pairs:
+            self.join(one, other)
+
+    def _top(self, place: int) -> int:
+        while self._above[place] != place:
+            self._above[place] = place = self._above[self._above[place]]
+        return place
+
+    def are_joined(self, one: int, other: int) -> bool:
+        return self._top(one) == self._top(other)
+
+    def join(self, one: int, other: int) -> None:
+        if not self.are_joined(one, other):
+            self._above[self._top(one)] = self._top(other)
+            self.count -= 1
+
+
+def _most_open(
+    beliefs: Sequence[Belief], asked: Mapping[Places, Tally], size: int, seed: int, parts: _Parts, left: int
+) -> Iterator[Places]:
+    """The best first, no sample much more often than the others; neighbours by ability before the far ones.
+
+    Of the pairs that are `left`, as many as it takes are kept for tying all samples together.
+    """
     samples = len(beliefs)
     by_ability = sorted(range(samples), key=lambda place: (beliefs[place].ability, place))
     taken: set[Places] = set()
-    most = -(-2 * size // samples)
+    most, evenly = 1, -(-2 * size // samples)
     reach = min(_NEIGHBOURS, samples - 1)
     while len(taken) < size:
         used: Counter[int] = Counter(place for pair in taken for place in pair)
         for pair in _by_worth(by_ability, beliefs, reach, seed):
             if len(taken) == size:
                 break
-            if pair not in asked and pair not in taken and max(used[pair[0]], used[pair[1]]) < most:
-                taken.add(pair)
-                used.update(pair)
-                yield pair
-        # Not enough within reach: look further, and let samples come once more.
-        reach, most = min(2 * reach, samples - 1), most + 1
+            if pair in asked or pair in taken or max(used[pair[0]], used[pair[1]]) >= most:
+                continue
+            if left - len(taken) < parts.count and parts.count > 1 and parts.are_joined(*pair):
+                continue
+            taken.add(pair)
+            used.update(pair)
+            parts.join(*pair)
+            yield pair
+        # Each sample once, then each once more; where there are not enough within reach, look further.
+        reach, most = min(2 * reach, samples - 1) if most >= evenly else reach, most + 1
 
 
 def worth_of(one: Belief, other: Belief) -> tuple[float, float]:
-    """How probable it is that the first wins, and what a verdict would tell."""
-    chance = _chance(one.ability - other.ability)
-    return chance, chance * (1 - chance) * (one.variance + other.variance)
+    """How probable it is that the first wins, and how open that is: 1 where nobody can tell, 0 where it is foregone."""
+    # A logistic over a normal of this variance, to a hundredth.
+    chance = _chance((one.ability - other.ability) / sqrt(1 + pi * (one.variance + other.variance) / 8))
+    return chance, 4 * chance * (1 - chance)
 
 
 def _by_worth(by_ability: Sequence[int], beliefs: Sequence[Belief], reach: int, seed: int) -> list[Places]:
     worth: dict[Places, float] = {}
     for at in range(len(by_ability)):
         for one, other in ((by_ability[at], far) for far in by_ability[at + 1 : at + 1 + reach]):
-            worth[_in_order(one, other)] = worth_of(beliefs[one], beliefs[other])[1]
+            # Among pairs that are as open, those first that are known least: as of samples that came later.
+            unknown = beliefs[one].variance + beliefs[other].variance
+            worth[_in_order(one, other)] = worth_of(beliefs[one], beliefs[other])[1] + _BY_THE_WAY * unknown
     return sorted(worth, key=lambda pair: (-worth[pair], _lot(seed, "tie", *pair)))
 
 

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, Protocol
 import msgspec
 
 from overnight.core.errors import StudyError, nearest
+from overnight.tasks._pairs.stopping import Until
 
 Select = Literal["all", "sample", "adaptive"]
 Order = Literal["given", "random", "alternate"]
@@ -41,6 +42,7 @@ class PairPlan(msgspec.Struct, frozen=True, kw_only=True):
     reverse: float = 0.0
     seed: int = 0
     rounds: int = 6
+    until: Until | None = None
 
     def count(self, candidates: int) -> int:
         """How many pairs are asked."""

@@ -40,7 +40,7 @@ def pictures(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator[Re
     if agreement is not None:
         yield from _agreement(agreement, more("agreement"))
     if rankings is not None and judges is not None:
-        yield from _rankings(rankings, judges, _with_subjects(tables), more("rankings"))
+        yield from _rankings(tables, rankings, judges, more("rankings"))
     elif judges is not None:
         yield Text("no ranking: " + (_left_out(judges) or f"too many samples; see {more('rankings')}"), style="yellow")
 
@@ -88,9 +88,18 @@ def _agreement(found: pl.DataFrame, more: str) -> Iterator[str]:
         yield f"{where}{row['n_judges']} judges agree in {told}; by two: {more}"
 
 
-def _rankings(
-    rankings: pl.DataFrame, judges: pl.DataFrame, with_subjects: set[str], more: str
-) -> Iterator[RenderableType]:
+def _stopped(tables: Path, stage: str) -> Iterator[Text]:
+    """Of pairs that were chosen in rounds: why no more were."""
+    found = _read(tables, "precision")
+    rows = None if found is None else found.filter((pl.col("stage") == stage) & pl.col("stopped").is_not_null())
+    if rows is not None and rows.height:
+        last = rows.row(-1, named=True)
+        told = f"{number_of(last['pairs'], 'pair')}, {number_of(last['round'], 'round')}"
+        yield Text(f"stopped after {told}: {last['stopped']}")
+
+
+def _rankings(tables: Path, rankings: pl.DataFrame, judges: pl.DataFrame, more: str) -> Iterator[RenderableType]:
+    with_subjects = _with_subjects(tables)
     together = rankings.filter(pl.col("scope") == EVERYTHING)
     for (stage,), ranking in together.group_by("stage", maintain_order=True):
         if together["stage"].n_unique() > 1:
@@ -103,6 +112,7 @@ def _rankings(
         left_out = _left_out(judges.filter(pl.col("stage") == stage))
         if left_out:
             yield Text(f"left out: {left_out}")
+        yield from _stopped(tables, str(stage))
         if ranking["note"][0]:
             yield Text(f"note: {one_line(ranking['note'][0])}", style="yellow")
 

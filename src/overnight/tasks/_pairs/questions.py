@@ -19,6 +19,7 @@ from overnight.tasks._judge_prompts import JudgePrompts, KeptPrompts, is_structu
 from overnight.tasks._pairs.adapting import Places, Tally, next_pairs
 from overnight.tasks._pairs.answer_form import AnswerForm, Reading
 from overnight.tasks._pairs.pairing import Listing, Pair, PairPlan, pair_id, pair_of, planned_pairs, shown_pair
+from overnight.tasks._pairs.stopping import Until, why_enough
 from overnight.tasks._pairs.traits import Trait, known_trait
 
 # What a template may name; the samples it must.
@@ -77,6 +78,11 @@ class Compare:
         self._listing = listing
         self._form = form
         self._text = text
+
+    @property
+    def plan(self) -> PairPlan:
+        """How its pairs are chosen."""
+        return self._pairs
 
     @classmethod
     def from_spec(cls, arms: Sequence[Arm], spec: Mapping[str, Any]) -> "Compare":
@@ -150,10 +156,24 @@ class CompareInRounds(Compare):
     def next_round(self, n: int, items: Iterable[Item], rows: Iterable[Row], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - the verdicts say how far it is
         texts = {item.id: self._text_of(item) for item in items}
         ids = list(texts)
-        tallies = _tallies(ids, rows)
+        known = list(rows)
+        if known and self._pairs.until is not None and self._is_enough(known, self._pairs.until):
+            return
+        tallies = _tallies(ids, known)
         for one, other in next_pairs(len(ids), tallies, self._pairs, seed ^ self._pairs.seed):
             pair = shown_pair(Pair(ids[one], ids[other]), (one + other + 1) % 2, self._pairs)
             yield from self._asks(pair, texts)
+
+    def _is_enough(self, rows: Sequence[Row], until: Until) -> bool:
+        # numpy and scipy take half a second, which a run without such a rule need not wait.
+        from overnight.tasks._pairs.certainty import known_by, readable, split_half  # noqa: PLC0415
+
+        read = readable(rows)
+        known = known_by(read, until, halves=False)
+        # The halves are only looked at when all else is as wanted.
+        if why_enough(known, msgspec.structs.replace(until, split_half=0.0)) is None:
+            return False
+        return why_enough(known._replace(split_half=split_half(read)), until) is not None
 
 
 def _tallies(ids: Sequence[str], rows: Iterable[Row]) -> dict[Places, Tally]:

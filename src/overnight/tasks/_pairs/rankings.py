@@ -53,16 +53,17 @@ def rankings(verdicts: pl.DataFrame, *, adaptive: bool) -> Iterator[pl.DataFrame
             yield ranking_of(rows.filter(pl.col(column) == value), f"{word}={value}", adaptive=adaptive)
 
 
-def ranking_of(rows: pl.DataFrame, scope: str, *, adaptive: bool) -> pl.DataFrame:
+def ranking_of(rows: pl.DataFrame, scope: str, *, adaptive: bool, fit: "BradleyTerryFit | None" = None) -> pl.DataFrame:
     """Votes on one pair count as dependent, and being shown first is allowed for wherever the order can tell it.
 
     Where pairs were chosen by earlier verdicts, and where somebody won or lost everything, a prior is learnt from the
-    verdicts: likelihood alone would take the luck of the first rounds for ability, or end in infinity.
+    verdicts: likelihood alone would take the luck of the first rounds for ability, or end in infinity. `fit`: theirs,
+    where it is there already.
     """
     # numpy and scipy take half a second, which a run without pairs need not wait.
     from overnight.rank import ability_intervals, summarize_bt_fit  # noqa: PLC0415
 
-    fit = _fit(rows, adaptive=adaptive)
+    fit = fitted(rows, adaptive=adaptive) if fit is None else fit
     low, high = ability_intervals(fit)
     bounds = pl.DataFrame({"ID": fit.items, "theta_lwr": low, "theta_upr": high})
     table = (
@@ -81,7 +82,8 @@ def ranking_of(rows: pl.DataFrame, scope: str, *, adaptive: bool) -> pl.DataFram
     return table.select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
 
 
-def _fit(rows: pl.DataFrame, *, adaptive: bool) -> "BradleyTerryFit":
+def fitted(rows: pl.DataFrame, *, adaptive: bool) -> "BradleyTerryFit":
+    """The model that a ranking is made of."""
     from overnight.rank import build_bt_data, fit_bt_model  # noqa: PLC0415 - as above
 
     verdicts = build_bt_data(rows)
@@ -93,7 +95,7 @@ def _fit(rows: pl.DataFrame, *, adaptive: bool) -> "BradleyTerryFit":
         votes = pl.len().over("subject", *_pair_of("object1", "object2"))
         verdicts = verdicts.with_columns(weight=1 / votes)
 
-    def fitted(*, learn: bool, position: bool) -> "BradleyTerryFit":
+    def with_prior(*, learn: bool, position: bool) -> "BradleyTerryFit":
         if learn:
             return fit_bt_model(verdicts, position=position, by_pair=not on_subjects, penalty="eb")
         if on_subjects:
@@ -101,13 +103,13 @@ def _fit(rows: pl.DataFrame, *, adaptive: bool) -> "BradleyTerryFit":
         return fit_bt_model(verdicts, position=position, by_pair=True)
 
     learn = adaptive
-    fit = fitted(learn=learn, position=True)
+    fit = with_prior(learn=learn, position=True)
     if not learn and not all(isfinite(ability) for ability in fit.theta):
         learn = True
-        fit = fitted(learn=learn, position=True)
+        fit = with_prior(learn=learn, position=True)
     if fit.position is None or isnan(fit.position) or any(_IN_FIXED_ORDER in one for one in fit.problems):
         # Pairs in a fixed order: what being shown first does cannot be told from ability, and stays out.
-        fit = fitted(learn=learn, position=False)
+        fit = with_prior(learn=learn, position=False)
     return fit
 
 

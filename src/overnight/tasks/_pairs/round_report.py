@@ -9,8 +9,9 @@ from overnight.core.wording import number_of
 from overnight.reporting import Figure, Line, Lines, Part, Point, Section, Sentence, Table
 from overnight.reporting.wording import known, money_text, number_text, percent_text
 
-_SHOWN = ("round", "pairs", "verdicts", "cost", "mean_se", "reliability", "could_be_best", "told_apart")
-_FORMS: dict[str, Any] = {"cost": "dollars", "mean_se": 3, "reliability": 2, "told_apart": "percent"}
+_ERRORS = ("mean_se", "width", "reliability", "split_half")
+_SHOWN = ("round", "pairs", "verdicts", "cost", *_ERRORS, "could_be_best", "told_apart")
+_FORMS: dict[str, Any] = {"cost": "dollars", **dict.fromkeys(_ERRORS, 2), "mean_se": 3, "told_apart": "percent"}
 
 
 def round_sections(precision: pl.DataFrame | None, named: str, stage: str) -> Iterator[Section]:
@@ -18,6 +19,8 @@ def round_sections(precision: pl.DataFrame | None, named: str, stage: str) -> It
         return
     rows = precision.sort("round").to_dicts()
     parts: list[Part] = [Sentence(precision_text(rows))]
+    if rows[-1].get("stopped"):
+        parts.append(Sentence(f"No further round was asked: {rows[-1]['stopped']}."))
     numbers = Table.of(precision.sort("round").select(_SHOWN), _FORMS)
     measures = [(name, name.replace("_", "-")) for name in ("pairs", "cost")]
     for column, name in measures:
@@ -44,7 +47,7 @@ def round_sections(precision: pl.DataFrame | None, named: str, stage: str) -> It
                 numbers=numbers,
             )
         )
-    if len(parts) == 1:
+    if not any(isinstance(part, Figure) for part in parts):
         parts.append(numbers)
     yield Section(title=f"What each round added{named}", parts=parts)
 

@@ -5,7 +5,6 @@ from the verdicts on record of the rounds before.
 """
 
 from collections.abc import Iterator
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,14 @@ import numpy as np
 import polars as pl
 
 from overnight.tasks._pairs.adapting import Places, Tally, believed, worth_of
-from overnight.tasks._pairs.pairing import pair_of
-from overnight.tasks._pairs.rankings import EVERYTHING, READABLE, ranking_of
+from overnight.tasks._pairs.certainty import known_by
+from overnight.tasks._pairs.pairing import PairPlan, pair_count, pair_of
+from overnight.tasks._pairs.rankings import EVERYTHING, READABLE, fitted, ranking_of
+from overnight.tasks._pairs.stopping import Known, Until, why_enough
 
 # A fit for each round takes its time: with more items than these, the last one is all there is.
 MOST_FOLLOWED = 1_000
-NET, TELLING = "ties all samples together", "tells most, samples taken evenly"
+NET, TELLING = "drawn by lot, samples taken evenly", "its verdict is most open, samples taken evenly"
 SELECTION: dict[str, type[pl.DataType]] = {
     "stage": pl.String,
     "round": pl.Int64,
@@ -26,7 +27,7 @@ SELECTION: dict[str, type[pl.DataType]] = {
     "first_id": pl.String,
     "second_id": pl.String,
     "why": pl.String,
-    # By the verdicts of the rounds before: how probable it was that the first wins, and what a verdict would tell.
+    # By the verdicts of the rounds before: how probable it was that the first wins, and how open that is (0 to 1).
     "chance": pl.Float64,
     "worth": pl.Float64,
 }
@@ -35,14 +36,19 @@ PRECISION: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("round", "pairs", "verdicts", "items"), pl.Int64),
     # Of all answers so far, in US dollars; nothing where one of them has no price.
     "cost": pl.Float64,
-    **dict.fromkeys(("mean_se", "reliability"), pl.Float64),
+    # Of the abilities: mean error, share of the spread that is real, mean width of the 95% intervals, in log-odds.
+    **dict.fromkeys(("mean_se", "reliability", "width"), pl.Float64),
+    # That the first `until.top` are the best so many; and how well two halves of the verdicts agree (last round).
+    **dict.fromkeys(("top_certainty", "split_half"), pl.Float64),
     # How many items may be the best, and the share of all pairs of items whose order is known; 95% for all at once.
     "could_be_best": pl.Int64,
     "told_apart": pl.Float64,
+    # Why no further round was asked: of the last round, once that is known.
+    "stopped": pl.String,
 }
 
 
-def selection_tables(results: Path, stage: str) -> Iterator[tuple[str, pl.DataFrame]]:
+def selection_tables(results: Path, stage: str, plan: PairPlan | None = None) -> Iterator[tuple[str, pl.DataFrame]]:
     """Of a stage that asks in rounds; none while nothing was asked, and of rows that do not name their rounds."""
     rows = pl.scan_parquet(results, glob=False).filter(pl.col("stage") == stage)
     if "round" not in rows.collect_schema():
@@ -53,8 +59,10 @@ def selection_tables(results: Path, stage: str) -> Iterator[tuple[str, pl.DataFr
         return
     yield "selection", _selection(asked)
     judged = rows.with_columns(subject=pl.lit(None, pl.String)).collect()
-    found = list(_after_each_round(judged, asked))
+    found = list(_after_each_round(judged, asked, None if plan is None else plan.until))
     if found:
+        if plan is not None:
+            found[-1]["stopped"] = _why_stopped(found[-1], asked, plan)
         yield "precision", pl.DataFrame(found, schema=PRECISION, orient="row")
 
 
@@ -94,7 +102,8 @@ def _add(known: dict[tuple[str, str], Tally], rows: pl.DataFrame) -> None:
         known[low, high] = Tally(wins, verdicts)
 
 
-def _after_each_round(judged: pl.DataFrame, asked: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def _after_each_round(judged: pl.DataFrame, asked: pl.DataFrame, until: Until | None) -> Iterator[dict[str, Any]]:
+    last = asked.filter(pl.col("status") != "pending")["round"].max()
     for number in asked["round"].unique().sort():
         read = judged.filter((pl.col("round") <= number) & pl.col("verdict").is_in(READABLE))
         items = pl.concat([read["first_id"], read["second_id"]]).n_unique()
@@ -102,9 +111,8 @@ def _after_each_round(judged: pl.DataFrame, asked: pl.DataFrame) -> Iterator[dic
             continue
         so_far = asked.filter((pl.col("round") <= number) & (pl.col("status") != "pending"))
         costs = so_far.filter((pl.col("status") != "failed") | pl.col("cost").is_not_null())["cost"]
-        ranking = ranking_of(read, EVERYTHING, adaptive=True)
-        errors = [error for error in ranking["se"].drop_nulls() if isfinite(error)]
-        reliability = ranking["reliability"][0]
+        fit = fitted(read, adaptive=True)
+        ranking = ranking_of(read, EVERYTHING, adaptive=True, fit=fit)
         yield {
             "stage": asked["stage"][0],
             "round": number,
@@ -112,10 +120,21 @@ def _after_each_round(judged: pl.DataFrame, asked: pl.DataFrame) -> Iterator[dic
             "verdicts": read.height,
             "items": items,
             "cost": None if costs.null_count() or costs.is_empty() else sum(sorted(costs.to_list())),
-            "mean_se": sum(errors) / len(errors) if errors else None,
-            "reliability": reliability if reliability is not None and isfinite(reliability) else None,
+            **known_by(read, until, fit, halves=number == last)._asdict(),
             **_order(ranking),
         }
+
+
+def _why_stopped(last: dict[str, Any], asked: pl.DataFrame, plan: PairPlan) -> str | None:
+    """None while rows are open, and where a run was left before its last round."""
+    if (asked["status"] == "pending").any():
+        return None
+    if plan.until is not None:
+        enough = why_enough(Known(*(last[name] for name in Known._fields)), plan.until)
+        if enough is not None:
+            return enough
+    wanted = plan.count(pair_count(last["items"]))
+    return f"all {wanted:,} pairs were asked" if last["pairs"] >= wanted else None
 
 
 def _order(ranking: pl.DataFrame) -> dict[str, Any]:

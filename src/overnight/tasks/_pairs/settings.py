@@ -8,6 +8,7 @@ import msgspec
 from overnight.core.errors import UnknownName, nearest
 from overnight.study.origin import Origin
 from overnight.tasks._pairs.pairing import Order, Select
+from overnight.tasks._pairs.stopping import Until, check_until
 from overnight.tasks._pairs.traits import known_trait
 
 SELECTS: tuple[str, ...] = get_args(Select)
@@ -31,6 +32,7 @@ class PairsEntry(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=T
     reverse: float = 0.0
     seed: int | None = None
     rounds: int | None = None
+    until: Until | None = None
     list: Any = None
 
 
@@ -62,6 +64,7 @@ def check_pairs(pairs: PairsEntry, origin: Origin) -> None:
     if given and pairs.select not in ("sample", "adaptive"):
         raise origin.error(("pairs", given[0]), "this is for `select: sample` or `adaptive`")
     _check_rounds(pairs, origin)
+    check_until(pairs.until, origin, adaptive=pairs.select == "adaptive")
     if pairs.n is not None and pairs.n < 1:
         raise origin.error(("pairs", "n"), f"{pairs.n} is less than 1")
     if pairs.share is not None and not 0 < pairs.share <= 1:

@@ -49,7 +49,7 @@ def make_pair_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple[s
         for name, table in judge_tables(said.with_columns(said["arm"].replace(names))):
             yield name, table.lazy()
         if isinstance(stage.task, Rounds):
-            for name, table in selection_tables(results, stage.name):
+            for name, table in selection_tables(results, stage.name, getattr(stage.task, "plan", None)):
                 yield name, table.lazy()
 
 
