@@ -72,6 +72,10 @@ class PartsOfItems(Protocol):
         """The id of the item that an address is about."""
         ...
 
+    def decode_item(self, line: bytes) -> dict[str, Any]:
+        """The fields of an item, from its JSON, as far as `read` looks at them: a group holds much that it does not."""
+        ...
+
 
 @runtime_checkable
 class Measures(Protocol):
