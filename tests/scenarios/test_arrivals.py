@@ -62,6 +62,17 @@ def test_rows_in_the_error_file(scenario: Callable[..., Scenario]) -> None:
     one.assert_paid_once()
 
 
+def test_a_batch_of_errors_only_has_its_rows_and_their_reasons(scenario: Callable[..., Scenario]) -> None:
+    """A line of OpenAI's says why at `response.body.error`; there is no output file beside the error file."""
+    one = scenario(faults=[{"on": "row", "do": "error", "status": 400, "code": "invalid_prompt", "where": "number "}])
+    assert one.run(one.study(3)).state == "rows failed"
+    assert one.table()["cause"].to_list() == ["invalid_request"] * 3
+    details = one.attempts()["detail"].to_list()
+    assert len(details) == 3
+    assert all(detail.startswith("HTTP 400, invalid_prompt: ") and len(detail) > 30 for detail in details), details
+    one.assert_paid_once()
+
+
 def test_trouble_that_does_not_pass_fails_the_row_in_the_end(scenario: Callable[..., Scenario]) -> None:
     one = scenario(faults=[{"on": "row", "do": "error", "status": 503, "where": "number 1 "}])
     assert one.run(one.study(3)).state == "rows failed"

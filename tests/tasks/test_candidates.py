@@ -81,6 +81,11 @@ def test_what_is_no_answer_is_never_judged_but_counted(stage, tmp_path):
     assert "m: no answers on 1 of 2 statements: be_kind" in found.notes
 
 
+def test_one_answer_that_is_not_judged_is_told_of_as_one(stage, tmp_path):
+    folder = batched(tmp_path, "m", {"no_spam": [("a?", "ERROR: x"), ("b?", "Yes.")]})
+    assert "m: 1 answer is not judged (1 error)" in stage([str(folder)]).notes
+
+
 def test_inputs_are_joined_by_their_words_not_by_their_place(stage, tmp_path):
     one = batched(tmp_path, "a", {"no_spam": [("one?", "a1"), ("two?", "a2"), ("same?", "a3"), ("same?", "a4")]})
     other = batched(tmp_path, "b", {"no_spam": [("two?", "b2"), ("same?", "b3"), ("other?", "b5"), ("one?", "b1")]})

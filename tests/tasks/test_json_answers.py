@@ -1,12 +1,13 @@
 import json
 
+import msgspec
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overnight.tables.results import COLUMNS
-from overnight.tasks._json_answers import PREFIX, AnswerSchema
+from overnight.tasks._json_answers import PREFIX, AnswerSchema, decoded
 
 SCHEMA = {"type": "object", "required": ["a"]}
 
@@ -129,3 +130,25 @@ def test_whatever_is_read_fits_its_column(answer, types):
     schema = AnswerSchema({"type": "object", "properties": {name: {"type": kind} for name, kind in types.items()}})
     for name, value in (schema.read(json.dumps(answer)) or {}).items():
         assert pl.Series([value], dtype=kinds[schema.columns[name]]).to_list() == [value]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"better": "a", "better": "b"}',
+        '{"better":"a","why":"so: it is","better":"b"}',
+        '{"better" : "a", "better" : "b"}',
+        '{"deep": {"better": "a", "better": "b"}}',
+        '{"b": "a", "\\u0062": "b"}',
+    ],
+)
+def test_two_values_under_one_name_are_seen_however_they_are_written(answer: str) -> None:
+    with pytest.raises(ValueError, match="two values"):
+        decoded(answer)
+
+
+@pytest.mark.parametrize(
+    "answer", ['{"better": "a", "better": "a"}', '{"why": "so: it is", "n": [1, {"a": 2}]}', "[1]"]
+)
+def test_what_says_one_thing_is_read(answer: str) -> None:
+    assert decoded(answer) == msgspec.json.decode(answer)

@@ -5,6 +5,7 @@ judge changed its mind: a consistent pair tells nothing about position, so the p
 its verdicts, is far too cautious, and the tests of one direction take quality for position when order follows it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,10 +13,11 @@ import numpy as np
 import polars as pl
 
 from overnight.analysis.samples import quantile
-from overnight.analysis.tails import coin_tail
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import check_draws, seeded
 from overnight.rank.columns import readable
+from overnight.rank.distributions import coin_test
+from overnight.rank.labels import named, names_of, pair_codes, places
 from overnight.rank.verdicts import BadVerdicts, as_frame, require_columns
 
 _REQUIRED: Final = (
@@ -30,7 +32,8 @@ _REQUIRED: Final = (
 )
 # What two items were compared on, where that is more than one thing: verdicts on different ones are no two orders.
 _SUBJECT: Final = "subject"
-_PAIR: Final = (_SUBJECT, "low", "high")
+_LEVEL: Final = 0.95
+_IDS: Final = ("ID1", "ID2", "better_id")
 
 
 @dataclass(frozen=True)
@@ -58,17 +61,15 @@ def compute_reverse_consistency(main_results: Any, reverse_results: Any = None) 
     filter the table. Several verdicts on a pair in one direction are settled by majority; pairs without one (a draw,
     or no verdict) are left out.
     """
-    whole = _as_shown(main_results)
-    orders = _two_orders(whole) if reverse_results is None else (whole, _as_shown(reverse_results))
-    main, reverse = (_majorities(frame, name) for frame, name in zip(orders, ("main", "rev"), strict=True))
-    # By its two items: a text made of both could be that of two others.
-    joined = main.join(reverse, on=_PAIR, how="inner", nulls_equal=True)
-    decided = joined.filter(pl.col("better_id_main").is_not_null() & pl.col("better_id_rev").is_not_null())
+    decided, names = decided_pairs(main_results, reverse_results)
+    ids = [name for name in decided.columns if name.startswith(_IDS)]
+    shown = decided.with_columns(names.gather(decided[name]).alias(name) for name in ids)
+    low, high = (one("ID1_main", "ID2_main") for one in (pl.min_horizontal, pl.max_horizontal))
+    # By subject where the names are the same.
     details = (
-        decided.with_columns((pl.col("better_id_main") == pl.col("better_id_rev")).alias("is_consistent"))
-        .with_columns(pl.concat_str("low", "high", separator="||").alias("key"))
-        .sort("key", *_PAIR)
-        .select("key", pl.exclude("key", *_PAIR))
+        shown.with_columns(pl.concat_str(low, high, separator="||").alias("key"))
+        .sort("key", "pair")
+        .select("key", pl.exclude("key", "pair"))
     )
     n_pairs = details.height
     n_consistent = int(details.get_column("is_consistent").sum())
@@ -80,9 +81,33 @@ def compute_reverse_consistency(main_results: Any, reverse_results: Any = None) 
     return ReverseConsistency(summary, details)
 
 
+def decided_pairs(main_results: Any, reverse_results: Any = None) -> tuple[pl.DataFrame, pl.Series]:
+    """Pairs with a majority in both orders, and the names of which their ids are the places.
+
+    `details` of `compute_reverse_consistency` are made of it: small, where only counts are wanted of many verdicts.
+    """
+    given = [_as_shown(results) for results in (main_results, reverse_results) if results is not None]
+    ids = named(*(frame[name] for frame in given for name in _IDS))
+    subjects = named(*(frame[_SUBJECT] for frame in given))
+    coded = [_coded(frame, ids[3 * at : 3 * at + 3], subjects[at]) for at, frame in enumerate(given)]
+    orders = _two_orders(coded[0]) if reverse_results is None else coded
+    main, reverse = (_majorities(frame, name) for frame, name in zip(orders, ("main", "rev"), strict=True))
+    # By its two items: a text made of both could be that of two others.
+    joined = main.join(reverse, on="pair", how="inner")
+    decided = joined.filter(pl.col("better_id_main").is_not_null() & pl.col("better_id_rev").is_not_null())
+    same = (pl.col("better_id_main") == pl.col("better_id_rev")).alias("is_consistent")
+    return decided.with_columns(same), names_of(ids[0])
+
+
+def _coded(frame: pl.DataFrame, ids: Sequence[pl.Series], subject: pl.Series) -> pl.DataFrame:
+    """`pair, ID1, ID2, better_id` as numbers, with the direction where there is one."""
+    others = [frame[name] for name in ("direction",) if name in frame.columns]
+    return pl.DataFrame([pair_codes(ids[0], ids[1], subject), *map(places, ids), *others])
+
+
 @readable
 def check_positional_bias(
-    consistency: Any, n_boot: int = 1000, conf_level: float = 0.95, seed: int | None = None
+    consistency: Any, n_boot: int = 1000, conf_level: float = _LEVEL, seed: int | None = None
 ) -> PositionalBias:
     """Test whether being shown first wins, from what `compute_reverse_consistency` found (or its details)."""
     source = consistency.details if isinstance(consistency, ReverseConsistency) else consistency
@@ -92,24 +117,27 @@ def check_positional_bias(
     require_columns(details, _REQUIRED)
     if details.is_empty():
         raise WrongArgument("there is no pair with a verdict in both orders; nothing to check")
-    for direction in ("main", "rev"):
-        details = details.with_columns(_winner_position(direction).alias(f"winner_pos_{direction}"))
-    changed = ~pl.col("is_consistent")
-    for position in ("pos1", "pos2"):
-        both = (pl.col("winner_pos_main") == position) & (pl.col("winner_pos_rev") == position)
-        details = details.with_columns((changed & both).fill_null(value=False).alias(f"is_{position}_bias"))
-    return PositionalBias(_bias_summary(details, n_boot, conf_level, seed), details)
+    details = _with_positions(details)
+    return PositionalBias(pl.DataFrame([_bias_facts(details, n_boot, conf_level, seed)]), details)
+
+
+def positional_bias(decided: pl.DataFrame, n_boot: int, seed: int) -> dict[str, Any]:
+    """The one row of `check_positional_bias`, of what `decided_pairs` found."""
+    return _bias_facts(_with_positions(decided), n_boot, _LEVEL, seed)
 
 
 def _as_shown(results: Any) -> pl.DataFrame:
     """`ID1, ID2, better_id` as text, with what else tells verdicts apart; of a run, of its verdicts, or as they are."""
     frame = as_frame(results.verdicts() if callable(getattr(results, "verdicts", None)) else results)
     if {"first_id", "second_id", "verdict"} <= set(frame.columns):
-        won = pl.when(pl.col("verdict") == "first").then("first_id").when(pl.col("verdict") == "second")
-        frame = frame.with_columns(better_id=won.then("second_id")).rename({"first_id": "ID1", "second_id": "ID2"})
-    require_columns(frame, ["ID1", "ID2", "better_id"])
+        first, second = named(frame["first_id"], frame["second_id"])
+        frame = frame.with_columns(first.alias("ID1"), second.alias("ID2"))
+        won = pl.when(pl.col("verdict") == "first").then("ID1").when(pl.col("verdict") == "second").then("ID2")
+        frame = frame.with_columns(better_id=won)
+    require_columns(frame, _IDS)
     others = [name for name in (_SUBJECT, "direction") if name in frame.columns]
-    shown = frame.select(pl.col("ID1", "ID2", "better_id", *others).cast(pl.String)).drop_nulls(["ID1", "ID2"])
+    texts = [name for name in (*_IDS, *others) if not isinstance(frame.schema[name], pl.Enum)]
+    shown = frame.select(*_IDS, *others).with_columns(pl.col(texts).cast(pl.String)).drop_nulls(["ID1", "ID2"])
     return shown if _SUBJECT in others else shown.with_columns(pl.lit(None, pl.String).alias(_SUBJECT))
 
 
@@ -125,41 +153,49 @@ def _two_orders(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def _majorities(frame: pl.DataFrame, direction: str) -> pl.DataFrame:
     """One row per pair: its majority winner, how it was mostly shown, and the votes."""
-    first, second = pl.col("ID1"), pl.col("ID2")
-    votes = frame.drop_nulls("better_id").with_columns(
-        low=pl.min_horizontal(first, second), high=pl.max_horizontal(first, second)
-    )
-    shown = votes.group_by(*_PAIR, "ID1", "ID2").len("times")
-    shown = shown.sort(*_PAIR, "times", "ID1", descending=[*([False] * len(_PAIR)), True, False])
-    orders = shown.group_by(*_PAIR, maintain_order=True).first().drop("times")
+    votes = frame.drop_nulls("better_id").group_by("pair", *_IDS).len("votes")
+    shown = votes.group_by("pair", "ID1", "ID2").agg(pl.col("votes").sum().alias("times"))
+    shown = shown.sort("pair", "times", "ID1", descending=[False, True, False])
     tallied = (
-        votes.join(orders, on=_PAIR, suffix="_shown", nulls_equal=True)
-        .group_by(*_PAIR)
+        votes.join(shown.unique("pair", keep="first", maintain_order=True).drop("times"), on="pair", suffix="_shown")
+        .group_by("pair")
         .agg(
-            _majority().alias("better_id"),
-            pl.col("ID1_shown").first().alias("ID1"),
-            pl.col("ID2_shown").first().alias("ID2"),
-            pl.len().cast(pl.Int64).alias("votes"),
-            (pl.col("better_id") == pl.col("ID1_shown")).sum().cast(pl.Int64).alias("A"),
-            (pl.col("better_id") == pl.col("ID2_shown")).sum().cast(pl.Int64).alias("B"),
+            pl.col("ID1_shown").first(),
+            pl.col("ID2_shown").first(),
+            pl.col("votes").sum(),
+            pl.col("votes").filter(pl.col("better_id") == pl.col("ID1_shown")).sum().alias("A"),
+            pl.col("votes").filter(pl.col("better_id") == pl.col("ID2_shown")).sum().alias("B"),
         )
+        .join(_majority(votes), on="pair")
     )
     return tallied.select(
-        *_PAIR,
+        "pair",
         pl.col("better_id").alias(f"better_id_{direction}"),
-        pl.col("ID1").alias(f"ID1_{direction}"),
-        pl.col("ID2").alias(f"ID2_{direction}"),
-        pl.col("votes").alias(f"n_{direction}_votes"),
-        pl.col("A").alias(f"n_{direction}_A"),
-        pl.col("B").alias(f"n_{direction}_B"),
+        pl.col("ID1_shown").alias(f"ID1_{direction}"),
+        pl.col("ID2_shown").alias(f"ID2_{direction}"),
+        pl.col("votes").cast(pl.Int64).alias(f"n_{direction}_votes"),
+        pl.col("A").cast(pl.Int64).alias(f"n_{direction}_A"),
+        pl.col("B").cast(pl.Int64).alias(f"n_{direction}_B"),
         pl.col("better_id").is_null().alias(f"is_{direction}_tie"),
     )
 
 
-def _majority() -> pl.Expr:
-    """The one id with the most votes, or null when several share the lead."""
-    leaders = pl.col("better_id").mode()
-    return pl.when(leaders.len() == 1).then(leaders.first()).otherwise(None)
+def _majority(votes: pl.DataFrame) -> pl.DataFrame:
+    """By pair: the one id with the most votes, or null when several share the lead."""
+    by_id = votes.group_by("pair", "better_id").agg(pl.col("votes").sum())
+    leaders = by_id.filter(pl.col("votes") == pl.col("votes").max().over("pair"))
+    alone = pl.when(pl.len() == 1).then(pl.col("better_id").first())
+    return leaders.group_by("pair").agg(alone.alias("better_id"))
+
+
+def _with_positions(details: pl.DataFrame) -> pl.DataFrame:
+    for direction in ("main", "rev"):
+        details = details.with_columns(_winner_position(direction).alias(f"winner_pos_{direction}"))
+    changed = ~pl.col("is_consistent")
+    for position in ("pos1", "pos2"):
+        both = (pl.col("winner_pos_main") == position) & (pl.col("winner_pos_rev") == position)
+        details = details.with_columns((changed & both).fill_null(value=False).alias(f"is_{position}_bias"))
+    return details
 
 
 def _winner_position(direction: str) -> pl.Expr:
@@ -168,7 +204,7 @@ def _winner_position(direction: str) -> pl.Expr:
     return pl.when(first).then(pl.lit("pos1")).when(second).then(pl.lit("pos2"))
 
 
-def _bias_summary(details: pl.DataFrame, n_boot: int, conf_level: float, seed: int | None) -> pl.DataFrame:
+def _bias_facts(details: pl.DataFrame, n_boot: int, conf_level: float, seed: int | None) -> dict[str, Any]:
     consistent = details.get_column("is_consistent").to_numpy().astype(bool)
     n_pairs = len(consistent)
     rng = seeded(seed)
@@ -179,7 +215,7 @@ def _bias_summary(details: pl.DataFrame, n_boot: int, conf_level: float, seed: i
         position = details.get_column(f"winner_pos_{direction}")
         wins[direction], valid[direction] = int((position == "pos1").sum()), int(position.is_not_null().sum())
     first, second = (int(details.get_column(f"is_{position}_bias").sum()) for position in ("pos1", "pos2"))
-    facts: dict[str, float | int | None] = {
+    return {
         "n_pairs": n_pairs,
         "prop_consistent": float(consistent.mean()),
         "boot_mean": float(again.mean()),
@@ -195,11 +231,17 @@ def _bias_summary(details: pl.DataFrame, n_boot: int, conf_level: float, seed: i
         "n_inconsistent_pos2_bias": second,
         "p_inconsistent": _against_half(first, first + second),
     }
-    return pl.DataFrame([facts])
 
 
 def _against_half(wins: int, n: int) -> float | None:
-    return coin_tail(wins, n) if n else None
+    return coin_test(wins, n) if n else None
 
 
-__all__ = ["PositionalBias", "ReverseConsistency", "check_positional_bias", "compute_reverse_consistency"]
+__all__ = [
+    "PositionalBias",
+    "ReverseConsistency",
+    "check_positional_bias",
+    "compute_reverse_consistency",
+    "decided_pairs",
+    "positional_bias",
+]

@@ -13,9 +13,10 @@ import numpy as np
 import polars as pl
 
 from overnight.analysis.samples import quantile
-from overnight.analysis.tails import normal_tail
 from overnight.rank.arrays import Floats, summed
 from overnight.rank.columns import readable
+from overnight.rank.distributions import normal_tail
+from overnight.rank.labels import named, places
 from overnight.rank.verdicts import BadVerdicts, as_frame, numeric_column, require_columns
 
 
@@ -58,11 +59,13 @@ def judge_bias(
     """
     frame = as_frame(data)
     require_columns(frame, [judge, model, item])
-    scores = frame.select(
-        pl.col(judge).cast(pl.String).alias("judge"),
-        pl.col(model).cast(pl.String).alias("model"),
-        pl.col(item).cast(pl.String).alias("item"),
-        numeric_column(frame, score).fill_nan(None).alias("score"),
+    scores = pl.DataFrame(
+        {
+            "judge": named(frame[judge])[0],
+            "model": named(frame[model])[0],
+            "item": named(frame[item])[0],
+            "score": numeric_column(frame, score).fill_nan(None),
+        }
     ).drop_nulls()
     scores = scores.group_by("judge", "model", "item").agg(pl.col("score").mean()).sort("judge", "model", "item")
     answer = pl.col("score").sum().over("model", "item"), pl.len().over("model", "item")
@@ -78,13 +81,13 @@ def judge_bias(
 
 def _bias(shared: pl.DataFrame, families: Mapping[str, str], level: float, *, n_left_out: int) -> JudgeBias:
     cells = shared.select("judge", "model").unique().sort("judge", "model")
-    judges, models = cells.get_column("judge").to_list(), cells.get_column("model").to_list()
+    judges, models = (cells.get_column(name).cast(pl.String).to_list() for name in ("judge", "model"))
     cell = (
         shared.join(cells.with_row_index("cell"), on=["judge", "model"], maintain_order="left")
         .get_column("cell")
         .to_numpy()
     )
-    item = shared.get_column("item").rank("dense").to_numpy().astype(np.int64) - 1
+    item = places(shared.get_column("item")).rank("dense").to_numpy().astype(np.int64) - 1
     score, others = (shared.get_column(name).to_numpy() for name in ("score", "others"))
     n = np.bincount(cell, minlength=cells.height).astype(np.float64)
     delta = summed(cell, score - others, cells.height) / n
@@ -111,7 +114,7 @@ def _bias(shared: pl.DataFrame, families: Mapping[str, str], level: float, *, n_
     weights = known / known.sum() if known.any() else np.full(len(known), np.nan)
     found = float(np.nansum(weights * np.where(known, excess, 0.0))) if known.any() else np.nan
     error = float(_errors(influence @ contrast[known].T @ weights[known][:, None])[0]) if known.any() else np.nan
-    p = 2 * normal_tail(abs(found) / error) if error and error > 0 else np.nan
+    p = float(2 * normal_tail(abs(found) / error)) if error and error > 0 else np.nan
     ends = found - reach * error, found + reach * error
     return JudgeBias(table, found, error, *ends, p, int(item.max()) + 1, n_left_out)
 

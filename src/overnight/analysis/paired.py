@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from overnight.analysis.samples import cluster_codes, mean_error, numbers, quantile
-from overnight.analysis.tails import chi_squared_tail, coin_chance, coin_tail, normal_tail, student_tail
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats
 from overnight.rank.columns import readable
+from overnight.rank.distributions import chi_squared_tail, coin_chance, coin_test, normal_tail, student_tail
 from overnight.rank.verdicts import BadVerdicts, as_frame, numeric_column, require_columns
 
 
@@ -107,8 +107,8 @@ def mcnemar_counts(both: int, only_a: int, only_b: int, neither: int, level: flo
     if min(both, only_a, only_b, neither) < 0:
         raise WrongArgument(f"counts cannot be less than nought; found {min(both, only_a, only_b, neither)}")
     n, differ = both + only_a + only_b + neither, only_a + only_b
-    p = coin_tail(only_a, differ)
-    p_mid = p - coin_chance(only_a, differ) if only_a != only_b else p
+    p = coin_test(only_a, differ) if differ else 1.0
+    p_mid = p - coin_chance(only_a, differ) if differ and only_a != only_b else p
     statistic = max(abs(only_a - only_b) - 1, 0) ** 2 / differ if differ else 0.0
     if n == 0:
         low, high = -1.0, 1.0
@@ -186,7 +186,7 @@ def _student_p(difference: float, error: float, units: int) -> float:
     if error == 0:
         return 1.0 if difference == 0 else 0.0
     size = abs(difference) / error
-    return 2 * (student_tail(size, units - 1) if units > 1 else normal_tail(size))
+    return float(2 * (student_tail(size, units - 1) if units > 1 else normal_tail(size)))
 
 
 def _correlation(one: Floats, other: Floats) -> float:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from overnight.analysis.tails import normal_quantile, student_quantile
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints, summed
 from overnight.rank.columns import UNREADABLE, column_of
+from overnight.rank.distributions import normal_quantile, student_quantile
 
 
 def numbers(values: Any, name: str = "values") -> Floats:
@@ -32,6 +32,7 @@ def cluster_codes(cluster: Any, n: int) -> Ints:
         raise WrongArgument(f"cluster has {len(labels)} labels for {n} rows")
     if labels.null_count():
         raise WrongArgument(f"cluster has {labels.null_count()} rows without a label")
+    labels = labels.to_physical() if isinstance(labels.dtype, pl.Enum) else labels
     return labels.rank("dense").to_numpy().astype(np.int64) - 1
 
 
@@ -52,8 +53,8 @@ def quantile(level: float, n_clusters: int | None = None) -> float:
     if not 0 < level < 1:
         raise WrongArgument(f"level must lie between 0 and 1; found {level!r}")
     if n_clusters is None:
-        return normal_quantile((1 + level) / 2)
-    return student_quantile((1 + level) / 2, n_clusters - 1) if n_clusters > 1 else np.nan
+        return float(normal_quantile((1 + level) / 2))
+    return float(student_quantile((1 + level) / 2, n_clusters - 1)) if n_clusters > 1 else np.nan
 
 
 __all__ = ["cluster_codes", "mean_error", "numbers", "quantile"]

@@ -17,6 +17,7 @@ from overnight.analysis.samples import quantile
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints, summed
 from overnight.rank.columns import readable
+from overnight.rank.labels import named, names_of, places
 from overnight.rank.verdicts import as_frame, require_columns
 
 EVERYBODY: Final = "all"
@@ -72,15 +73,18 @@ def verdict_agreement(verdicts: Any, judge: str = "judge", level: float = 0.95) 
 def _read(frame: pl.DataFrame, judge: str) -> _Votes:
     if frame[judge].null_count():
         raise WrongArgument(f"column '{judge}' has {frame[judge].null_count()} rows without a judge")
-    subject = pl.col(_SUBJECT) if _SUBJECT in frame.columns else pl.lit(None, pl.String)
-    shown = frame.select(
-        pl.col(judge).cast(pl.String).alias("judge"),
-        pl.col("verdict").cast(pl.String),
-        subject.cast(pl.String).alias(_SUBJECT),
-        low=pl.min_horizontal(pl.col("first_id", "second_id").cast(pl.String)),
-        high=pl.max_horizontal(pl.col("first_id", "second_id").cast(pl.String)),
-        first=pl.col("first_id").cast(pl.String),
-    ).drop_nulls(["low", "high"])
+    first, second = (places(side) for side in named(frame["first_id"], frame["second_id"]))
+    who = named(frame[judge])[0]
+    subject = frame[_SUBJECT] if _SUBJECT in frame.columns else pl.Series([None] * frame.height, dtype=pl.String)
+    shown = pl.DataFrame(
+        {"first": first, "second": second, "judge": places(who), "verdict": frame["verdict"]}
+        | {_SUBJECT: places(named(subject)[0])}
+    ).select(
+        *("judge", "verdict", _SUBJECT, "first"),
+        low=pl.min_horizontal("first", "second"),
+        high=pl.max_horizontal("first", "second"),
+    )
+    shown = shown.drop_nulls(["low", "high"])
     first_won, low_first = pl.col("verdict") == "first", pl.col("first") == pl.col("low")
     word = pl.when(pl.col("verdict") == "tie").then(_TIE).when(first_won == low_first).then(0).otherwise(1)
     # In the order of their names: the same verdicts give the same bytes, however they came.
@@ -89,13 +93,14 @@ def _read(frame: pl.DataFrame, judge: str) -> _Votes:
         pair=pl.struct(_SUBJECT, "low", "high").rank("dense") - 1,
         cluster=(pl.struct(_SUBJECT) if shown[_SUBJECT].count() else pl.struct(_SUBJECT, "low", "high")).rank("dense"),
     ).sort("pair")
-    judges = shown["judge"].unique().sort().to_list()
+    seen = shown["judge"].unique().sort()
+    judges = names_of(who).gather(seen).to_list()
     n_pairs = shown["pair"].n_unique()
     cluster = shown.group_by("pair", maintain_order=True).agg(pl.col("cluster").first())["cluster"]
     counts = np.zeros((n_pairs, len(judges), _WORDS))
     read = shown.drop_nulls("word")
-    who = read["judge"].replace_strict({name: at for at, name in enumerate(judges)}, return_dtype=pl.Int64)
-    np.add.at(counts, (read["pair"].to_numpy(), who.to_numpy(), read["word"].to_numpy()), 1)
+    whose = np.searchsorted(seen.to_numpy(), read["judge"].to_numpy())
+    np.add.at(counts, (read["pair"].to_numpy(), whose, read["word"].to_numpy()), 1)
     total = counts.sum(axis=2)
     shares = np.divide(counts, total[:, :, None], out=np.zeros_like(counts), where=total[:, :, None] > 0)
     return _Votes(judges, shares, (total > 0).astype(np.float64), cluster.to_numpy().astype(np.int64) - 1)

@@ -76,6 +76,10 @@ class PartsOfItems(Protocol):
         """What the addresses about an item begin with, and no others."""
         ...
 
+    def decode_item(self, line: bytes) -> dict[str, Any]:
+        """The fields of an item, from its JSON, as far as `read` looks at them: a group holds much that it does not."""
+        ...
+
 
 @runtime_checkable
 class Measures(Protocol):

@@ -218,11 +218,17 @@ class Rows(RowsView):
 class ItemsView(Records):
     """Items as they were when they were taken in."""
 
-    def fields(self, read: Callable[[int, int, int, bytes], bytes], stage: int, item: str) -> dict[str, Any]:
+    def fields(
+        self,
+        read: Callable[[int, int, int, bytes], bytes],
+        stage: int,
+        item: str,
+        decode: Callable[[bytes], dict[str, Any]] = msgspec.json.decode,
+    ) -> dict[str, Any]:
         """An item's fields as they were when the run began; nothing for an address that is not an item."""
         query = "SELECT file, offset, length, digest FROM item WHERE stage=? AND item_id=?"
         row = self._db.execute(query, (stage, item)).fetchone()
-        return {} if row is None else msgspec.json.decode(read(*row))
+        return {} if row is None else decode(read(*row))
 
     def mark(self, stage: int) -> tuple[int, str]:
         """How many items a stage has, and a hash of all of them, whatever the order in which they came."""

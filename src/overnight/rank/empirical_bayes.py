@@ -24,9 +24,9 @@ from typing import Final
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
-from scipy.stats import norm
 
 from overnight.rank.arrays import Floats
+from overnight.rank.distributions import normal_cdf
 from overnight.rank.firth import cell_variances, trace
 from overnight.rank.laplacian import Covariance, Information
 from overnight.rank.newton import Model, Optimum, maximise
@@ -200,7 +200,7 @@ class Mixture:
         high = (self.means + _FARTHEST * self.errors).max(axis=0)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            below = self.weights @ norm.cdf((middle - self.means) / self.errors) < chance
+            below = self.weights @ normal_cdf((middle - self.means) / self.errors) < chance
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return np.asarray((low + high) / 2)
 

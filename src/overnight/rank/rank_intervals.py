@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 import polars as pl
 from scipy.optimize import brentq
-from scipy.stats import norm, t
 
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints
 from overnight.rank.columns import readable
+from overnight.rank.distributions import normal_cdf, normal_quantile, normal_tail, student_quantile
 from overnight.rank.fit import BradleyTerryFit
 
 _GRID: Final = np.linspace(-9.0, 9.0, 3_601)
@@ -71,7 +71,7 @@ def ability_intervals(fit: BradleyTerryFit, level: float = 0.95) -> tuple[Floats
     """Where each ability may lie, one by one: not finite where there is no telling."""
     if fit.mixture is not None and np.isfinite(fit.theta).all():
         return fit.mixture.quantile((1 - level) / 2), fit.mixture.quantile((1 + level) / 2)
-    reach = _student(norm.ppf((1 + level) / 2), fit.df) * fit.se
+    reach = _student(normal_quantile((1 + level) / 2), fit.df) * fit.se
     with np.errstate(invalid="ignore"):
         return fit.theta - reach, fit.theta + reach
 
@@ -80,17 +80,17 @@ def _student(normal: float, df: Floats | None) -> float | Floats:
     """As many standard errors as leave the same chance outside as `normal` does when errors are known exactly."""
     if df is None:
         return normal
-    return np.asarray(np.interp(df, _DEGREES, t.isf(norm.sf(normal), _DEGREES)))
+    return np.asarray(np.interp(df, _DEGREES, -student_quantile(normal_tail(normal), _DEGREES)))
 
 
 def critical_difference(n_items: int, level: float) -> float:
     """How many standard errors the largest difference among so many equal items stays below, at this confidence."""
     if n_items < 2:
         return 0.0
-    density = norm.pdf(_GRID) * (_GRID[1] - _GRID[0])
+    density = np.exp(-(_GRID**2) / 2.0) / np.sqrt(2 * np.pi) * (_GRID[1] - _GRID[0])
 
     def shortfall(spread: float) -> float:
-        within = norm.cdf(_GRID) - norm.cdf(_GRID - spread)
+        within = normal_cdf(_GRID) - normal_cdf(_GRID - spread)
         return float(n_items * (density * within ** (n_items - 1)).sum() - level)
 
     return float(brentq(shortfall, 1e-6, 20.0, xtol=1e-10)) / float(np.sqrt(2.0))

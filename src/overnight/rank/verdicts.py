@@ -103,7 +103,7 @@ def build_bt_data(results: Any, keep: Sequence[str] = ()) -> pl.DataFrame:
     frame = as_frame(results)
     require_columns(frame, keep)
     pair = _pair_columns(frame)
-    first, second = (frame.get_column(name).cast(pl.String) for name in pair)
+    first, second = (_as_names(frame.get_column(name)) for name in pair)
     verdict = verdict_column(frame)
     judged = pl.DataFrame({"object1": first, "object2": second, "result": _results(frame, verdict, first, second)})
     return judged.hstack(frame.select(keep)).filter(pl.col("result").is_not_null())
@@ -144,18 +144,24 @@ def _pair_columns(frame: pl.DataFrame) -> tuple[str, str]:
     raise AssertionError  # one of the two is missing, or the loop above had returned
 
 
+def _as_names(column: pl.Series) -> pl.Series:
+    """Text, or names that are listed in its type as they are: a million of them are small then."""
+    return column if isinstance(column.dtype, pl.Enum) else column.cast(pl.String)
+
+
 def _results(frame: pl.DataFrame, verdict: str, first: pl.Series, second: pl.Series) -> pl.Series:
     """1, 0.5, 0 or null for each row."""
     if verdict == "result":
         return numeric_column(frame, verdict)
     texts = frame.get_column(verdict).cast(pl.String)
-    sides = pl.DataFrame({"winner": texts, "first": first, "second": second})
+    words = _RESULT_OF_WORD.get(verdict, {})
+    by_word = texts.replace_strict(words, default=None, return_dtype=pl.Float64) if words else None
+    if by_word is not None and verdict == "verdict":
+        return by_word
+    sides = pl.DataFrame({"winner": texts, "first": first.cast(pl.String), "second": second.cast(pl.String)})
     won, lost = (pl.col("winner") == pl.col(side) for side in ("first", "second"))
     by_id = sides.select(pl.when(won).then(pl.lit(1.0)).when(lost).then(pl.lit(0.0))).to_series()
-    if verdict not in _RESULT_OF_WORD:
-        return by_id
-    by_word = texts.replace_strict(_RESULT_OF_WORD[verdict], default=None, return_dtype=pl.Float64)
-    return by_word if verdict == "verdict" else by_word.fill_null(by_id)
+    return by_id if by_word is None else by_word.fill_null(by_id)
 
 
 __all__ = [

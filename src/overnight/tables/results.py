@@ -48,6 +48,8 @@ _KINDS: dict[ColumnKind, type[pl.DataType]] = {
 # its own.
 _ROUND = "round"
 
+_TEXT = frozenset({str, type(None)})
+
 # What a row without a result says of itself, but for its status.
 _NOTHING = Result(outcome="failed")
 
@@ -61,8 +63,16 @@ class _ArmView(NamedTuple):
     stage: int
     task: Task | Rounds
     decode: Decode
-    # The id of the item that an address is about.
+    # The id of the item that an address is about, and what is read of the item.
     item_of: Callable[[str], str] = str
+    decode_item: Callable[[bytes], dict[str, Any]] = msgspec.json.decode
+
+
+def _arm_view(arm: Arm, stage: int, task: Task | Rounds, decode: Decode) -> _ArmView:
+    plain = _ArmView(arm, stage, task, decode)
+    return (
+        plain._replace(item_of=task.item_of, decode_item=task.decode_item) if isinstance(task, PartsOfItems) else plain
+    )
 
 
 class ResultsTable:
@@ -79,13 +89,7 @@ class ResultsTable:
         self._files = files
         numbers = {row.name: row.id for row in view.stages.everything()}
         self._views = {
-            number: _ArmView(
-                arm=arm,
-                stage=numbers[arm.stage],
-                task=tasks[arm.stage],
-                decode=decoders[arm.model.provider],
-                item_of=task.item_of if isinstance(task := tasks[arm.stage], PartsOfItems) else str,
-            )
+            number: _arm_view(arm, numbers[arm.stage], tasks[arm.stage], decoders[arm.model.provider])
             for number, arm in view.stages.arms().items()
         }
         self._last: tuple[tuple[int, str], dict[str, Any]] = (0, ""), {}
@@ -138,7 +142,7 @@ class ResultsTable:
                 number + 1 if view.arm.stage in self._in_rounds else None
                 for number, view in zip(rows.round, views, strict=True)
             ],
-            **{name: [_fitted(row.get(name), kind) for row in own] for name, kind in self._own.items()},
+            **{name: _fitted([row.get(name) for row in own], kind) for name, kind in self._own.items()},
         }
 
     def _results(self, rows: Addresses, raw: RawFiles) -> list[Result | None]:
@@ -168,15 +172,15 @@ class ResultsTable:
         """An item's fields. Rows about the same one follow each other: it is read once for all of them."""
         item = (view.stage, view.item_of(address))
         if self._last[0] != item:
-            self._last = item, self._db.items.fields(raw.read, *item)
+            self._last = item, self._db.items.fields(raw.read, *item, view.decode_item)
         return self._last[1]
 
 
-def _fitted(value: Any, kind: ColumnKind) -> Any:
+def _fitted(values: list[Any], kind: ColumnKind) -> list[Any]:
     """Stages and arms may call columns of two kinds by one name: what is no text is then JSON among texts."""
-    if kind != "text" or value is None or value.__class__ is str:
-        return value
-    return msgspec.json.encode(value).decode()
+    if kind != "text" or _TEXT.issuperset(map(type, values)):
+        return values
+    return [value if type(value) in _TEXT else msgspec.json.encode(value).decode() for value in values]
 
 
 def _said(results: Sequence[Result | None]) -> dict[str, Sequence[Any]]:

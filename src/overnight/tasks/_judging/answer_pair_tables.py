@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from overnight.analysis import rate
+from overnight.rank.labels import named, renamed
 from overnight.tasks._pairs.rankings import rankings
 
 # Parts of a specification that candidates are ranked on: the word in `scope`, and the column of the results.
@@ -31,14 +32,9 @@ LENGTH: dict[str, type[pl.DataType]] = {
 }
 
 
-def answer_pairs(results: pl.LazyFrame, stage: str) -> pl.DataFrame:
-    """One stage's verdicts, with what they were about."""
-    rows = results.filter((pl.col("stage") == stage) & pl.col("verdict").is_not_null())
-    return rows.select(
-        *("stage", "arm", "template", "thinking", "replicate", "subject", "first_id", "second_id", "direction"),
-        *("verdict", "parsed", "winner_id", "statement_id", *_PARTS.values(), "first_length", "second_length"),
-        pl.concat_str("provider", "model", separator="/").alias("judge"),
-    ).collect()
+# What tables of compared answers need beside what all tables of verdicts do.
+NAMES = ("statement_id", *_PARTS.values())
+NUMBERS = ("parsed", "first_length", "second_length")
 
 
 def part_rankings(said: pl.DataFrame) -> Iterator[pl.DataFrame]:
@@ -53,69 +49,88 @@ def part_rankings(said: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 def match_table(said: pl.DataFrame) -> pl.DataFrame:
     """Each candidate against each other one, of all judges and of each. Every verdict is in two rows, one for each."""
-    parts = [(EVERYBODY, said)]
-    if said["judge"].n_unique() > 1:
-        parts += [(str(judge), part) for (judge,), part in said.group_by("judge", maintain_order=True)]
-    tables = [_matches(judge, part) for judge, part in parts]
+    counted, both = _counted(said), _in_both_orders(said)
+    parts = [(EVERYBODY, counted, both)]
+    judges = said["judge"].unique(maintain_order=True).to_list()
+    if len(judges) > 1:
+        mine = ((judge, pl.col("judge") == judge) for judge in judges)
+        parts += [(judge, counted.filter(own), both.filter(own)) for judge, own in mine]
+    tables = [_matches(*part) for part in parts]
     whole = pl.concat(tables).with_columns(stage=pl.lit(said["stage"][0] if said.height else None, pl.String))
     return whole.select(pl.col(name).cast(kind) for name, kind in MATCHES.items())
 
 
-def _matches(judge: str, said: pl.DataFrame) -> pl.DataFrame:
-    sides = [
-        said.select(
-            pl.col(one).alias("model"),
-            pl.col(other).alias("opponent"),
-            *("arm", "subject", "replicate", "verdict"),
-            # The two directions of one judge are arms of their own.
-            asked=pl.concat_str("judge", "template", "thinking", separator="|"),
-            word=pl.when(pl.col("verdict") == won)
-            .then(pl.lit("wins"))
-            .when(pl.col("verdict") == lost)
-            .then(pl.lit("losses"))
-            .when(pl.col("verdict") == "tie")
-            .then(pl.lit("ties"))
-            .when((pl.col("verdict") == "none") & pl.col("parsed").is_null())
-            .then(pl.lit("missing"))
-            .otherwise("verdict"),
+def _counted(said: pl.DataFrame) -> pl.DataFrame:
+    """How often each judge said each word of two candidates in one order: few rows, however many verdicts there are."""
+    unanswered = (pl.col("verdict") == "none") & pl.col("parsed").is_null()
+    word = pl.when(unanswered).then(pl.lit("missing")).otherwise(pl.col("verdict").cast(pl.String))
+    cells = said.group_by("judge", "first_id", "second_id", "verdict", unanswered=unanswered).agg(
+        pl.len().cast(pl.Int64).alias("times"), parsed=pl.col("parsed").first()
+    )
+    return cells.select("judge", "first_id", "second_id", "times", word=word)
+
+
+def _in_both_orders(said: pl.DataFrame) -> pl.DataFrame:
+    """By judge and two candidates, `one` before `other`: inputs judged in both orders, won in both, lost in both."""
+    turned = pl.col("first_id").to_physical() > pl.col("second_id").to_physical()
+    decided = pl.col("verdict").is_in(["first", "second"])
+    read = said.filter(decided | (pl.col("verdict") == "tie")).select(
+        # The two directions of one judge are arms of their own.
+        *("judge", "template", "thinking", "subject", "replicate"),
+        one=pl.when(turned).then("second_id").otherwise("first_id"),
+        other=pl.when(turned).then("first_id").otherwise("second_id"),
+        won=decided & ((pl.col("verdict") == "first") != turned),
+        lost=decided & ((pl.col("verdict") == "first") == turned),
+    )
+    asked = ("judge", "template", "thinking", "subject", "replicate", "one", "other")
+    orders = read.group_by(asked).agg(seen=pl.len(), won=pl.col("won").sum(), lost=pl.col("lost").sum())
+    return (
+        orders.filter(pl.col("seen") > 1)
+        .group_by("judge", "one", "other")
+        .agg(
+            both_orders=pl.len().cast(pl.Int64),
+            won_both=(pl.col("won") == pl.col("seen")).sum().cast(pl.Int64),
+            lost_both=(pl.col("lost") == pl.col("seen")).sum().cast(pl.Int64),
         )
+    )
+
+
+def _matches(judge: str, counted: pl.DataFrame, both: pl.DataFrame) -> pl.DataFrame:
+    """Both sides of each: what one has won the other has lost."""
+    sides = [
+        counted.select("times", model=one, opponent=other, word=pl.col("word").replace({won: "wins", lost: "losses"}))
         for one, other, won, lost in (
             ("first_id", "second_id", "first", "second"),
             ("second_id", "first_id", "second", "first"),
         )
     ]
-    votes = pl.concat(sides)
-    counts = votes.group_by("model", "opponent").agg(*((pl.col("word") == word).sum().alias(word) for word in _COUNTED))
-    read = votes.filter(pl.col("word").is_in(["wins", "losses", "ties"]))
-    orders = read.group_by("model", "opponent", "subject", "asked", "replicate").agg(
-        seen=pl.len(), won=(pl.col("word") == "wins").sum(), lost=(pl.col("word") == "losses").sum()
+    votes = pl.concat(sides).with_columns(word=pl.col("word").replace("tie", "ties"))
+    counts = votes.group_by("model", "opponent").agg(
+        pl.col("times").filter(pl.col("word") == word).sum().alias(word) for word in _COUNTED
     )
-    both = (
-        orders.filter(pl.col("seen") > 1)
-        .group_by("model", "opponent")
-        .agg(
-            both_orders=pl.len(),
-            won_both=(pl.col("won") == pl.col("seen")).sum(),
-            lost_both=(pl.col("lost") == pl.col("seen")).sum(),
+    orders = [
+        both.select("both_orders", model=one, opponent=other, won_both=won, lost_both=lost)
+        for one, other, won, lost in (
+            ("one", "other", "won_both", "lost_both"),
+            ("other", "one", "lost_both", "won_both"),
         )
-    )
-    joined = counts.join(both, on=["model", "opponent"], how="left").with_columns(
+    ]
+    summed = pl.concat(orders).group_by("model", "opponent").agg(pl.col("both_orders", "won_both", "lost_both").sum())
+    joined = counts.join(summed, on=["model", "opponent"], how="left").with_columns(
         pl.col("both_orders", "won_both", "lost_both").fill_null(0)
     )
     return joined.with_columns(
-        judge=pl.lit(judge),
-        split=pl.col("both_orders").cast(pl.Int64)
-        - pl.col("won_both").cast(pl.Int64)
-        - pl.col("lost_both").cast(pl.Int64),
+        judge=pl.lit(judge), split=pl.col("both_orders") - pl.col("won_both") - pl.col("lost_both")
     ).sort("model", "opponent")
 
 
 def length_table(said: pl.DataFrame) -> pl.DataFrame:
     """How often the longer of two answers wins: half of the time where it does not count; clustered by statement."""
-    longer = pl.when(pl.col("first_length") > pl.col("second_length")).then(pl.lit("first"))
-    decided = said.with_columns(
-        longer=longer.when(pl.col("first_length") < pl.col("second_length")).then(pl.lit("second"))
-    ).filter(pl.col("longer").is_not_null() & pl.col("verdict").is_in(["first", "second"]))
+    longer = pl.col("first_length") > pl.col("second_length")
+    differ = pl.col("first_length") != pl.col("second_length")
+    decided = said.filter(differ & pl.col("verdict").is_in(["first", "second"])).select(
+        "judge", "statement_id", won=(pl.col("verdict") == "first") == longer
+    )
     parts = [(EVERYBODY, said, decided)]
     if said["judge"].n_unique() > 1:
         for judge in said["judge"].unique().sort():
@@ -126,7 +141,7 @@ def length_table(said: pl.DataFrame) -> pl.DataFrame:
 
 
 def _length(stage: str, judge: str, said: pl.DataFrame, decided: pl.DataFrame) -> dict[str, Any]:
-    found = rate(decided["longer"] == decided["verdict"], decided["statement_id"])
+    found = rate(decided["won"], decided["statement_id"])
     return {
         "stage": stage,
         "judge": judge,
@@ -144,13 +159,15 @@ def pair_questions(said: pl.DataFrame, judges: Mapping[str, str]) -> pl.DataFram
 
     `judges`: the arms' names without their direction.
     """
-    points = {"first": 1.0, "second": 0.0, "tie": 0.5}
-    first = pl.col("first_id") < pl.col("second_id")
-    score = pl.col("verdict").replace_strict(points, default=None, return_dtype=pl.Float64)
-    return said.select(
+    first = pl.col("first_id").to_physical() < pl.col("second_id").to_physical()
+    score = _score({"first": 1.0, "second": 0.0, "tie": 0.5})
+    # In the order of their names, as everywhere: those of replicates are numbers, and "10" comes before "2".
+    question = pl.struct(*(pl.col(name).to_physical() for name in ("subject", "first_id", "second_id")), "again")
+    again = named(said["replicate"])[0].to_physical().alias("again")
+    return said.with_columns(again).select(
         "stage",
-        pl.col("arm").replace(judges),
-        pl.concat_str("subject", "first_id", "second_id", "replicate", separator="\0").alias("item_id"),
+        renamed(said["arm"], judges),
+        question.rank("dense").alias("item_id"),
         pl.when(first).then(score).otherwise(1 - score).alias("score"),
     )
 
@@ -164,10 +181,12 @@ def pair_scores(said: pl.DataFrame) -> pl.DataFrame:
             "judge",
             pl.col(side).alias("model"),
             pl.col("subject").alias("item_id"),
-            pl.col("verdict")
-            .replace_strict({word: both[at] for word, both in points.items()}, return_dtype=pl.Float64)
-            .alias("score"),
+            _score({word: both[at] for word, both in points.items()}).alias("score"),
         )
         for at, side in enumerate(("first_id", "second_id"))
     ]
     return pl.concat(sides).group_by("judge", "model", "item_id").agg(pl.col("score").mean()).sort(pl.all())
+
+
+def _score(points: Mapping[str, float]) -> pl.Expr:
+    return pl.col("verdict").replace_strict(points, default=None, return_dtype=pl.Float64)

@@ -6,9 +6,11 @@ An item is an input with all answers to it. What has no partner there is not ask
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
-from overnight.core.ask import Ask, Item, thinking_text
+import msgspec
+
+from overnight.core.ask import Arm, Ask, Item, thinking_text
 from overnight.core.task import ColumnKind, Row, Thread
 from overnight.tasks._judge_prompts import is_structured
 from overnight.tasks._judging.candidate_names import candidate_name
@@ -42,7 +44,8 @@ def pair_address(pair: AnswerPair) -> str:
 def pair_at(address: str) -> AnswerPair:
     """The pair that `pair_address` has named."""
     names, _, replicate = address.partition("#")
-    item, first, second = (_unescaped(part) for part in names.split("|"))
+    parts = names.split("|")
+    item, first, second = map(_unescaped, parts) if "%" in names else parts
     return AnswerPair(item, first, second, int(replicate or 0))
 
 
@@ -53,8 +56,6 @@ def _escaped(name: str) -> str:
 
 
 def _unescaped(written: str) -> str:
-    if "%" not in written:
-        return written
     for mark, escape in reversed(_ESCAPES):
         written = written.replace(escape, mark)
     return written
@@ -68,6 +69,33 @@ def answers_of(fields: Mapping[str, Any]) -> dict[tuple[str, int], str]:
         if isinstance(answer, str) and answer.strip():
             found[candidate_name(member), member.get("replicate", 0)] = answer
     return found
+
+
+class _Answer(TypedDict, total=False):
+    """What tells whose an answer is, and the answer; not all that was said before it."""
+
+    answer: Any
+    replicate: Any
+    candidate: Any
+    arm: Any
+    provider: Any
+    model: Any
+    template: Any
+    thinking: Any
+
+
+class _Judgeable(TypedDict, total=False):
+    """What rows say of an item, and what its answers are."""
+
+    statement_id: Any
+    section: Any
+    type: Any
+    authority_level: Any
+    input_index: Any
+    members: list[_Answer]
+
+
+_READ: msgspec.json.Decoder[_Judgeable] = msgspec.json.Decoder(_Judgeable)
 
 
 class Rank(StatementJudging):
@@ -92,11 +120,17 @@ class Rank(StatementJudging):
         "second_length": "integer",
     }
 
+    # What rows say of the arm and the item that were read last.
+    _last: "_Judged | None" = None
+
     def item_of(self, address: str) -> str:
         return pair_at(address).item
 
     def addresses_of(self, item: str) -> str:
         return f"{_escaped(item)}|"
+
+    def decode_item(self, line: bytes) -> dict[str, Any]:
+        return dict(_READ.decode(line))
 
     def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - all pairs are asked about
         for item in items:
@@ -116,25 +150,42 @@ class Rank(StatementJudging):
 
     def read(self, thread: Thread) -> Iterator[Row]:
         arm, pair = thread.arm, pair_at(thread.item.id)
-        fields = thread.item.fields
         first, second = (pair.second, pair.first) if arm.direction == "reverse" else (pair.first, pair.second)
-        lengths = {name: len(answer) for name, answer in answers_of(fields).items()}
+        judged = self._judged(thread.item.fields, arm)
         for result in thread.turns:
             answered = result.outcome == "answered" and result.answer is not None
-            reading = FORM.read(result.answer or "", structured=is_structured(arm)) if answered else Reading("none")
+            reading = FORM.read(result.answer or "", structured=judged.structured) if answered else Reading("none")
             yield {
-                "template": arm.template,
-                "thinking": thinking_text(arm.model.options.thinking),
+                **judged.columns,
                 "parsed": reading.verdict != "unparsed" if answered else None,
                 "subject": pair.item,
-                **of_statement(fields),
                 "first_id": first,
                 "second_id": second,
-                "direction": arm.direction,
                 "verdict": reading.verdict,
                 "winner_id": {"first": first, "second": second}.get(reading.verdict),
                 "confidence": reading.confidence,
                 "explanation": reading.explanation,
-                "first_length": lengths.get((first, pair.replicate)),
-                "second_length": lengths.get((second, pair.replicate)),
+                "first_length": judged.lengths.get((first, pair.replicate)),
+                "second_length": judged.lengths.get((second, pair.replicate)),
             }
+
+    def _judged(self, fields: Mapping[str, Any], arm: Arm) -> "_Judged":
+        """Rows of one arm about one item follow each other, and are given the same two: they are looked at once."""
+        if self._last is None or self._last.fields is not fields or self._last.arm is not arm:
+            self._last = _Judged(fields, arm)
+        return self._last
+
+
+class _Judged:
+    """What all rows of an arm about one item say, and how long the answers are, by candidate and replicate."""
+
+    def __init__(self, fields: Mapping[str, Any], arm: Arm) -> None:
+        self.fields, self.arm = fields, arm
+        self.structured = is_structured(arm)
+        self.lengths = {name: len(answer) for name, answer in answers_of(fields).items()}
+        self.columns: Row = {
+            "template": arm.template,
+            "thinking": thinking_text(arm.model.options.thinking),
+            **of_statement(fields),
+            "direction": arm.direction,
+        }

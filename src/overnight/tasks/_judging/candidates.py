@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from overnight.core.wording import number_of
 from overnight.study.files import Row
 from overnight.study.origin import Origin
 from overnight.tasks._judging.candidate_folders import Candidate, Output, find_candidates
@@ -107,7 +108,8 @@ class CandidateRows:
                 yield f"{candidate.name}: no answers on {len(silent)} of {len(self._spec)} statements: {named(silent)}"
         for name, reasons in left_out.items():
             why = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
-            yield f"{name}: {sum(reasons.values()):,} answers are not judged ({why})"
+            total = sum(reasons.values())
+            yield f"{name}: {number_of(total, 'answer')} {'is' if total == 1 else 'are'} not judged ({why})"
 
 
 def _row(statement: Statement, asked: _Asked, index: int) -> dict[str, Any]:

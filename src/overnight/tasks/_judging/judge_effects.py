@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.stats import norm
 
 from overnight.analysis import holm
 from overnight.core.names import short_models
 from overnight.core.wording import number_of
+from overnight.rank.distributions import normal_tail
 from overnight.reporting import Figure, Interval, Intervals, Part, Section, Sentence, Table
 from overnight.reporting.wording import known, listed, number_text, p_text, percent_text, span_text
 from overnight.tasks._judging.tables import EVERYBODY
@@ -70,7 +70,7 @@ def with_tests(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _chance(row: Mapping[str, Any]) -> float | None:
     if not (known(row["excess"]) and known(row["excess_se"])) or row["excess_se"] <= 1e-12:
         return None
-    p = float(2 * norm.sf(abs(row["excess"]) / row["excess_se"]))
+    p = float(2 * normal_tail(abs(row["excess"]) / row["excess_se"]))
     # However alike they are, so few answers cannot tell more than as many tosses of a coin.
     return max(p, 2.0 ** (1 - int(row["n"])))
 

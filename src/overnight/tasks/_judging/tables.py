@@ -229,7 +229,7 @@ def bias_table(scored: pl.DataFrame, stage: str) -> pl.DataFrame | None:
 
     `scored` has `judge, model, item_id` and a `score`.
     """
-    names = pl.concat([scored["judge"], scored["model"]]).unique().drop_nulls().to_list()
+    names = {name for column in ("judge", "model") for name in scored[column].unique().drop_nulls()}
     own = {name: maker_of(name) for name in names}
     try:
         found = judge_bias(scored.drop_nulls("score"), own=own)

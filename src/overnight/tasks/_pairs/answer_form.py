@@ -6,6 +6,7 @@ answer that names two samples, or none, or one that is not there, is `unparsed`:
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -85,11 +86,17 @@ class AnswerForm(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _seat(self, named: Any) -> Verdict:
-        seat = _SEATS.get(named.strip().upper().replace(" ", "_"), "unparsed") if isinstance(named, str) else "unparsed"
+        seat = _seat_named(named) if isinstance(named, str) else "unparsed"
         return seat if self._offers(seat) else "unparsed"
 
     def _offers(self, verdict: Verdict) -> bool:
-        return {"tie": self.ties, "none": self.none}.get(verdict, True)
+        return self.ties if verdict == "tie" else verdict != "none" or self.none
+
+
+# Judges write the same few words again and again.
+@lru_cache(maxsize=100)
+def _seat_named(text: str) -> Verdict:
+    return _SEATS.get(text.strip().upper().replace(" ", "_"), "unparsed")
 
 
 def _between(tags: tuple[str, str], answer: str) -> Iterator[str]:

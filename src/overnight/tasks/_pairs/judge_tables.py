@@ -8,18 +8,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 import polars as pl
 
-from overnight.analysis import (
-    ReverseConsistency,
-    check_positional_bias,
-    compute_reverse_consistency,
-    rate,
-    verdict_agreement,
-)
+from overnight.analysis import rate, verdict_agreement
+from overnight.analysis.consistency import decided_pairs, positional_bias
 from overnight.core.ask import Arm
+from overnight.rank.labels import named, pair_codes, places
+from overnight.tasks._pairs.verdicts import WORDS
 
-WORDS = ("first", "second", "tie", "none", "unparsed")
 _WHO = ("stage", "arm", "judge", "template", "thinking")
 _DRAWS = 1_000
 _ONE_ORDER = "asked in one order only; `pairs: {reverse: 1.0}` asks both"
@@ -66,7 +63,7 @@ def judge_tables(verdicts: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
     judges = [(dict(zip(_WHO, who, strict=True)), said) for who, said in verdicts.group_by(*_WHO, maintain_order=True)]
     if not judges:
         return
-    both = [(who, said, compute_reverse_consistency(said)) for who, said in judges]
+    both = [(who, said, decided_pairs(said)[0]) for who, said in judges]
     yield "consistency", pl.DataFrame([_consistency(*one) for one in both], schema=CONSISTENCY, orient="row")
     yield "bias", pl.DataFrame([_bias(*one) for one in both], schema=BIAS, orient="row")
     if len(judges) > 1:
@@ -74,12 +71,13 @@ def judge_tables(verdicts: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
         yield "agreement", agreement.select(pl.lit(judges[0][0]["stage"]).alias("stage"), pl.all())
 
 
-def _consistency(who: dict[str, Any], said: pl.DataFrame, found: ReverseConsistency) -> dict[str, Any]:
-    asked = _asked_in_both_orders(said)
-    facts = found.summary.row(0, named=True)
-    held = rate(found.details["is_consistent"])
-    facts |= {"prop_lwr": held.rate_lwr, "prop_upr": held.rate_upr} if facts["n_pairs"] else {}
-    left_out = asked - facts["n_pairs"]
+def _consistency(who: dict[str, Any], said: pl.DataFrame, decided: pl.DataFrame) -> dict[str, Any]:
+    asked, pairs, consistent = _asked_in_both_orders(said), decided.height, int(decided["is_consistent"].sum())
+    facts: dict[str, Any] = {"n_pairs": pairs, "n_consistent": consistent, "prop_consistent": None}
+    if pairs:
+        held = rate(decided["is_consistent"])
+        facts |= {"prop_consistent": consistent / pairs, "prop_lwr": held.rate_lwr, "prop_upr": held.rate_upr}
+    left_out = asked - pairs
     return who | facts | {"n_both_orders": asked, "n_left_out": left_out, "note": _note(asked, left_out, facts)}
 
 
@@ -91,21 +89,16 @@ def _note(asked: int, left_out: int, facts: dict[str, Any]) -> str | None:
     return f"{left_out} left out: no winner in one order or both (ties, draws, unread)" if left_out else None
 
 
-def _bias(who: dict[str, Any], said: pl.DataFrame, found: ReverseConsistency) -> dict[str, Any]:
+def _bias(who: dict[str, Any], said: pl.DataFrame, decided: pl.DataFrame) -> dict[str, Any]:
     counts = dict(said["verdict"].value_counts().iter_rows())
     facts = who | {word: counts.get(word, 0) for word in WORDS}
-    if found.details.is_empty():
+    if decided.is_empty():
         return facts | {"note": _NOTHING_DECIDED if _asked_in_both_orders(said) else _ONE_ORDER}
-    return facts | check_positional_bias(found, n_boot=_DRAWS, seed=0).summary.row(0, named=True)
+    return facts | positional_bias(decided, n_boot=_DRAWS, seed=0)
 
 
 def _asked_in_both_orders(said: pl.DataFrame) -> int:
     """How many pairs were, whatever was answered."""
-    pair = said.select(
-        "subject",
-        low=pl.min_horizontal("first_id", "second_id"),
-        high=pl.max_horizontal("first_id", "second_id"),
-        first="first_id",
-    )
-    orders = pair.group_by("subject", "low", "high").agg(pl.col("first").n_unique().alias("orders"))
-    return orders.filter(pl.col("orders") > 1).height
+    first, second = named(said["first_id"], said["second_id"])
+    pair, turned = pair_codes(first, second, said["subject"]), places(first) > places(second)
+    return len(np.intersect1d(pair.filter(~turned), pair.filter(turned)))

@@ -12,9 +12,8 @@ from rich.text import Text
 
 from overnight.analysis.verdict_agreement import EVERYBODY
 from overnight.core.wording import number_of
-from overnight.tasks._pairs.judge_tables import WORDS
 from overnight.tasks._pairs.rankings import EVERYTHING
-from overnight.tasks._pairs.verdicts import SUBJECT
+from overnight.tasks._pairs.verdicts import SUBJECT, WORDS
 from overnight.terminal.columns import columns
 from overnight.terminal.plain_text import one_line
 from overnight.terminal.rank_pictures import item_table, short

@@ -70,7 +70,7 @@ def ranking_of(rows: pl.DataFrame, scope: str, *, adaptive: bool, fit: "BradleyT
         summarize_bt_fit(fit)
         .join(bounds, on="ID", how="left", maintain_order="left")
         .with_columns(
-            stage=pl.lit(rows["stage"][0]),
+            stage=pl.lit(rows["stage"][0], pl.String),
             scope=pl.lit(scope),
             comparisons=pl.lit(rows.height),
             pairs=pl.lit(_pair_count(rows)),
@@ -85,15 +85,15 @@ def ranking_of(rows: pl.DataFrame, scope: str, *, adaptive: bool, fit: "BradleyT
 def fitted(rows: pl.DataFrame, *, adaptive: bool) -> "BradleyTerryFit":
     """The model that a ranking is made of."""
     from overnight.rank import build_bt_data, fit_bt_model  # noqa: PLC0415 - as above
+    from overnight.rank.labels import how_often, pair_codes  # noqa: PLC0415
 
     verdicts = build_bt_data(rows)
     on_subjects = bool(rows["subject"].count())
     if on_subjects:
         # The same two on several subjects: verdicts depend on each other where the subject is the same. Votes on one
         # pair there count as one: neither a prior nor the reliability may learn from the same evidence again.
-        verdicts = verdicts.with_columns(rows["subject"])
-        votes = pl.len().over("subject", *_pair_of("object1", "object2"))
-        verdicts = verdicts.with_columns(weight=1 / votes)
+        pair = pair_codes(verdicts["object1"], verdicts["object2"], rows["subject"])
+        verdicts = verdicts.with_columns(rows["subject"], weight=1 / how_often(pair))
 
     def with_prior(*, learn: bool, position: bool) -> "BradleyTerryFit":
         if learn:
@@ -113,9 +113,7 @@ def fitted(rows: pl.DataFrame, *, adaptive: bool) -> "BradleyTerryFit":
     return fit
 
 
-def _pair_of(first: str, second: str) -> tuple[pl.Expr, pl.Expr]:
-    return pl.min_horizontal(first, second).alias("low"), pl.max_horizontal(first, second).alias("high")
-
-
 def _pair_count(rows: pl.DataFrame) -> int:
-    return rows.select(*_pair_of("first_id", "second_id")).n_unique()
+    from overnight.rank.labels import pair_codes  # noqa: PLC0415 - as above
+
+    return pair_codes(rows["first_id"], rows["second_id"]).n_unique()

@@ -34,23 +34,27 @@ _WHY_NOT = {
 def make_pair_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple[str, "pl.LazyFrame"]]:
     """What the judges said, the order it comes to, and what both orders and several judges tell of the judges."""
     # Polars takes a third of a second, and scipy half of one, which a study that is only read need not wait.
-    from overnight.tasks._pairs.judge_tables import judge_names, judge_tables  # noqa: PLC0415
-    from overnight.tasks._pairs.rankings import rankings  # noqa: PLC0415
     from overnight.tasks._pairs.selection import selection_tables  # noqa: PLC0415
-    from overnight.tasks._pairs.verdicts import scan_verdicts  # noqa: PLC0415
+    from overnight.tasks._pairs.verdicts import read_verdicts, scan_verdicts  # noqa: PLC0415
 
-    verdicts = scan_verdicts(results, [stage.name for stage in stages])
-    yield "verdicts", verdicts
+    yield "verdicts", scan_verdicts(results, [stage.name for stage in stages])
     for stage in stages:
-        said = scan_verdicts(results, [stage.name], short=True).collect()
-        for ranking in rankings(said, adaptive=isinstance(stage.task, Rounds)):
-            yield "rankings", ranking.lazy()
-        names = judge_names(stage.arms)
-        for name, table in judge_tables(said.with_columns(said["arm"].replace(names))):
-            yield name, table.lazy()
+        yield from tables_of_verdicts(read_verdicts(results, stage.name), stage)
         if isinstance(stage.task, Rounds):
             for name, table in selection_tables(results, stage.name, getattr(stage.task, "plan", None)):
                 yield name, table.lazy()
+
+
+def tables_of_verdicts(said: "pl.DataFrame", stage: Stage) -> Iterator[tuple[str, "pl.LazyFrame"]]:
+    """Of one stage: the order that its verdicts come to, and what they tell of the judges."""
+    from overnight.rank.labels import renamed  # noqa: PLC0415 - as above
+    from overnight.tasks._pairs.judge_tables import judge_names, judge_tables  # noqa: PLC0415
+    from overnight.tasks._pairs.rankings import rankings  # noqa: PLC0415
+
+    for ranking in rankings(said, adaptive=isinstance(stage.task, Rounds)):
+        yield "rankings", ranking.lazy()
+    for name, table in judge_tables(said.with_columns(renamed(said["arm"], judge_names(stage.arms)))):
+        yield name, table.lazy()
 
 
 def missing_pair_table(table: str, tables: Path) -> str:

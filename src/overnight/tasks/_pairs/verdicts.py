@@ -5,6 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
+from overnight.rank.labels import sorted_texts
+
 COLUMNS: dict[str, type[pl.DataType]] = {
     "stage": pl.String,
     "arm": pl.String,
@@ -23,19 +25,42 @@ COLUMNS: dict[str, type[pl.DataType]] = {
 }
 # What two items were compared on: its own column, where a task compares the same two on several things.
 SUBJECT = "subject"
-_LONG = ("item_id", "confidence", "explanation")
+WORDS = ("first", "second", "tie", "none", "unparsed")
+# What statistics need of a verdict, beside who is compared and on what.
+_SAID = ("stage", "arm", "judge", "template", "thinking", "direction")
+_PAIR = ("first_id", "second_id")
 
 
-def scan_verdicts(results: Path, stages: Sequence[str], *, short: bool = False) -> pl.LazyFrame:
-    """Of these stages, from the table of results. Open rows have no verdict yet.
+def scan_verdicts(results: Path, stages: Sequence[str]) -> pl.LazyFrame:
+    """Of these stages, from the table of results. Open rows have no verdict yet."""
+    rows, known = _judged(results, stages)
+    return rows.select(*COLUMNS, *([SUBJECT] if known else []))
 
-    `short` leaves out what no statistic needs, and always has a `subject`.
+
+def read_verdicts(results: Path, stage: str, names: Sequence[str] = (), numbers: Sequence[str] = ()) -> pl.DataFrame:
+    """One stage's verdicts as statistics need them, with a `subject`, and with more columns of names and of numbers.
+
+    Each name is kept once, and rows have its place among all names of the column, which are sorted: the two that are
+    compared share one list. So verdicts take some 30 bytes each, and are read once for all tables.
     """
+    rows, known = _judged(results, [stage])
+    listed = [*_SAID, *names, *([SUBJECT] if known else [])]
+    # First what names there are, and then the rows: texts of all rows are never in memory at once.
+    found = {name: rows.select(name).unique().collect(engine="streaming")[name] for name in (*listed, *_PAIR)}
+    kinds = {name: pl.Enum(sorted_texts(found[name].drop_nulls())) for name in listed}
+    pair = pl.Enum(sorted_texts(pl.concat([found[name] for name in _PAIR])))
+    said = rows.select(
+        *(pl.col(name).cast(kind) for name, kind in (kinds | dict.fromkeys(_PAIR, pair)).items()),
+        pl.col("verdict").cast(pl.Enum(WORDS)),
+        "replicate",
+        *numbers,
+    ).collect(engine="streaming")
+    return said if known else said.with_columns(pl.lit(None, pl.Enum([])).alias(SUBJECT))
+
+
+def _judged(results: Path, stages: Sequence[str]) -> tuple[pl.LazyFrame, bool]:
+    """Rows with a verdict, and whether they name a subject."""
     rows = pl.scan_parquet(results, glob=False)
     judged = rows.filter(pl.col("stage").is_in(list(stages)) & pl.col("verdict").is_not_null())
-    judged = judged.with_columns(pl.concat_str("provider", "model", separator="/").alias("judge"))
-    known = SUBJECT in rows.collect_schema()
-    if short and not known:
-        judged = judged.with_columns(pl.lit(None, pl.String).alias(SUBJECT))
-    columns = [name for name in COLUMNS if not (short and name in _LONG)]
-    return judged.select(*columns, *([SUBJECT] if short or known else []))
+    judge = pl.concat_str("provider", "model", separator="/").alias("judge")
+    return judged.with_columns(judge), SUBJECT in rows.collect_schema()

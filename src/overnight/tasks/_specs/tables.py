@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overnight.core.stage import Stage
+from overnight.tasks._judging.answer_pairs import Rank
 from overnight.tasks._judging.judging import Grade, Judging
-from overnight.tasks._pairs.tables import PAIR_TABLES, make_pair_tables, missing_pair_table
+from overnight.tasks._pairs.tables import PAIR_TABLES, missing_pair_table, tables_of_verdicts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,38 +61,47 @@ def make_judged_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple
 def make_rank_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple[str, "pl.LazyFrame"]]:
     import polars as pl  # noqa: PLC0415 - as above
 
-    from overnight.tasks._judging.answer_pair_tables import (  # noqa: PLC0415
-        answer_pairs,
-        length_table,
-        match_table,
-        pair_questions,
-        pair_scores,
-        part_rankings,
-    )
-    from overnight.tasks._judging.answer_pairs import Rank  # noqa: PLC0415
-    from overnight.tasks._judging.tables import agreement_table, bias_table  # noqa: PLC0415
+    from overnight.tasks._judging.answer_pair_tables import NAMES, NUMBERS  # noqa: PLC0415
     from overnight.tasks._judging.unjudged import unjudged  # noqa: PLC0415
-    from overnight.tasks._pairs.judge_tables import judge_names  # noqa: PLC0415
+    from overnight.tasks._pairs.verdicts import read_verdicts, scan_verdicts  # noqa: PLC0415
 
-    yield from make_pair_tables(results, stages)
+    yield "verdicts", scan_verdicts(results, [stage.name for stage in stages])
     rows = pl.scan_parquet(results, glob=False)
     for stage in stages:
         assert isinstance(stage.task, Rank)
         left_out = unjudged(rows, stage, stage.task)
         if left_out.height:
             yield "unjudged", left_out.lazy()
-        said = answer_pairs(rows, stage.name)
-        if said.is_empty():
-            continue
-        for ranking in part_rankings(said):
-            yield "rankings", ranking.lazy()
-        yield "matches", match_table(said).lazy()
-        lengths = length_table(said)
-        if lengths.height:
-            yield "length_effect", lengths.lazy()
-        agreed = agreement_table(pair_questions(said, judge_names(stage.arms)), ordered=False)
+        said = read_verdicts(results, stage.name, NAMES, NUMBERS)
+        yield from tables_of_verdicts(said, stage)
+        if said.height:
+            yield from _tables_of_answers(said, stage)
+
+
+def _tables_of_answers(said: "pl.DataFrame", stage: Stage) -> Iterator[tuple[str, "pl.LazyFrame"]]:
+    """What is told of answers only, which are on statements and have lengths."""
+    from overnight.tasks._judging.answer_pair_tables import (  # noqa: PLC0415
+        length_table,
+        match_table,
+        pair_questions,
+        pair_scores,
+        part_rankings,
+    )
+    from overnight.tasks._judging.tables import agreement_table, bias_table  # noqa: PLC0415
+    from overnight.tasks._pairs.judge_tables import judge_names  # noqa: PLC0415
+
+    for ranking in part_rankings(said):
+        yield "rankings", ranking.lazy()
+    yield "matches", match_table(said).lazy()
+    lengths = length_table(said)
+    if lengths.height:
+        yield "length_effect", lengths.lazy()
+    judges = judge_names(stage.arms)
+    if len({judges[arm] for arm in said["arm"].unique()}) > 1:
+        agreed = agreement_table(pair_questions(said, judges), ordered=False)
         if agreed is not None:
             yield "judge_agreement", agreed.lazy()
+    if said["judge"].n_unique() > 1:
         bias = bias_table(pair_scores(said), stage.name)
         if bias is not None:
             yield "judge_bias", bias.lazy()
