@@ -69,7 +69,8 @@ def _check_numbers(config: Mapping[str, Any]) -> None:
         raise GoogleError(400, "max_output_tokens must be positive.")
     count = config.get("candidateCount")
     if count is not None and (not isinstance(count, int) or not 1 <= count <= _MOST_CANDIDATES):
-        raise GoogleError(400, f"candidate_count must be from 1 to {_MOST_CANDIDATES}.")
+        message = f"Unable to submit request because candidateCount must be in the range [1, {_MOST_CANDIDATES}]."
+        raise GoogleError(400, message)
     stops = config.get("stopSequences")
     if stops is not None and (not isinstance(stops, list) or len(stops) > _MOST_STOPS):
         raise GoogleError(400, f"stop_sequences: at most {_MOST_STOPS} are supported.")
