@@ -10,7 +10,7 @@ from inspect_ai.model import GenerateConfig
 from inspect_ai.scorer import includes
 from inspect_ai.solver import generate, use_tools
 from inspect_ai.tool import tool
-from telling import tell
+from telling import manual, tell
 
 MODELS = {
     "openai": "openai/gpt-4.1",
@@ -58,4 +58,4 @@ for name, model in MODELS.items():
     deeds[f"{name}_live"] = lambda model=model: run(model, 5)
     deeds[f"{name}_tool"] = lambda model=model: run(model, 2, tools=True)
     deeds[f"{name}_batch"] = lambda model=model: run(model, 20, batch=True)
-tell("inspect-ai", **deeds)
+tell("inspect-ai", **deeds, manual=manual("inspect_ai"))

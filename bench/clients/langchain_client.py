@@ -9,7 +9,7 @@ from langchain_core.tools import tool
 from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
-from telling import tell
+from telling import manual, tell
 
 
 @tool
@@ -64,4 +64,5 @@ def deeds(name: str):
     return {f"{name}_{deed.__name__}": deed for deed in (whole, streamed, tools, schema)}
 
 
-tell("langchain-core", **{name: deed for model in MODELS for name, deed in deeds(model).items()})
+every = {name: deed for model in MODELS for name, deed in deeds(model).items()}
+tell("langchain-core", **every, manual=manual("langchain"))

@@ -8,7 +8,7 @@ import tempfile
 import time
 
 import litellm
-from telling import tell
+from telling import manual, tell
 
 litellm.telemetry = False
 TOOL = {
@@ -81,4 +81,10 @@ def embeddings() -> str:
     return f"{len(said.data[0]['embedding'])} numbers"
 
 
-tell("litellm", **{k: v for m in MODELS for k, v in deeds(m).items()}, batch=batch, embeddings=embeddings)
+tell(
+    "litellm",
+    **{k: v for m in MODELS for k, v in deeds(m).items()},
+    batch=batch,
+    embeddings=embeddings,
+    manual=manual("litellm"),
+)

@@ -20,8 +20,9 @@ const providers = {
 };
 
 function evaluated(provider, prompt, tests) {
-  const [config, output] = [join(folder, "config.json"), join(folder, "output.json")];
-  writeFileSync(config, JSON.stringify({ prompts: [prompt], providers: [provider], tests }));
+  const whole = prompt === undefined ? provider : JSON.stringify({ prompts: [prompt], providers: [provider], tests });
+  const [config, output] = [join(folder, "config.yaml"), join(folder, "output.json")];
+  writeFileSync(config, whole);
   const quiet = { PROMPTFOO_DISABLE_TELEMETRY: "1", PROMPTFOO_DISABLE_UPDATE: "1", PROMPTFOO_CONFIG_DIR: folder, CI: "1" };
   const done = spawnSync(process.execPath, [program, "eval", "-c", config, "-o", output, "--no-cache", "--no-progress-bar", "--no-table"],
     { env: { ...process.env, ...quiet }, encoding: "utf8", timeout: 120_000 });
@@ -47,8 +48,16 @@ function called() {
   return "find_city, and valid by its own check";
 }
 
+function manual() {
+  const text = readFileSync(join(import.meta.dirname, "..", "..", "docs", "emulator.md"), "utf8");
+  const block = text.match(/```yaml promptfoo\n([^]*?)```/)[1].replaceAll("http://127.0.0.1:8765", url);
+  const found = evaluated(block);
+  if (found.length !== 1 || !found[0].success) throw new Error(JSON.stringify(found[0]?.error ?? found));
+  return "as the manual has it";
+}
+
 let failed = false;
-const deeds = { ...Object.fromEntries(Object.entries(providers).map(([name, one]) => [name, () => rows(one)])), "openai tool": called };
+const deeds = { manual, ...Object.fromEntries(Object.entries(providers).map(([name, one]) => [name, () => rows(one)])), "openai tool": called };
 for (const [name, deed] of Object.entries(deeds)) {
   try {
     console.log(`ok promptfoo ${version} ${name}: ${deed()}`);

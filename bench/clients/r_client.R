@@ -43,6 +43,14 @@ polled <- function(get, ended) {
 }
 
 deeds <- list(
+  manual = function() {
+    given <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+    text <- readLines(file.path(dirname(given), "..", "..", "docs", "emulator.md"))
+    from <- which(text == "```r")
+    to <- min(which(text == "```" & seq_along(text) > from))
+    eval(parse(text = text[(from + 1):(to - 1)]), new.env())
+    "as the manual has it"
+  },
   openai_live = function() {
     said <- openai("chat/completions") |>
       req_body_json(list(model = "gpt-4.1", messages = asked(question))) |>

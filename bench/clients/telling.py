@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 
 
 class Defect(Exception):
     """The client cannot do this by its own fault; what was seen of it."""
+
+
+MANUAL = Path(__file__).resolve().parents[2] / "docs" / "emulator.md"
+
+
+def manual(client: str) -> Callable[[], str]:
+    """Runs the manual's own example for a client."""
+
+    def example() -> str:
+        (block,) = re.findall(rf"```python {client}\n(.*?)```", MANUAL.read_text(encoding="utf-8"), re.DOTALL)
+        names: dict[str, object] = {}
+        exec(block, names)
+        deeds = [deed for name, deed in names.items() if name.startswith("test_") and callable(deed)]
+        for deed in deeds:
+            deed()
+        assert deeds
+        return "as the manual has it"
+
+    return example
 
 
 def tell(package: str, **tried: Callable[[], object]) -> None:

@@ -16,6 +16,8 @@ from overnight_emulator.world import World
 
 PREFIX = "/_emulator/"
 # A year at once: dates end somewhere, and jumps add up.
+# Batches are made before the answer comes.
+_MOST_FOREIGN = {"count": 100_000, "age": 10**10, "rows": 10**9}
 _LONGEST_JUMP = 366 * 86_400
 _BILLED = ("rows", "input_tokens", "cached_tokens", "output_tokens")
 _PARENT = "projects/lab/locations/us-central1"
@@ -125,8 +127,9 @@ class _Control:
         age, rows = body.get("age", 0), body.get("rows", 1)
         if not isinstance(dialect, str) or dialect not in self._world.formats:
             raise _wrong(f"dialect: found {dialect!r}, wanted one of {', '.join(sorted(self._world.formats))}")
-        if not all(isinstance(number, int | float) and number >= 0 for number in (count, age, rows)):
-            raise _wrong("count, age, rows: wanted numbers of at least 0")
+        for name, number in (("count", count), ("age", age), ("rows", rows)):
+            if not isinstance(number, int | float) or not 0 <= number <= _MOST_FOREIGN[name]:
+                raise _wrong(f"{name}: found {number!r:.100}, wanted a number from 0 to {_MOST_FOREIGN[name]}")
         parent = str(body.get("parent") or _PARENT)
         self._world.add_foreign(dialect, int(count or 0), float(age), int(rows), parent)
         return json_reply({"made": int(count or 0)})

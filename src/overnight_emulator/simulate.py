@@ -10,7 +10,7 @@ import msgspec
 
 from overnight_emulator.answering import Answer, Models, Prompt
 from overnight_emulator.dialects.anthropic.prompts import message_prompt
-from overnight_emulator.dialects.bedrock.converse import read_prompt as converse_prompt
+from overnight_emulator.dialects.bedrock.asking import read_prompt as converse_prompt
 from overnight_emulator.dialects.google.generating import digest_of
 from overnight_emulator.dialects.google.prompts import read_prompt as google_prompt
 from overnight_emulator.dialects.google.spelling import camel

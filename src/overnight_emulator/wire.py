@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -36,7 +37,7 @@ def damaged_forms(refusal: Callable[[], Exception]) -> Iterator[None]:
     """What a form that is cut off or wrongly encoded raises while it is read, in the dialect's words."""
     try:
         yield
-    except (*MISSHAPEN, RuntimeError, AssertionError, web.HTTPException) as error:
+    except (*MISSHAPEN, RuntimeError, AssertionError, zlib.error, web.HTTPException) as error:
         raise refusal() from error
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 from uuid import uuid4
 
 import boto3
 import pytest
 from botocore.config import Config
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EventStreamError
 
 from emulator_process import EmulatorProcess
 
@@ -100,6 +101,59 @@ def test_a_question_is_answered(shared: EmulatorProcess) -> None:
     )
     assert "lake" in answer["output"]["message"]["content"][0]["text"]
     assert answer["usage"]["totalTokens"] == answer["usage"]["inputTokens"] + answer["usage"]["outputTokens"]
+
+
+SPEC = {
+    "name": "find_city",
+    "inputSchema": {"json": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}},
+}
+ASKED = [{"role": "user", "content": [{"text": "Name a lake."}]}]
+
+
+def test_an_answer_in_pieces_is_the_whole_one(shared: EmulatorProcess) -> None:
+    runtime = client(shared, "bedrock-runtime")
+    whole = runtime.converse(modelId=MODEL, messages=ASKED)
+    events = list(runtime.converse_stream(modelId=MODEL, messages=ASKED)["stream"])
+    deltas = [event["contentBlockDelta"]["delta"]["text"] for event in events if "contentBlockDelta" in event]
+    assert len(deltas) > 2
+    assert "".join(deltas) == whole["output"]["message"]["content"][0]["text"]
+    assert events[-1]["metadata"]["usage"] == whole["usage"]
+
+
+def test_a_tool_is_called_and_its_result_is_read(shared: EmulatorProcess) -> None:
+    runtime = client(shared, "bedrock-runtime")
+    tools = {"tools": [{"toolSpec": SPEC}], "toolChoice": {"any": {}}}
+    said = runtime.converse(modelId=MODEL, messages=ASKED, toolConfig=tools)
+    assert said["stopReason"] == "tool_use"
+    (call,) = (part["toolUse"] for part in said["output"]["message"]["content"])
+    assert call["input"]["city"]
+    events = list(runtime.converse_stream(modelId=MODEL, messages=ASKED, toolConfig=tools)["stream"])
+    parts = [
+        event["contentBlockDelta"]["delta"]["toolUse"]["input"] for event in events if "contentBlockDelta" in event
+    ]
+    assert json.loads("".join(parts)) == call["input"]
+    result = {"toolResult": {"toolUseId": call["toolUseId"], "content": [{"text": "Rome and its hills"}]}}
+    talk = [*ASKED, said["output"]["message"], {"role": "user", "content": [result]}]
+    answered = runtime.converse(modelId=MODEL, messages=talk, toolConfig={"tools": [{"toolSpec": SPEC}]})
+    assert "hills" in answered["output"]["message"]["content"][0]["text"]
+
+
+def test_sequences_that_stop_and_what_is_not_simulated(shared: EmulatorProcess) -> None:
+    runtime = client(shared, "bedrock-runtime")
+    stopped = runtime.converse(modelId=MODEL, messages=ASKED, inferenceConfig={"stopSequences": ["lake"]})
+    assert stopped["stopReason"] == "stop_sequence"
+    assert "lake" not in stopped["output"]["message"]["content"][0]["text"]
+    guard = {"guardrailIdentifier": "a", "guardrailVersion": "1"}
+    with pytest.raises(ClientError, match="guardrailConfig"):
+        runtime.converse(modelId=MODEL, messages=ASKED, guardrailConfig=guard)
+
+
+def test_a_stream_breaks_in_the_middle(emulate: Callable[..., EmulatorProcess]) -> None:
+    emulator = emulate({"faults": [{"on": "live", "do": "stream_error", "status": 429, "message": "no more"}]})
+    runtime = client(emulator, "bedrock-runtime")
+    stream = runtime.converse_stream(modelId=MODEL, messages=ASKED)["stream"]
+    with closing(runtime), closing(stream), pytest.raises(EventStreamError, match="no more"):
+        list(stream)
 
 
 def test_objects_are_put_read_and_removed(shared: EmulatorProcess) -> None:

@@ -14,11 +14,14 @@ import pytest
 from anthropic.types import DeletedFile, FileMetadata, Message, ModelInfo, RawMessageStreamEvent
 from anthropic.types.messages import MessageBatch
 from google.genai import types
+from groq.types import chat as groq
+from mistralai.client import models as mistral
 from ollama import ChatResponse, EmbedResponse, GenerateResponse, ListResponse, ProcessResponse, ShowResponse
 from openai.types import Batch, CreateEmbeddingResponse, FileObject, Model, ModerationCreateResponse, Upload
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
+from together.types import chat as together
 
 from emulator_process import EmulatorProcess
 
@@ -50,6 +53,12 @@ WHOLE: list[tuple[Any, str, Any]] = [
     (ChatCompletion, "/openai/v1/chat/completions", {**CHAT, "tools": [TOOL], "tool_choice": "required"}),
     (ChatCompletion, "/ollama/v1/chat/completions", {**CHAT, "model": "llama3.2"}),
     (ChatCompletion, "/together/v1/chat/completions", {**CHAT, "model": "Qwen/Qwen3"}),
+    (ChatCompletion, "/azure/openai/v1/chat/completions", CHAT),
+    (ChatCompletion, "/fireworks/inference/v1/chat/completions", CHAT),
+    (ChatCompletion, "/xai/v1/chat/completions", {**CHAT, "tools": [TOOL], "tool_choice": "required"}),
+    (groq.ChatCompletion, "/groq/openai/v1/chat/completions", CHAT),
+    (groq.ChatCompletion, "/groq/openai/v1/chat/completions", {**CHAT, "tools": [TOOL], "tool_choice": "required"}),
+    (mistral.ChatCompletionResponse, "/mistral/v1/chat/completions", CHAT),
     (Response, "/openai/v1/responses", {"model": "gpt-4.1", "input": "A lake?"}),
     (Response, "/openai/v1/responses", {"model": "gpt-5", "input": "A lake?", "reasoning": {"summary": "auto"}}),
     (Response, "/openai/v1/responses", {"model": "gpt-4.1", "input": "x", "tools": [FLAT], "tool_choice": "required"}),
@@ -89,6 +98,12 @@ def events(raw: bytes) -> Iterator[bytes]:
 STREAMED: list[tuple[Any, str, Any]] = [
     (ChatCompletionChunk, "/openai/v1/chat/completions", {**CHAT, "stream_options": {"include_usage": True}}),
     (ChatCompletionChunk, "/openai/v1/chat/completions", {**CHAT, "tools": [TOOL], "tool_choice": "required"}),
+    (ChatCompletionChunk, "/azure/openai/v1/chat/completions", CHAT),
+    (ChatCompletionChunk, "/fireworks/inference/v1/chat/completions", CHAT),
+    (ChatCompletionChunk, "/xai/v1/chat/completions", CHAT),
+    (groq.ChatCompletionChunk, "/groq/openai/v1/chat/completions", CHAT),
+    (mistral.CompletionChunk, "/mistral/v1/chat/completions", CHAT),
+    (together.ChatCompletionChunk, "/together/v1/chat/completions", {**CHAT, "model": "Qwen/Qwen3"}),
     (ResponseStreamEvent, "/openai/v1/responses", {"model": "gpt-5", "input": "x", "reasoning": {"summary": "auto"}}),
     (ResponseStreamEvent, "/openai/v1/responses", {"model": "gpt-4.1", "input": "find city", "tools": [FLAT]}),
     (RawMessageStreamEvent, "/anthropic/v1/messages", MESSAGE),

@@ -157,6 +157,39 @@ def test_together_streams_chunks(shared: EmulatorProcess) -> None:
     assert "lake" in "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
 
 
+LOOKALIKES = {
+    "azure": "/azure/openai/v1",
+    "groq": "/groq/openai/v1",
+    "mistral": "/mistral/v1",
+    "fireworks": "/fireworks/inference/v1",
+    "xai": "/xai/v1",
+}
+
+
+@pytest.mark.parametrize("name", LOOKALIKES)
+def test_lookalikes_stream_the_same_answer(shared: EmulatorProcess, name: str) -> None:
+    asked = {"model": "a-model", "messages": [{"role": "user", "content": "Tell me of a lake."}]}
+    with OpenAI(base_url=shared.url + LOOKALIKES[name], api_key="any", max_retries=0) as client:
+        whole = client.chat.completions.create(**asked)
+        chunks = list(client.chat.completions.create(**asked, stream=True))
+        forced = list(client.chat.completions.create(**asked, stream=True, tools=[TOOL], tool_choice="required"))
+    said = "".join(one.choices[0].delta.content or "" for one in chunks if one.choices)
+    assert said == whole.choices[0].message.content
+    assert (chunks[-1].usage is not None) is (name in {"mistral", "fireworks", "xai"})
+    calls = [call for one in forced for call in one.choices[0].delta.tool_calls or ()]
+    assert json.loads("".join(call.function.arguments or "" for call in calls))["city"]
+
+
+@pytest.mark.parametrize("name", LOOKALIKES)
+def test_streams_of_lookalikes_break_in_the_middle(emulate: Callable[..., EmulatorProcess], name: str) -> None:
+    emulator = emulate({"faults": [{"on": "live", "do": "stream_error", "at": 0.5, "message": "no more", "times": 1}]})
+    asked = {"model": "a-model", "messages": [{"role": "user", "content": "Tell me of a lake."}]}
+    with OpenAI(base_url=emulator.url + LOOKALIKES[name], api_key="any", max_retries=0) as client:
+        with pytest.raises(openai.APIError, match="no more"):
+            list(client.chat.completions.create(**asked, stream=True))
+        assert len(list(client.chat.completions.create(**asked, stream=True))) > 3
+
+
 def test_ollama_streams_lines_and_does_so_by_default(shared: EmulatorProcess) -> None:
     client = ollama.Client(host=f"{shared.url}/ollama")
     asked = [{"role": "user", "content": "Tell me of a lake."}]

@@ -2,68 +2,51 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Any
 from urllib.parse import unquote
 
 import msgspec
 from aiohttp import web
 
-from overnight_emulator.answering import Models, Prompt, Turn
+from overnight_emulator.answering import Models
 from overnight_emulator.batch import Usage
+from overnight_emulator.dialects.bedrock.asking import prompt_of, refuse_unsimulated, turns_of
+from overnight_emulator.dialects.bedrock.converse_stream import CONVERSE_STREAM
 from overnight_emulator.dialects.bedrock.errors import AwsError, check_credit, from_fault
 from overnight_emulator.dialects.openai.accounts import KEY
 from overnight_emulator.dialects.openai.rules import exists
 from overnight_emulator.dialects.s3.accounts import access_key
 from overnight_emulator.live import LiveCall, LiveCalls, Manner
 from overnight_emulator.rates import Verdict
-from overnight_emulator.rows import Reply, canonical
+from overnight_emulator.rows import Reply
 from overnight_emulator.schema import UnusableSchemaError
+from overnight_emulator.streaming import Stream
 from overnight_emulator.truth import Truth
 from overnight_emulator.wire import json_body
 from overnight_emulator.world import World
 
-_STOPS = {"stop": "end_turn", "length": "max_tokens", "refusal": "end_turn", "content_filter": "content_filtered"}
-_BUDGETS = ((16_000, "high"), (4_000, "medium"), (0, "low"))
-
-
-def turns_of(body: dict[str, Any]) -> tuple[Turn, ...]:
-    told = tuple(Turn("system", str(part["text"])) for part in body.get("system") or () if "text" in part)
-    said = tuple(
-        Turn(str(message["role"]), "\n".join(str(part["text"]) for part in message["content"] if "text" in part))
-        for message in body.get("messages") or ()
-    )
-    return told + said
-
-
-def read_prompt(body: dict[str, Any]) -> Prompt:
-    return _prompt(body, sha256(canonical(body)).digest())
-
-
-def _prompt(body: dict[str, Any], digest: bytes) -> Prompt:
-    """The body names the model here, whatever the path or the job does."""
-    form = ((body.get("outputConfig") or {}).get("textFormat") or {}).get("structure") or {}
-    schema = (form.get("jsonSchema") or {}).get("schema")
-    thinking = (body.get("additionalModelRequestFields") or {}).get("thinking") or {}
-    budget = thinking.get("budget_tokens", 0) if thinking.get("type") == "enabled" else None
-    return Prompt(
-        model=body["model"],
-        turns=turns_of(body),
-        digest=digest,
-        schema=msgspec.json.decode(schema) if isinstance(schema, str) else None,
-        max_tokens=(body.get("inferenceConfig") or {}).get("maxTokens"),
-        effort="none" if budget is None else next(effort for least, effort in _BUDGETS if budget >= least),
-    )
+_STOPS = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "refusal": "end_turn",
+    "content_filter": "content_filtered",
+    "tool_calls": "tool_use",
+}
 
 
 def answer(models: Models, truth: Truth, body: dict[str, Any], digest: bytes) -> Reply:
     if not exists(body["model"], truth):
         return Reply(404, {"message": f"Could not resolve the model {body['model']}."})
     try:
-        said = models.answer(_prompt(body, digest))
-    except (UnusableSchemaError, LookupError, TypeError, msgspec.DecodeError) as error:
+        refuse_unsimulated(body)
+        said = models.answer(prompt_of(body, digest))
+    except (UnusableSchemaError, LookupError, TypeError, AttributeError, ValueError, msgspec.DecodeError) as error:
         return Reply(400, {"message": f"The request is not valid: {error}"})
-    parts: list[dict[str, Any]] = [{"text": said.text}]
+    parts: list[dict[str, Any]] = [{"text": said.text}] if said.text or not said.calls else []
+    parts += [
+        {"toolUse": {"toolUseId": f"tooluse_{call.mark}", "name": call.name, "input": call.arguments}}
+        for call in said.calls
+    ]
     if said.reasoning_tokens:
         parts.insert(0, {"reasoningContent": {"reasoningText": {"text": "I weighed it.", "signature": digest.hex()}}})
     usage = {
@@ -73,7 +56,7 @@ def answer(models: Models, truth: Truth, body: dict[str, Any], digest: bytes) ->
     }
     reply = {
         "output": {"message": {"role": "assistant", "content": parts}},
-        "stopReason": _STOPS[said.ending],
+        "stopReason": "stop_sequence" if said.stopped_by is not None else _STOPS[said.ending],
         "usage": usage,
         "metrics": {"latencyMs": 100},
     }
@@ -87,9 +70,18 @@ class ConverseRoutes:
         self._calls = LiveCalls(world, Manner(from_fault, _too_fast))
 
     def routes(self) -> list[web.RouteDef]:
-        return [web.post("/model/{model}/converse", self.converse)]
+        return [
+            web.post("/model/{model}/converse", self.converse),
+            web.post("/model/{model}/converse-stream", self.streamed),
+        ]
 
     async def converse(self, request: web.Request) -> web.StreamResponse:
+        return await self._take(request, None)
+
+    async def streamed(self, request: web.Request) -> web.StreamResponse:
+        return await self._take(request, CONVERSE_STREAM)
+
+    async def _take(self, request: web.Request, stream: Stream | None) -> web.StreamResponse:
         asked = await json_body(request, lambda: AwsError(400, "ValidationException", "The body is no JSON object."))
         request[KEY] = access_key(request)
         check_credit(request, self._world.truth)
@@ -100,8 +92,8 @@ class ConverseRoutes:
             return answer(self._models, self._world.truth, body, digest)
 
         longest = (body.get("inferenceConfig") or {}).get("maxTokens") or 0
-        tokens = self._models.tokens.of(sum(len(turn.text) for turn in turns_of(body)), model) + longest
-        return await self._calls.take(request, LiveCall(body, model, tokens, said))
+        tokens = self._models.input_tokens(turns_of(body), model) + longest
+        return await self._calls.take(request, LiveCall(body, model, tokens, said, stream))
 
 
 def _too_fast(verdict: Verdict) -> AwsError:

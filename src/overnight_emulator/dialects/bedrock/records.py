@@ -11,7 +11,8 @@ import msgspec
 
 from overnight_emulator.answering import Models
 from overnight_emulator.batch import Batch, Flaw
-from overnight_emulator.dialects.bedrock.converse import answer, turns_of
+from overnight_emulator.dialects.bedrock.asking import turns_of
+from overnight_emulator.dialects.bedrock.converse import answer
 from overnight_emulator.dialects.s3 import put_object
 from overnight_emulator.rows import Content, Reply, Row, Shape, canonical
 from overnight_emulator.store import Store, StoredFile
@@ -38,8 +39,8 @@ class BedrockRows:
         for number, line in enumerate(lines, 1):
             try:
                 body = _read(line)["modelInput"]
-                tokens += self.models.tokens.of(sum(len(turn.text) for turn in turns_of(body)), model)
-            except (msgspec.MsgspecError, LookupError, TypeError, RecursionError, UnicodeDecodeError):
+                tokens += self.models.input_tokens(turns_of(body), model)
+            except (msgspec.MsgspecError, LookupError, TypeError, AttributeError, RecursionError, UnicodeDecodeError):
                 return Flaw("Validation", f"Record {number} of the input cannot be read.", line=number)
             total += 1
         fewest = self._truth.limits.fewest_requests or _FEWEST

@@ -36,7 +36,9 @@ def _words(error: ApiError) -> dict[str, Any]:
 
 def _application(world: World) -> web.Application:
     """The SDK calls models below `/v1` where its address is not the usual one."""
-    calls = LookalikeCalls(world, Places("/inference/v1/chat/completions", "/inference/v1/models", _SHOWN))
+    calls = LookalikeCalls(
+        world, Places("/inference/v1/chat/completions", "/inference/v1/models", _SHOWN, counted=True)
+    )
     by_the_sdk = web.post("/v1/chat/completions", calls.chat)
     routes = (*DatasetRoutes(world, _NAME).routes(), *JobRoutes(world, _NAME).routes(), *calls.routes(), by_the_sdk)
     return speaking(world, routes, check=_check_key, words=_words)

@@ -16,6 +16,7 @@ _NO_MINIMAL = re.compile(r"gemini-3(?:\.[78]-flash|(?:\.\d)?-pro)")
 _ALWAYS_THINKS = re.compile(r"gemini-(?:2\.5-pro|3(?:\.\d)?-pro|3\.6-flash|pro-latest)")
 LEVELS = ("MINIMAL", "LOW", "MEDIUM", "HIGH")
 _ROLES = frozenset({"user", "model", "function"})
+_MOST_CANDIDATES = 8
 _MOST_STOPS = 5
 _DYNAMIC = -1
 
@@ -66,6 +67,10 @@ def _check_numbers(config: Mapping[str, Any]) -> None:
     limit = config.get("maxOutputTokens")
     if limit is not None and (not isinstance(limit, int) or limit < 1):
         raise GoogleError(400, "max_output_tokens must be positive.")
+    count = config.get("candidateCount")
+    if count is not None and (not isinstance(count, int) or not 1 <= count <= _MOST_CANDIDATES):
+        message = f"Unable to submit request because candidateCount must be in the range [1, {_MOST_CANDIDATES}]."
+        raise GoogleError(400, message)
     stops = config.get("stopSequences")
     if stops is not None and (not isinstance(stops, list) or len(stops) > _MOST_STOPS):
         raise GoogleError(400, f"stop_sequences: at most {_MOST_STOPS} are supported.")

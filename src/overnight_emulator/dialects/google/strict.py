@@ -36,7 +36,7 @@ _SCHEMA = frozenset(
         *("minimum", "nullable", "pattern", "properties", "propertyOrdering", "required", "title", "type"),
     }
 )
-_RANGES = {"presencePenalty": (-2, 2), "frequencyPenalty": (-2, 2), "candidateCount": (1, 8)}
+_RANGES = {"presencePenalty": (-2, 2), "frequencyPenalty": (-2, 2)}
 
 
 def check_strictly(model: str, request: dict[str, Any], truth: Truth, models: Models) -> None:

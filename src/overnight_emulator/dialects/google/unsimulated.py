@@ -12,13 +12,16 @@ PARTS = ("text", "inlineData", "fileData", "functionCall", "functionResponse")
 _BESIDE = frozenset({"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"})
 _CONFIG = (
     *("responseLogprobs", "logprobs", "speechConfig", "imageConfig", "audioTimestamp", "enableAffectiveDialog"),
-    *("modelSelectionConfig", "routingConfig", "enableEnhancedCivicAnswers"),
+    *("modelSelectionConfig", "routingConfig", "enableEnhancedCivicAnswers", "audioTranscriptionConfig"),
+    *("continuationToken", "generationOutputConfig", "modelArmorConfig", "responseFormat", "translationConfig"),
 )
+_BESIDE_CONFIG = ("cachedContent", "modelArmorConfig", "continuationToken", "generationOutputConfig")
 
 
 def refuse_unsimulated(request: Mapping[str, Any], config: Mapping[str, Any]) -> None:
-    if request.get("cachedContent") is not None:
-        raise _refused("cached_content")
+    for name in _BESIDE_CONFIG:
+        if request.get(name) is not None:
+            raise _refused(_snake(name))
     for name in _CONFIG:
         if config.get(name):
             raise _refused(f"generation_config.{name}")
@@ -33,6 +36,10 @@ def check_parts(parts: list[dict[str, Any]], where: str) -> None:
         strange = next((name for name in told if name not in PARTS), None)
         if strange is not None:
             raise _refused(f"{where}.parts[{place}].{strange}")
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
 def _refused(what: str) -> GoogleError:

@@ -12,12 +12,18 @@ from overnight_emulator.answering import EFFORTS, Models, Prompt
 from overnight_emulator.dialects.openai.chat import complete
 from overnight_emulator.dialects.openai.errors import ApiError
 from overnight_emulator.dialects.openai.prompts import chat_prompt
-from overnight_emulator.dialects.openai.rules import exists
+from overnight_emulator.dialects.openai.rules import check_chat_options, exists
+from overnight_emulator.dialects.openai.unsimulated import not_simulated, refuse_chat
 from overnight_emulator.rows import Reply, canonical
 from overnight_emulator.schema import UnusableSchemaError
 from overnight_emulator.truth import Truth
 
-_LIMITS = ("max_tokens", "max_completion_tokens", "n")
+# Fields of Groq, Mistral, xAI, Fireworks and Together that change what is answered, and are not simulated.
+_NOT_SIMULATED = (
+    *("citation_options", "compound_custom", "documents", "exclude_domains", "include_domains", "search_settings"),
+    *("guardrails", "min_tokens", "prompt_logprobs", "prompt_mode", "top_prompt_logprobs"),
+    *("search_parameters", "deferred", "echo", "raw_output", "safety_model"),
+)
 _OPENAIS_OWN = ("service_tier", "system_fingerprint")
 
 
@@ -54,7 +60,13 @@ def check_request(body: Mapping[str, Any], truth: Truth) -> None:
         raise ApiError(404, message, code="model_not_found")
     if not isinstance(messages, list) or not messages or not all(isinstance(one, dict) for one in messages):
         raise ApiError(400, "Missing required parameter: 'messages'.", param="messages")
-    for name in _LIMITS:
-        limit = body.get(name)
-        if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
-            raise ApiError(400, f"Invalid '{name}': expected a whole number of at least 1.", param=name)
+    refuse_unsimulated(body)
+    check_chat_options(body)
+
+
+def refuse_unsimulated(body: Mapping[str, Any]) -> None:
+    """Of a body whose messages are a list of objects."""
+    refuse_chat(body)
+    for name in _NOT_SIMULATED:
+        if body.get(name) is not None:
+            raise not_simulated(name)

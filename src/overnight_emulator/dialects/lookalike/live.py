@@ -11,7 +11,8 @@ from msgspec import Struct
 from overnight_emulator.answering import Models
 from overnight_emulator.dialects.lookalike.answers import answer
 from overnight_emulator.dialects.openai.accounts import check_credit
-from overnight_emulator.dialects.openai.errors import ApiError, bad_json, from_fault
+from overnight_emulator.dialects.openai.chat_stream import chat_stream
+from overnight_emulator.dialects.openai.errors import bad_json, from_fault
 from overnight_emulator.dialects.openai.live import rate_headers, too_fast
 from overnight_emulator.dialects.openai.prompts import chat_turns
 from overnight_emulator.dialects.openai.rules import exists
@@ -22,12 +23,16 @@ from overnight_emulator.world import World
 
 
 class Places(Struct, frozen=True):
-    """Where calls are taken, and which models are shown. `dress` adds what is the vendor's own to an answer."""
+    """Where calls are taken, and which models are shown. `dress` adds what is the vendor's own to an answer.
+
+    One whose streams are `counted` tells the usage in the last chunk, whether or not it is asked for.
+    """
 
     chat: str
     models: str
     shown: Sequence[str]
     dress: Callable[[dict[str, Any]], dict[str, Any]] = lambda completion: completion
+    counted: bool = False
 
 
 class LookalikeCalls:
@@ -49,8 +54,6 @@ class LookalikeCalls:
         # Where the path names the model, as a deployment, the body need not.
         body = {**body, "model": request.match_info.get("model", body.get("model"))}
         check_credit(request, self._world.truth)
-        if body.get("stream"):
-            raise ApiError(400, "This emulator answers whole: 'stream' is not simulated. Send it without.")
 
         def said(digest: bytes, moment: float) -> Reply:
             reply = answer(self._models, self._world.truth, body, digest, moment)
@@ -62,4 +65,5 @@ class LookalikeCalls:
         longest = next((cap for cap in caps if isinstance(cap, int)), 0)
         characters = sum(len(turn.text) for turn in chat_turns(body))
         tokens = self._models.tokens.of(characters, model) + longest
-        return await self._calls.take(request, LiveCall(body, model, tokens, said))
+        stream = chat_stream(body, counts=self._places.counted) if body.get("stream") else None
+        return await self._calls.take(request, LiveCall(body, model, tokens, said, stream))

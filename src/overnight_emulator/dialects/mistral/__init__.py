@@ -69,7 +69,7 @@ def _words(error: ApiError) -> dict[str, Any]:
 
 
 def _application(world: World) -> web.Application:
-    calls = LookalikeCalls(world, Places("/chat/completions", "/models", _SHOWN))
+    calls = LookalikeCalls(world, Places("/chat/completions", "/models", _SHOWN, counted=True))
     files = FileRoutes(world, _NAME, FileTerms(_file, _check_lines, None))
     routes = (*files.routes(), *JobRoutes(world, _NAME).routes(), *calls.routes())
     return speaking(world, routes, check=_check_key, words=_words)

@@ -115,7 +115,7 @@ class JobRoutes:
         if body.get("requests"):
             return self._inline(body["requests"])
         names = body.get("input_files")
-        if not isinstance(names, list) or len(names) != 1:
+        if not isinstance(names, list) or len(names) != 1 or not isinstance(names[0], str):
             raise ApiError(422, "input_files: this emulator takes one file")
         file = self._jobs.file(names[0])
         if file is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from overnight_emulator.dialects.openai.errors import from_fault
@@ -13,22 +13,32 @@ _DONE = b"data: [DONE]\n\n"
 _SHARED = ("id", "created", "model", "service_tier", "system_fingerprint")
 
 
-def chat_stream(body: Mapping[str, Any]) -> Stream:
+Chunk = dict[str, Any]
+
+
+def chat_stream(body: Mapping[str, Any], dress: Callable[[Chunk], Chunk] = dict, *, counts: bool = False) -> Stream:
+    """`dress` adds what is a vendor's own to a chunk; one that `counts` has the usage in the last, unasked."""
     options = body.get("stream_options")
     counted = isinstance(options, dict) and bool(options.get("include_usage"))
-    return Stream(EVENTS, lambda completion: chunks(completion, counted=counted), _error, _DONE)
+
+    def pieces(completion: Mapping[str, Any]) -> Iterator[bytes]:
+        return (event(dress(chunk)) for chunk in _chunks(completion, counted=counted and not counts, counts=counts))
+
+    return Stream(EVENTS, pieces, _error, _DONE)
 
 
-def chunks(completion: Mapping[str, Any], *, counted: bool) -> Iterator[bytes]:
+def _chunks(completion: Mapping[str, Any], *, counted: bool, counts: bool) -> Iterator[Chunk]:
     """`counted`: the last chunk has the usage and nothing else, and all others say that they have none."""
     head = {name: completion[name] for name in _SHARED if name in completion}
     head = {**head, "object": "chat.completion.chunk"} | ({"usage": None} if counted else {})
+    last = completion["choices"][-1]
     for choice in completion["choices"]:
         for delta, logprobs in _deltas(choice):
-            yield event({**head, "choices": [_choice(choice, delta, None, logprobs)]})
-        yield event({**head, "choices": [_choice(choice, {}, choice["finish_reason"], None)]})
+            yield {**head, "choices": [_choice(choice, delta, None, logprobs)]}
+        usage = {"usage": completion["usage"]} if counts and choice is last else {}
+        yield {**head, "choices": [_choice(choice, {}, choice["finish_reason"], None)], **usage}
     if counted:
-        yield event({**head, "choices": [], "usage": completion["usage"]})
+        yield {**head, "choices": [], "usage": completion["usage"]}
 
 
 def _choice(choice: Mapping[str, Any], delta: dict[str, Any], ending: str | None, logprobs: Any) -> dict[str, Any]:

@@ -97,17 +97,22 @@ def _check_chat(body: Mapping[str, Any], model: str) -> None:
             raise _unsupported("stop", "is not supported with this model.")
         if body.get("logprobs"):
             raise _unsupported("logprobs", "is not supported with this model.")
-    _check_stop(body.get("stop"))
-    _check_logprobs(body, asked=bool(body.get("logprobs")))
+    check_chat_options(body)
     _check_effort(body.get("reasoning_effort"), "reasoning_effort", model)
-    for name in ("max_tokens", "max_completion_tokens"):
-        _check_limit(body, name)
-    _check_limit(body, "n", most=_MOST_CHOICES)
     form = _mapping(body, "response_format")
     if form.get("type") == "json_schema":
         _check_schema(form.get("json_schema"), "response_format.json_schema")
     if form.get("type") == "json_object":
         _check_mentions_json(messages, "messages")
+
+
+def check_chat_options(body: Mapping[str, Any]) -> None:
+    """What every API of this form limits, whoever's models answer."""
+    _check_stop(body.get("stop"))
+    _check_logprobs(body, asked=bool(body.get("logprobs")))
+    for name in ("max_tokens", "max_completion_tokens"):
+        _check_limit(body, name)
+    _check_limit(body, "n", most=_MOST_CHOICES)
 
 
 def _check_responses(body: Mapping[str, Any], model: str) -> None:

@@ -11,12 +11,13 @@ from aiohttp import web
 
 from overnight_emulator.answering import Models
 from overnight_emulator.dialects import Dialect
+from overnight_emulator.dialects.lookalike.answers import refuse_unsimulated
 from overnight_emulator.dialects.openai.accounts import check_credit, check_key
 from overnight_emulator.dialects.openai.chat import complete
 from overnight_emulator.dialects.openai.chat_stream import chat_stream
 from overnight_emulator.dialects.openai.errors import ApiError, bad_json, from_fault
 from overnight_emulator.dialects.openai.prompts import chat_prompt, chat_turns
-from overnight_emulator.dialects.openai.rules import exists
+from overnight_emulator.dialects.openai.rules import check_chat_options, exists
 from overnight_emulator.dialects.together.batches import BatchRoutes, TogetherRows
 from overnight_emulator.dialects.together.files import FileRoutes
 from overnight_emulator.live import LiveCall, LiveCalls, Manner
@@ -62,12 +63,17 @@ class LiveRoutes:
                 return Reply(404, ApiError(404, message, code="model_not_available").body)
             if not isinstance(body.get("messages"), list):
                 return Reply(400, ApiError(400, "Missing required parameter: 'messages'.", param="messages").body)
+            try:
+                refuse_unsimulated(body)
+                check_chat_options(body)
+            except ApiError as refusal:
+                return Reply(refusal.status, refusal.body)
             reply = complete(self._models, chat_prompt(body, digest), body, moment)
             return Reply(reply.status, _together(reply.body), reply.usage)
 
         longest = body.get("max_tokens")
         tokens = self._models.input_tokens(chat_turns(body), model) + (longest if isinstance(longest, int) else 0)
-        stream = chat_stream(body) if body.get("stream") else None
+        stream = chat_stream(body, _spoken, counts=True) if body.get("stream") else None
         return await self._calls.take(request, LiveCall(body, model, tokens, said, stream))
 
 
@@ -77,6 +83,12 @@ def _together(completion: dict[str, Any]) -> dict[str, Any]:
     flat = {name: usage[name] for name in ("prompt_tokens", "completion_tokens", "total_tokens")}
     plain = {key: value for key, value in completion.items() if key not in ("service_tier", "system_fingerprint")}
     return {**plain, "id": f"o{completion['id'][-11:]}", "prompt": [], "usage": flat}
+
+
+def _spoken(chunk: dict[str, Any]) -> dict[str, Any]:
+    """Every piece says who speaks."""
+    spoken = [{**one, "delta": {"role": "assistant", **one["delta"]}} for one in chunk["choices"]]
+    return {**chunk, "choices": spoken}
 
 
 def _headers(verdict: Verdict) -> dict[str, str]:

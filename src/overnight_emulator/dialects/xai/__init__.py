@@ -35,7 +35,7 @@ def _words(error: ApiError) -> dict[str, Any]:
 
 
 def _application(world: World) -> web.Application:
-    calls = LookalikeCalls(world, Places("/chat/completions", "/models", _SHOWN, apart))
+    calls = LookalikeCalls(world, Places("/chat/completions", "/models", _SHOWN, apart, counted=True))
     return speaking(world, (*BatchRoutes(world, _NAME).routes(), *calls.routes()), check=_check_key, words=_words)
 
 
