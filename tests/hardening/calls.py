@@ -157,8 +157,8 @@ def _call(public: Public, parameter: str, kind: str) -> Callable[[], Any]:
 
 
 def sends(name: str) -> bool:
-    """Calls that may reach for a provider when the odd value happens to be right."""
-    senders = ("run", "submit", "resume", "keys", "emulate")
+    """Calls that may reach for a provider, or wait for a browser, when the odd value happens to be right."""
+    senders = ("run", "submit", "resume", "keys", "emulate", "serve")
     by_spec = (".run(", ".submit(", ".generate_batch(")
     return name.startswith(tuple(f"overnight.{sender}(" for sender in senders)) or (
         name.startswith("overnight.speceval.") and any(verb in name for verb in by_spec)

@@ -86,10 +86,10 @@ def test_a_pass_that_cannot_ask_whose_account_it_is_says_so(scenario: Callable[.
     one = scenario({"latency": {"batch": [20_000, 40_000], "live": [0, 0]}})
     one.call("submit", one.study())
     unreachable = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
-    ending = one.call("resume", "night", once=True, environ=unreachable)
-    assert ending.error == "Unavailable", ending
-    assert "the address changed since batches were sent" in ending.message
-    assert "no connection to 127.0.0.1:9" in ending.message
+    for bound in ({"once": True}, {"timeout": "20s"}):
+        ending = one.call("resume", "night", environ=unreachable, **bound)
+        assert ending.error == "Unavailable", ending
+        assert "the address changed since batches were sent" in ending.message
     one.emulator.finish()
     assert one.call("resume", "night").state == "done"
     one.assert_paid_once()

@@ -1,5 +1,6 @@
 """Before anything is sent: are we who we were? Another account can neither see nor disprove our batches."""
 
+import asyncio
 from functools import partial
 
 from overnight.core.attempt import Attempt
@@ -24,8 +25,8 @@ def account_identity(run_id: str, provider: Provider) -> Account:
     )
 
 
-async def check_accounts(context: RunContext, *, accept: bool) -> None:
-    """Every open attempt must be reachable with today's key and address, or the user must say so."""
+async def check_accounts(context: RunContext, *, accept: bool, until: float) -> None:
+    """Every open attempt must be reachable with today's key and address, or the user must say so; by `until`."""
     view = context.ledger.view()
     known = view.accounts.everything()
     strangers: dict[tuple[int, int], list[Attempt]] = {}
@@ -36,7 +37,7 @@ async def check_accounts(context: RunContext, *, accept: bool) -> None:
     for (old, new), open_attempts in strangers.items():
         account = context.account_of(open_attempts[0].arm)
         changed = " and ".join(known[new].differs_from(known[old]))
-        if accept or await _proved(account, open_attempts, changed):
+        if accept or await _proved(context, account, open_attempts, changed, until):
             await context.ledger.commit("account", partial(_same, new=new, old=old))
             how = "as you say" if accept else "it sees our batches"
             context.say(f"the {changed} changed since the batches were sent; same account: {how}")
@@ -58,15 +59,24 @@ def _at_stake(attempt: Attempt) -> bool:
     return attempt.state not in ("intended", "fetched", "closed")
 
 
-async def _proved(account: ProviderAccount, open_attempts: list[Attempt], changed: str) -> bool:
+async def _proved(
+    context: RunContext, account: ProviderAccount, open_attempts: list[Attempt], changed: str, until: float
+) -> bool:
+    """Unavailable when it could not be asked: a pass that does not wait asks once, any other until its time is over."""
+    asked = asyncio.ensure_future(_sees_one_of(account, open_attempts))
+    timer = asyncio.ensure_future(context.waiting.clock.sleep(max(0.0, until - context.now())))
     try:
-        return await _sees_one_of(account, open_attempts)
-    except NotNow:
-        # A pass that does not wait has asked once.
-        raise Unavailable(
-            f"the {changed} changed since batches were sent, and whether this is the same account could not be asked: "
-            f"{account.trouble or 'no answer'}"
-        ) from None
+        await asyncio.wait({asked, timer}, return_when=asyncio.FIRST_COMPLETED)
+        if asked.done() and not isinstance(asked.exception(), NotNow):
+            return asked.result()
+    finally:
+        for one in (asked, timer):
+            one.cancel()
+        await asyncio.gather(asked, timer, return_exceptions=True)
+    raise Unavailable(
+        f"the {changed} changed since batches were sent, and whether this is the same account could not be asked: "
+        f"{account.trouble or 'no answer'}"
+    )
 
 
 async def _sees_one_of(account: ProviderAccount, open_attempts: list[Attempt]) -> bool:

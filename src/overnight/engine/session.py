@@ -105,8 +105,9 @@ class Session:
         context.spilled = work.mode == "auto" and self.ledger.view().facts.get(SPILLED) == str(work.deadline)
         try:
             started = self.clock.now()
-            await check_accounts(context, accept=work.accept_account)
-            scheduler = Scheduler(context, self._flow(context, stages), work, _until(work, started))
+            until = _until(work, started)
+            await check_accounts(context, accept=work.accept_account, until=until)
+            scheduler = Scheduler(context, self._flow(context, stages), work, until)
             with _telling(context, tell):
                 await scheduler.conduct()
             return Worked(

@@ -15,7 +15,7 @@ VALUES = [
     "\x1b[31m", "../../x", "/dev/zero", "/dev/full", ".", "/", "x" * 300, "--", "-", "%s", "{}", "[1]", "runs*", "~", "study.yaml", "items.csv", "out.csv", "24h", "9" * 400 + "h",
 ]  # fmt: skip
 # Commands that wait for somebody, or that the emulator's own parser reads.
-_NOT_TYPED = ("emulator", "keys")
+_NOT_TYPED = ("emulator", "keys", "serve")
 _SENDING = ("run", "submit")
 # Each with what it needs to get as far as its flags.
 _NEEDED = {
