@@ -76,6 +76,11 @@ class PartsOfItems(Protocol):
         """What the addresses about an item begin with, and no others."""
         ...
 
+
+@runtime_checkable
+class LooksAtParts(Protocol):
+    """A task that looks at some fields of an item only, as of a group that holds all that was said."""
+
     def decode_item(self, line: bytes) -> dict[str, Any]:
         """The fields of an item, from its JSON, as far as `read` looks at them: a group holds much that it does not."""
         ...

@@ -11,7 +11,7 @@ import polars as pl
 from overnight.core.ask import Arm, Item, key_text
 from overnight.core.money import DOLLAR
 from overnight.core.result import Line, Result
-from overnight.core.task import ColumnKind, PartsOfItems, Rounds, Row, Task, Thread, wider
+from overnight.core.task import ColumnKind, LooksAtParts, PartsOfItems, Rounds, Row, Task, Thread, wider
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.rows import Addresses
 from overnight.ledger.transaction import View
@@ -69,10 +69,9 @@ class _ArmView(NamedTuple):
 
 
 def _arm_view(arm: Arm, stage: int, task: Task | Rounds, decode: Decode) -> _ArmView:
-    plain = _ArmView(arm, stage, task, decode)
-    return (
-        plain._replace(item_of=task.item_of, decode_item=task.decode_item) if isinstance(task, PartsOfItems) else plain
-    )
+    view = _ArmView(arm, stage, task, decode)
+    view = view._replace(item_of=task.item_of) if isinstance(task, PartsOfItems) else view
+    return view._replace(decode_item=task.decode_item) if isinstance(task, LooksAtParts) else view
 
 
 class ResultsTable:
