@@ -130,6 +130,7 @@ def _fitting() -> dict[str, Any]:
         "outcome": "score", "successes": 3, "n": 5, "fit": rank.fit_bt_model(bt_data), "frame": bt_data,
         "names": ["object1"], "price": PRICE, "input_tokens": 3, "max_output_tokens": 4,
         "usage": Usage(input=3, output=4), "nano": 5, "batch_id": "batch_1", "verdicts": SAID,
+        "models": ["openai/gpt-4.1-mini"],
     }  # fmt: skip
 
 

@@ -82,7 +82,9 @@ def test_the_row_decoder_of_google_is_total(data: bytes) -> None:
 
 def assert_total(line: Line) -> None:
     assert isinstance(line, Line)
-    assert (line.custom_id is None) == (line.result is None)
+    # A line may name its row and say nothing of it; what it says is about a row.
+    assert line.result is None or line.custom_id is not None
+    assert (line.problem is None) == (line.result is not None)
     if line.result is not None:
         assert line.result.outcome in ("answered", "refused", "truncated", "failed")
         assert line.result.outcome != "failed" or line.result.cause is not None

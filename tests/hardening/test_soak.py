@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -60,20 +62,44 @@ def test_everything_beside_the_main_road_is_drawn_often_enough() -> None:
     assert all(parts[part] >= 5 for part in ("raw", "requests", "items", "outbox")), parts
 
 
+def _write_ledger(path: Path, number: int | None) -> None:
+    """With the run's id, or none of it: then it is not a run yet."""
+    path.unlink(missing_ok=True)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE fact(name TEXT, value TEXT)")
+        if number is not None:
+            db.execute("INSERT INTO fact VALUES('run_id', ?)", (str(number),))
+
+
+def _number(path: Path) -> str:
+    with closing(sqlite3.connect(path)) as db:
+        return str(db.execute("SELECT value FROM fact").fetchone()[0])
+
+
 def test_a_folder_that_is_set_back_comes_back_whole(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     incidents = Incidents(run, tmp_path / "aside", whole_folder=True)
     for number in range(3):
-        (run / "ledger.db").write_text(f"ledger {number}")
+        _write_ledger(run / "ledger.db", number)
         (run / "sent").write_text(f"sent {number}")
         incidents.back_up()
     for kind, sent in (("restore", "sent 2"), ("restore_folder", "sent 0")):
         undo = incidents.begin(Incident(kind=kind))
         assert undo is not None
-        assert [(run / name).read_text() for name in ("ledger.db", "sent")] == ["ledger 0", sent]
+        assert (_number(run / "ledger.db"), (run / "sent").read_text()) == ("0", sent)
         assert "the newest one is back" in undo(True)
-        assert [(run / name).read_text() for name in ("ledger.db", "sent")] == ["ledger 2", "sent 2"]
+        assert (_number(run / "ledger.db"), (run / "sent").read_text()) == ("2", "sent 2")
+
+
+def test_a_folder_from_before_the_run_had_its_id_is_not_put_back(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    incidents = Incidents(run, tmp_path / "aside", whole_folder=True)
+    for number in (None, 1):
+        _write_ledger(run / "ledger.db", number)
+        incidents.back_up()
+    assert incidents.begin(Incident(kind="restore_folder")) is None
 
 
 @pytest.fixture(scope="module")

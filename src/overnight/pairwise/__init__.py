@@ -1,7 +1,6 @@
 """Pairwise work in notebooks, by the names that users of pairwiseLLM know; all of it stands on the same engine."""
 
 from overnight.analysis import (
-    BayesFit,
     build_bt_data,
     build_elo_data,
     check_positional_bias,
@@ -65,7 +64,6 @@ from overnight.pairwise.templates import (
 
 __all__ = [
     "AdaptiveSession",
-    "BayesFit",
     "adaptive_get_logs",
     "adaptive_item_log",
     "adaptive_rank",

@@ -51,6 +51,7 @@ class _Kept(msgspec.Struct, frozen=True, kw_only=True):
 class AdaptiveSession:
     """A folder with an adaptive ranking, finished or under way."""
 
+    @checked
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self._kept = _read_session(self.folder)
