@@ -17,8 +17,9 @@ import polars as pl
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit
 
+from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
-from overnight.rank.arrays import Floats
+from overnight.rank.arrays import Floats, seeded
 from overnight.rank.columns import readable
 from overnight.rank.diagnostics import effective_size, split_rhat
 from overnight.rank.rank_draws import RankProbabilities, ranks_of, summarize_ranks
@@ -32,6 +33,9 @@ _QUANTILES: Final = (0.025, 0.05, 0.5, 0.95, 0.975)
 # Chains are believed from here on.
 GOOD_RHAT: Final = 1.01
 GOOD_SIZE: Final = 400
+# Beyond these nothing is learned that is worth the memory.
+MOST_CHAINS: Final = 100
+MOST_DRAWS: Final = 100_000
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ class BayesFit:
 
 
 @readable
+@checked
 def fit_bayes_bt(
     verdicts: Any,
     *,
@@ -104,8 +109,11 @@ def fit_bayes_bt(
     """`verdicts` have `object1, object2, result` (1, 0, or 0.5 for a tie, which counts as half of each)."""
     if min(chains - 1, draws - 99, warmup - 99) < 1:
         raise WrongArgument("wanted at least 2 chains, and 100 draws and 100 of warmup in each")
+    if chains > MOST_CHAINS or max(draws, warmup) > MOST_DRAWS:
+        most = f"{MOST_CHAINS} chains, and {MOST_DRAWS:,} draws and as many of warmup in each"
+        raise WrongArgument(f"wanted at most {most}")
     model = _model(verdicts, position=position, lapse=lapse)
-    found, accepted = _sampled(model, chains, draws, warmup, np.random.default_rng(seed))
+    found, accepted = _sampled(model, chains, draws, warmup, seeded(seed))
     n, tail = len(model.items), found[:, :, len(model.items) :]
     spread = np.exp(tail[:, :, 0])
     theta = found[:, :, :n] * spread[:, :, None]

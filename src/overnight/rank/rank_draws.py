@@ -11,8 +11,9 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
-from overnight.rank.arrays import Floats, Ints
+from overnight.rank.arrays import Floats, Ints, check_draws, seeded
 from overnight.rank.fit import BradleyTerryFit
 
 _DRAWS: Final = 4_000
@@ -29,12 +30,14 @@ class RankProbabilities:
     top_set: float
 
 
+@checked
 def rank_probabilities(
     fit: BradleyTerryFit, *, top: int = 1, draws: int = _DRAWS, seed: int = 0
 ) -> RankProbabilities | None:
     """`ID, theta, rank_mean, rank_median, rank_p2.5, rank_p97.5, p_best, p_top`; None where errors are not known."""
     if not 1 <= top <= len(fit.items):
         raise WrongArgument(f"top must be between 1 and {len(fit.items)}, the number of items; found {top!r}")
+    check_draws("draws", draws)
     covariance = fit.covariance()
     if not (np.isfinite(fit.theta).all() and np.isfinite(covariance).all()):
         return None
@@ -45,7 +48,7 @@ def rank_probabilities(
 def _drawn(theta: Floats, covariance: Floats, draws: int, seed: int) -> Any:
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, _JITTER * max(values[-1], 0.0)))
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     for begin in range(0, draws, _AT_A_TIME):
         noise = rng.standard_normal((min(_AT_A_TIME, draws - begin), len(theta)))
         yield ranks_of(theta + noise @ root.T)
