@@ -23,9 +23,17 @@ FOUND = {
         "tables/results.parquet of zeros, results", "tables/results.parquet flipped at 0/10, results --failed", "event.data = json, verify",
         "event.data = text, status", "arm.definition = text, costs", "attempt.shard = text, verify --json", "fact work = json, resume",
         "result.received_at = huge, verify --json", "event.at = huge, status", "attempt.intended_at = huge, costs",
-        "counted.output = path, plan", "counted.output = huge, verify --json",
+        "counted.output = path, plan", "counted.output = huge, verify --json", "tables/results.parquet flipped at 3/10, results -o",
     ),
-    "staged folders": ("staged: slot.arm of another, overnight.resume", "staged: stage.settings of another, verify --json"),
+    "staged folders": (
+        "staged: slot.arm of another, overnight.resume", "staged: stage.settings of another, verify --json",
+        "staged: counted.output = json, run --as", "staged: counted.tries = huge, overnight.verify", "staged: counted.arm = huge, plan",
+        "staged: slot.item = json, overnight.run", "staged: round_closed.left_out = half, run --reask",
+        "staged: round_closed.left_out = negative, overnight.run", "staged: tables/flip_agreement.parquet gone, overnight.report",
+        "staged: settled.attempt = NULL, overnight.resume", "staged: settled.line = negative, overnight.resume",
+        "staged: result.attempt = negative, resume", "staged: shard_done without rows, resume",
+        "staged: tables/consistency.parquet is a folder, overnight.resume", "staged: shard.rows = empty, serve",
+    ),
     "open folders": ("open: counted.arm of another, resume all",),
 }  # fmt: skip
 

@@ -88,6 +88,7 @@ def submit(
     *,
     provider: str | None = None,
     description: str | None = None,
+    timeout: float | str | None = None,
     as_name: str | None = None,
     limit: int | None = None,
     emulate: bool | None = None,
@@ -96,13 +97,17 @@ def submit(
     say: Say = silent,
     tell: Tell = silent,
 ) -> Run:
-    """Send a study, or a ready-made provider file (`.jsonl`), and come back when the provider has it."""
+    """Send a study, or a ready-made provider file (`.jsonl`), and come back when the provider has it.
+
+    With a `timeout`, no later than that: what is still to be sent then is sent by `resume`.
+    """
     place = settings(runs=runs, emulate=emulate, truth=truth)
     if is_ready_file(study):
-        return _send_file(Path(study), place, provider_of(study, provider), description, as_name, say, tell)
+        wish = Wish(as_name=as_name, until_sent=True, description=description, timeout=timeout)
+        return _send_file(Path(study), place, provider_of(study, provider), wish, say, tell)
     refuse_provider(provider)
     written = study if isinstance(study, Study) else Study.load(Path(study))
-    wish = Wish(limit=limit, as_name=as_name, until_sent=True, description=description)
+    wish = Wish(limit=limit, as_name=as_name, until_sent=True, description=description, timeout=timeout)
     return _send(written, place, wish, say, tell)
 
 
@@ -334,8 +339,7 @@ def _send_file(
     file: Path,
     place: Settings,
     provider: str,
-    description: str | None,
-    as_name: str | None,
+    wish: Wish,
     say: Say,
     tell: Tell,
 ) -> Run:
@@ -343,10 +347,12 @@ def _send_file(
     stage, encode, _ = ready_stages(file, provider)
     if not place.emulate:
         check_sending(vendor(provider), endpoint_of(vendor(provider), None, place, None))
-    folder = named_folder(place, as_name, run_name_of(file.stem))
-    work = Work(until_sent=True, description=description)
+    folder = named_folder(place, wish.as_name, run_name_of(file.stem))
+    work = Work(until_sent=True, description=wish.description)
+    if wish.timeout is not None:
+        work = msgspec.structs.replace(work, timeout=seconds_of(wish.timeout, "--timeout"))
     known = prices_for(stage.arms)
-    say(cost_text(plan_file(file, provider, place, as_name)))
+    say(cost_text(plan_file(file, provider, place, wish.as_name)))
 
     def prepare(session: Session, _: Connect) -> None:
         def fact(tx: Transaction) -> None:

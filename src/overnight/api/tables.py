@@ -173,6 +173,11 @@ def write_rows(frame: pl.LazyFrame, path: Path, *, for_spreadsheets: bool = Fals
             frame.sink_csv(path)
         else:
             frame.sink_ndjson(path)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        if path.is_file():
+            path.unlink()
+        with readable_tables():
+            raise
     except OSError as error:
         message = f"-o {path}: cannot write: {error.strerror or error}"
         raise StudyError(message) from error

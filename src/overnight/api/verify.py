@@ -124,6 +124,10 @@ class _Checks:
         """Every question is settled, queued, or in a shard that is not done: in exactly one of them."""
         for where, asks in self._view.checks.misplaced().items():
             yield Finding(kind="place", message=f"{_questions(asks)} {where}; each should be in one place", mend=_COPY)
+        under_way = {attempt.shard for attempt in self._attempts.values() if attempt.state != "closed"}
+        waiting = [shard.id for shard in self._view.shards.waiting(under_way)]
+        for message in self._view.checks.answered_shards(waiting):
+            yield Finding(kind="place", message=message, mend=_COPY)
 
     def settlements(self) -> Iterator[Finding]:
         """What settled a question is a result on record, about that question, sent in that line."""

@@ -155,6 +155,9 @@ def submit(
     to_file: Annotated[
         Path | None, Parameter(help="Put the files of vllm/ models into this folder, for your own GPUs.", metavar="DIR")
     ] = None,
+    timeout: Annotated[
+        str | None, Parameter(help="Come back after this long; `overnight resume` sends the rest.", metavar="D")
+    ] = None,
     as_name: AsName = None,
     limit: Limit = None,
     truth: Truth = None,
@@ -186,6 +189,7 @@ def submit(
                         study,
                         provider=provider,
                         description=description,
+                        timeout=timeout,
                         as_name=as_name,
                         limit=limit,
                         emulate=flags.emulate,

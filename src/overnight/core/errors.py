@@ -21,6 +21,7 @@ OvernightError
     LedgerLost          gone, or older than what the folder shows
     RunBusy             another process holds the run
     FolderUnfit         cannot be locked or written safely
+    RowDamaged          a row of the ledger is none that its task has made
     FileDamaged         a file of the run is not what the ledger says of it, or no plain file
 KeyboardInterrupt
   Interrupted           Ctrl-C, after a safe stop                                  exit 130
@@ -31,6 +32,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from overnight.core.exit_codes import FAULT, OVER_BUDGET, PROVIDER, ROWS_FAILED, WRONG_USE
+from overnight.core.wording import quoted
 
 
 class OvernightError(Exception):
@@ -135,6 +137,16 @@ class RunBusy(LedgerError):
 
 class FolderUnfit(LedgerError):
     """The folder cannot be locked or written safely."""
+
+
+class RowDamaged(LedgerError):
+    """A row on record whose address or item is not one that its task has made."""
+
+    def __init__(self, row: str, problem: str) -> None:
+        super().__init__(
+            f"row {quoted(row)} of the ledger {problem}; bring ledger.db back from a copy of the run; "
+            "`overnight verify` tells more"
+        )
 
 
 class FileDamaged(LedgerError):

@@ -1,6 +1,5 @@
 """Before anything is sent: are we who we were? Another account can neither see nor disprove our batches."""
 
-import asyncio
 from functools import partial
 
 from overnight.core.attempt import Attempt
@@ -63,16 +62,9 @@ async def _proved(
     context: RunContext, account: ProviderAccount, open_attempts: list[Attempt], changed: str, until: float
 ) -> bool:
     """Unavailable when it could not be asked: a pass that does not wait asks once, any other until its time is over."""
-    asked = asyncio.ensure_future(_sees_one_of(account, open_attempts))
-    timer = asyncio.ensure_future(context.waiting.clock.sleep(max(0.0, until - context.now())))
-    try:
-        await asyncio.wait({asked, timer}, return_when=asyncio.FIRST_COMPLETED)
-        if asked.done() and not isinstance(asked.exception(), NotNow):
-            return asked.result()
-    finally:
-        for one in (asked, timer):
-            one.cancel()
-        await asyncio.gather(asked, timer, return_exceptions=True)
+    asked = await context.waiting.before(until, _sees_one_of(account, open_attempts))
+    if asked is not None and not isinstance(asked.exception(), NotNow):
+        return asked.result()
     raise Unavailable(
         f"the {changed} changed since batches were sent, and whether this is the same account could not be asked: "
         f"{account.trouble or 'no answer'}"

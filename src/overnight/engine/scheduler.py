@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from overnight.core.attempt import Attempt
-from overnight.core.errors import FileDamaged, OvernightError, ProviderError
+from overnight.core.errors import FileDamaged, OvernightError, ProviderError, Unavailable
 from overnight.core.shard import Shard
 from overnight.engine.batch.attempt import BatchAttempt
 from overnight.engine.batch.outbox import input_file, sweep, write_input
@@ -70,9 +70,7 @@ class Scheduler:
 
     async def conduct(self) -> None:
         """Until nothing is left that this pass can do. The first trouble that stops an account is raised at the end."""
-        carried = [
-            attempt for attempt in self._context.ledger.view().attempts.everything() if attempt.state != "closed"
-        ]
+        carried = [one for one in self._context.ledger.view().attempts.everything() if one.state != "closed"]
         self._leave_alone(carried)
         await asyncio.to_thread(sweep, self._context.files, carried)
         if self._flow.needed:
@@ -92,10 +90,8 @@ class Scheduler:
                     break
         finally:
             await self._drain()
-        if self._fault is not None:
-            raise self._fault
-        if self._failure is not None:
-            raise self._failure
+        if (trouble := self._fault or self._failure) is not None:
+            raise trouble
 
     def _leave_alone(self, carried: list[Attempt]) -> None:
         """Arms whose batch somebody has cancelled: rows that wait there are asked when the user says `run`."""
@@ -117,7 +113,10 @@ class Scheduler:
             return False
         if attempt.state == "running" and attempt.batch_id is not None:
             account = context.account_of(attempt.arm)
-            await account.patiently(partial(account.batches.cancel, attempt.batch_id))
+            asked = account.patiently(partial(account.batches.cancel, attempt.batch_id))
+            if (told := await context.waiting.before(self._deadline, asked)) is None:
+                raise Unavailable(f"{attempt.batch_id} could not be cancelled in time: {account.trouble}")
+            told.result()
             context.say(f"shard {attempt.shard}: asked the provider to cancel {attempt.batch_id}")
         return True
 

@@ -106,6 +106,8 @@ class Session:
         try:
             started = self.clock.now()
             until = _until(work, started)
+            if work.send and work.can_ask_again:
+                await self.ledger.read(self._refuse_to_pay_twice)
             await check_accounts(context, accept=work.accept_account, until=until)
             scheduler = Scheduler(context, self._flow(context, stages), work, until)
             with _telling(context, tell):
@@ -178,6 +180,11 @@ class Session:
             pacing=work.pacing,
             description=work.description,
         )
+
+    def _refuse_to_pay_twice(self, view: View) -> None:
+        """A ledger that was edited or damaged sends nothing."""
+        carried = {attempt.shard for attempt in view.attempts.everything() if attempt.state != "closed"}
+        view.checks.refuse_to_send(self.folder.ledger, [shard.id for shard in view.shards.waiting(carried)])
 
     def _flow(self, context: RunContext, stages: Sequence[Stage]) -> Flow:
         providers = {account.provider.name: account.provider for account in context.accounts.values()}

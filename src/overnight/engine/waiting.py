@@ -66,6 +66,18 @@ class Waiting:
             raise Stopped
         return done.result()
 
+    async def before(self, at: float, call: Awaitable[T]) -> "asyncio.Future[T] | None":
+        """A call that does no harm when it is given up half-way, once it has ended; None when `at` came first."""
+        task = asyncio.ensure_future(call)
+        timer = asyncio.ensure_future(self.clock.sleep(max(0.0, at - self.clock.now())))
+        try:
+            await asyncio.wait({task, timer}, return_when=asyncio.FIRST_COMPLETED)
+            return task if task.done() else None
+        finally:
+            for one in (task, timer):
+                one.cancel()
+            await asyncio.gather(task, timer, return_exceptions=True)
+
     async def to_its_end(self, call: Awaitable[T], grace: float) -> T | None:
         """A call that should not be given up: once the user has had enough it has `grace` real seconds; None after."""
         done = await self._ended_or_stopped(call, grace)

@@ -6,7 +6,7 @@ ledger, or is it us?".
 
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +22,10 @@ from overnight.ledger.schema import migrate
 _KINDS = {"INTEGER": ("integer",), "REAL": ("real", "integer"), "TEXT": ("text",), "BLOB": ("blob",)}
 _LAST_TIME = 253_402_300_799  # the end of the year 9999, past which there is no date
 # Columns that hold JSON, and those that point to a row of another table.
-_JSON = (("stage", "spec"), ("stage", "settings"), ("arm", "definition"), ("price", "price"), ("event", "data"))
+_JSON = (
+    *(("stage", "spec"), ("stage", "settings"), ("arm", "definition"), ("price", "price"), ("event", "data")),
+    ("round_closed", "left_out"),
+)
 _POINTERS = (
     *(("arm", "stage", "stage"), ("ask", "arm", "arm"), ("ask", "file", "file"), ("slot", "arm", "arm")),
     *(("slot", "ask", "ask"), ("shard", "arm", "arm"), ("shard_row", "shard", "shard"), ("shard_row", "ask", "ask")),
@@ -213,6 +216,21 @@ class Checks(Records):
         found = {what: [int(row[0]) for row in self._db.execute(query)] for what, query in _SETTLEMENTS.items()}
         return {what: asks for what, asks in found.items() if asks}
 
+    def refuse_to_send(self, path: Path, waiting: Collection[int]) -> None:
+        """LedgerError where what has been asked would be asked, and paid, again. `waiting`: shards that may be sent."""
+        found = (problem for words, query in _PAID_AGAIN.items() for problem in _counted(self._db, query, words))
+        for problem in (*found, *self.answered_shards(waiting)):
+            raise LedgerError(f"{path}: {problem}; nothing is sent; {_WAY_OUT}")
+
+    def answered_shards(self, waiting: Collection[int]) -> Iterator[str]:
+        """Whether shards that may be sent have been, and were answered."""
+        query = (
+            "SELECT count(DISTINCT shard_row.shard) FROM shard_row JOIN settled ON settled.ask=shard_row.ask "
+            "JOIN attempt ON attempt.id=settled.attempt AND attempt.shard=shard_row.shard "
+            f"WHERE shard_row.shard IN ({', '.join(map(str, waiting))})"
+        )
+        return _counted(self._db, query, "shard_done lacks shards that were answered,")
+
     def wrong_counts(self) -> Iterator[WrongCount]:
         """Counts that are kept and are not those of the rows."""
         counts = CountsView(self._db)
@@ -241,4 +259,10 @@ _SETTLEMENTS = {
     "AND shard_row.line=result.line WHERE shard_row.ask IS NULL OR shard_row.ask<>result.ask",
     "an answer without its bytes": "SELECT ask FROM result WHERE file IS NULL AND outcome<>'failed'",
     "an address without a question": "SELECT slot.ask FROM slot LEFT JOIN ask ON ask.id=slot.ask WHERE ask.id IS NULL",
+}
+# What would send a question again that has its answer: looked for each time before anything is sent.
+_PAID_AGAIN = {
+    "settled names no result of its question": "SELECT count(*) FROM settled LEFT JOIN result "
+    "ON result.attempt=settled.attempt AND result.line=settled.line WHERE result.ask IS NOT settled.ask",
+    "queue holds a question that is settled": "SELECT count(*) FROM queue JOIN settled ON settled.ask=queue.ask",
 }

@@ -44,7 +44,7 @@ class RoundsView(Records):
     def left_out(self, stage: int, n: int) -> list[int]:
         """Addresses that came too late for a round that is closed."""
         row = self._db.execute("SELECT left_out FROM round_closed WHERE stage=? AND n=?", (stage, n)).fetchone()
-        return [] if row is None else list(msgspec.json.decode(row[0]))
+        return [] if row is None else msgspec.json.decode(row[0], type=list[int])
 
     def is_settled(self, stage: int, n: int) -> bool:
         return not ThreadsView(self._db).is_under_way(stage) and not self.unsettled(stage, n)

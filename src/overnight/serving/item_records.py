@@ -12,7 +12,7 @@ from overnight.api.on_record import stages_on_record
 from overnight.api.tabling import decoders
 from overnight.core.ask import Arm
 from overnight.core.attempt import Attempt
-from overnight.core.errors import FileDamaged, UnknownName
+from overnight.core.errors import FileDamaged, RowDamaged, UnknownName
 from overnight.core.handed_on import row_id
 from overnight.core.stage import Stage
 from overnight.core.task import PartsOfItems
@@ -157,7 +157,7 @@ def _table(view: View, folder: RunFolder, stages: Mapping[str, Stage]) -> Result
 def _rows(table: ResultsTable, item: str) -> tuple[list[dict[str, Any]], list[str]]:
     try:
         return table.of_item(item).to_dicts(), []
-    except FileDamaged as error:
+    except (FileDamaged, RowDamaged) as error:
         return [], [str(error)]
 
 

@@ -82,6 +82,10 @@ def _keep(part: Path, path: Path) -> None:
     with part.open("rb") as handle:
         checkpoint("fsync tables")
         os.fsync(handle.fileno())
-    part.replace(path)
+    try:
+        part.replace(path)
+    except IsADirectoryError as error:
+        part.unlink()
+        raise LedgerError(f"{path}: this is a folder, and a table belongs there; take it away") from error
     sync_directory(path.parent)
     checkpoint("kept tables")

@@ -7,6 +7,7 @@ from typing import cast
 from aiohttp import web
 
 from overnight.core.errors import OvernightError, UnknownName
+from overnight.ledger.checks import diagnosed
 from overnight.serving.item_records import ItemRecord, ThreadRecord, item_record
 from overnight.serving.known_runs import KnownRun
 from overnight.serving.records import Records
@@ -105,7 +106,9 @@ class Routes:
     def _page_of(self, make: Make) -> Answer:
         async def page(request: web.Request) -> web.Response:
             def made() -> Screen:
-                return make(self._records.runs.named(request.match_info["name"]), request.query)
+                run = self._records.runs.named(request.match_info["name"])
+                with diagnosed(run.folder.ledger):
+                    return make(run, request.query)
 
             return self._shown(await asyncio.to_thread(made))
 

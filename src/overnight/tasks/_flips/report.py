@@ -36,6 +36,9 @@ def flip_report(source: Source) -> Iterator[Section]:
         own = {name: table.filter(pl.col("stage") == stage.name) for name, table in tables.items() if table is not None}
         if "rates" not in own or own["rates"].is_empty():
             continue
+        if missing := tables.keys() - own.keys():
+            # They are made together: the reader is told to have them made again.
+            raise FileNotFoundError(f"tables/flip_{min(missing)}.parquet is missing")
         judge = chosen_judge(own["rates"])
         own = {
             name: table if name == "agreement" else table.filter(pl.col("judge") == judge)

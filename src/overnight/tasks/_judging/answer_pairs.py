@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypedDict
 import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, thinking_text
+from overnight.core.errors import RowDamaged
 from overnight.core.task import ColumnKind, Row, Thread
 from overnight.tasks._judge_prompts import is_structured
 from overnight.tasks._judging.candidate_names import candidate_name
@@ -45,8 +46,11 @@ def pair_at(address: str) -> AnswerPair:
     """The pair that `pair_address` has named."""
     names, _, replicate = address.partition("#")
     parts = names.split("|")
-    item, first, second = map(_unescaped, parts) if "%" in names else parts
-    return AnswerPair(item, first, second, int(replicate or 0))
+    try:
+        item, first, second = map(_unescaped, parts) if "%" in names else parts
+        return AnswerPair(item, first, second, int(replicate or 0))
+    except ValueError as error:
+        raise RowDamaged(address, "names no pair of answers") from error
 
 
 def _escaped(name: str) -> str:

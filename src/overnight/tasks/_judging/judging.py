@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, thinking_text
+from overnight.core.errors import RowDamaged
 from overnight.core.task import ColumnKind, Row, Thread
 from overnight.core.template import Template
 from overnight.tasks._judge_prompts import JudgePrompts, KeptPrompts, VerdictForm
@@ -138,6 +139,10 @@ class Judging(StatementJudging):
 
     def read(self, thread: Thread) -> Iterator[Row]:
         arm, fields = thread.arm, thread.item.fields
+        try:
+            candidate = candidate_name(fields)
+        except KeyError as error:
+            raise RowDamaged(thread.item.id, "is about no answer that the run has") from error
         for result in thread.turns:
             said = Judgement(NONE)
             if result.outcome == "answered" and result.answer is not None:
@@ -146,7 +151,7 @@ class Judging(StatementJudging):
                 "template": arm.template,
                 "thinking": thinking_text(arm.model.options.thinking),
                 "parsed": None if said.label == NONE else said.label != UNPARSED,
-                "candidate": candidate_name(fields),
+                "candidate": candidate,
                 **of_statement(fields),
                 "judged_length": len(str(fields.get("answer") or "")),
                 **said._asdict(),

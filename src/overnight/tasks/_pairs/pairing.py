@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
-from overnight.core.errors import StudyError, nearest
+from overnight.core.errors import RowDamaged, StudyError, nearest
 from overnight.tasks._pairs.stopping import Until
 
 Select = Literal["all", "sample", "adaptive"]
@@ -197,7 +197,10 @@ def pair_of(name: str) -> Pair:
     """The pair that `pair_id` has named."""
     both, _, occurrence = name.partition("#")
     first, _, second = both.partition(":")
-    return Pair(_unescaped(first), _unescaped(second), int(occurrence or 1))
+    try:
+        return Pair(_unescaped(first), _unescaped(second), int(occurrence or 1))
+    except ValueError as error:
+        raise RowDamaged(name, "names no pair") from error
 
 
 def _escaped(sample: str) -> str:

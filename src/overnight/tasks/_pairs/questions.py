@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, thinking_text
-from overnight.core.errors import StudyError
+from overnight.core.errors import RowDamaged, StudyError
 from overnight.core.task import ColumnKind, Row, Thread
 from overnight.core.template import Template, columns_text, nearest_column, text_of
 from overnight.core.wording import number_of
@@ -181,6 +181,9 @@ def _tallies(ids: Sequence[str], rows: Iterable[Row]) -> dict[Places, Tally]:
     places = {name: place for place, name in enumerate(ids)}
     tallies: dict[Places, Tally] = {}
     for row in rows:
+        for name in (row["first_id"], row["second_id"]):
+            if name not in places:
+                raise RowDamaged(name, "is a sample that the run does not have")
         first, second = places[row["first_id"]], places[row["second_id"]]
         pair = (min(first, second), max(first, second))
         wins, verdicts = tallies.get(pair, Tally(0.0, 0))
