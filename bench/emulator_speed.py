@@ -2,6 +2,7 @@
 
 python bench/emulator_speed.py                     2,000 calls, 50,000 rows
 python bench/emulator_speed.py --rows 1000000      in batches of 50,000, as OpenAI takes them
+python bench/emulator_speed.py --rows 1000000 --in-batch 1000000      all in one
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from driving import cpu_seconds, peak_megabytes
 
 from emulator_process import EmulatorProcess
 
-FAST = {"time_scale": 100_000, "latency": {"batch": [60, 60], "live": [0, 0]}, "limits": {"requests": 10_000_000}}
-ROWS_IN_BATCH = 50_000
+FAST = {"time_scale": 100_000, "latency": {"batch": [60, 60], "live": [0, 0]}}
+# More than a provider takes: this is about what the emulator can bear.
+UNLIMITED = {"limits": {"requests": 10_000_000, "bytes": 10_000_000_000}}
 QUESTION = "Which of these is the better answer, and why? " * 5
 
 
@@ -31,16 +33,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=2_000)
     parser.add_argument("--rows", type=int, default=50_000)
+    parser.add_argument("--in-batch", type=int, default=50_000, help="rows in one batch (50000)")
     options = parser.parse_args()
-    with EmulatorProcess(FAST) as emulator:
+    with EmulatorProcess({**FAST, **UNLIMITED}) as emulator:
         began, before = time.monotonic(), cpu_seconds(emulator.pid)
         asyncio.run(calls(emulator.url, options.calls))
         _tell("live calls", options.calls, cpu_seconds(emulator.pid) - before, time.monotonic() - began)
-    with EmulatorProcess(FAST) as emulator:
+    with EmulatorProcess({**FAST, **UNLIMITED}) as emulator:
         before, began = cpu_seconds(emulator.pid), time.monotonic()
         quiet = peak_megabytes(emulator.pid)
-        for start in range(0, options.rows, ROWS_IN_BATCH):
-            batch(emulator, start, min(ROWS_IN_BATCH, options.rows - start))
+        for start in range(0, options.rows, options.in_batch):
+            batch(emulator, start, min(options.in_batch, options.rows - start))
         _tell("batch rows", options.rows, cpu_seconds(emulator.pid) - before, time.monotonic() - began)
         print(f"memory: {quiet:.0f} MB before the first batch, {peak_megabytes(emulator.pid):.0f} MB at most")
 

@@ -40,7 +40,8 @@ CLIENTS: dict[str, tuple[str, ...]] = {
 }
 # Who runs a script, and what scripts are called; all others are Python's.
 RUNNERS = {"node": ("node", "node.mjs"), "promptfoo": ("node", "promptfoo.mjs"), "r": ("Rscript", "r_client.R")}
-PATIENCE = 300
+# inspect_ai looks at its batches once in a while, whatever the time scale.
+PATIENCE = 480
 
 
 def main() -> int:
@@ -110,16 +111,21 @@ def _run(name: str) -> list[str]:
                 env={**os.environ, **variables, "NODE_PATH": str(ENVIRONMENTS / name / "node_modules")},
                 cwd=ENVIRONMENTS / name,
             )
-        except subprocess.TimeoutExpired:
-            return [f"hung for {PATIENCE} s"]
+        except subprocess.TimeoutExpired as late:
+            said = late.stdout or b""
+            return [*_told(said if isinstance(said, str) else said.decode()), f"not done after {PATIENCE} s"]
         finally:
             assert emulator.stdin is not None
             emulator.stdin.close()
             time.sleep(0.1)
-    lines = [line for line in done.stdout.splitlines() if line.startswith(("ok ", "defect ", "wrong "))]
+    lines = _told(done.stdout)
     if done.returncode:
         lines.append(f"ended with {done.returncode}: {' | '.join(done.stderr.strip().splitlines()[-3:])[:600]}")
     return lines or ["said nothing"]
+
+
+def _told(said: str) -> list[str]:
+    return [line for line in said.splitlines() if line.startswith(("ok ", "defect ", "wrong "))]
 
 
 def _variables(url: str) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import fcntl
 import json
 import os
 import signal
@@ -13,24 +12,19 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from aiohttp import web
 from msgspec.structs import replace
 
 from overnight_emulator.dialects.all import DIALECTS, environment
 from overnight_emulator.server import application
-from overnight_emulator.sharing import ADDRESS, address_file, until_unused
+from overnight_emulator.sharing import StateInUseError, address_file, state_folder, until_unused
 from overnight_emulator.truth import Truth
 from overnight_emulator.truth_file import TruthError, load_truth, truth_files
 from overnight_emulator.world import World
 
 _WRONG_USE = 2
 _STOPPING_SECONDS = 1.0
-
-
-class StateInUseError(RuntimeError):
-    """Two emulators on one state would answer from two minds."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         truth = _truth(options)
         with ExitStack() as stack:
-            folder = _state_folder(options.state, stack)
+            folder = state_folder(options.state, stack)
             asyncio.run(_serve(truth, folder, options))
     except (TruthError, StateInUseError, OSError) as error:
         sys.stderr.write(f"overnight emulator: {error}\n")
@@ -113,19 +107,6 @@ def _environment(origin: str, form: str) -> str:
         return json.dumps(variables, indent=2)
     line = {"sh": "export {}={}", "r": 'Sys.setenv({} = "{}")'}[form]
     return "\n".join(line.format(name, value) for name, value in variables.items())
-
-
-def _state_folder(given: Path | None, stack: ExitStack) -> Path:
-    if given is None:
-        return Path(stack.enter_context(TemporaryDirectory(prefix="overnight-emulator-")))
-    given.mkdir(parents=True, exist_ok=True)
-    lock = stack.enter_context((given / "lock").open("w"))
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise StateInUseError(f"{given}: another emulator is using this state") from error
-    (given / ADDRESS).unlink(missing_ok=True)  # of one that was killed
-    return given
 
 
 async def _serve(truth: Truth, folder: Path, options: argparse.Namespace) -> None:

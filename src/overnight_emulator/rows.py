@@ -63,7 +63,10 @@ class RowFormat(Protocol):
     models: Models
 
     def validate(self, batch: Batch, file: StoredFile | None, lines: Iterable[bytes]) -> Content | Flaw:
-        """Look at a whole input and stop at the first flaw. Without a file there are no lines."""
+        """Look at a whole input and stop at the first flaw. Without a file there are no lines.
+
+        They can be read more than once.
+        """
 
     def too_many_tokens(self, model: str, limit: int) -> Flaw: ...
 

@@ -12,14 +12,33 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 
 ADDRESS, IN_USE = "address.json", "in-use"
 _BETWEEN = 0.1
 _PRIVATE = 0o600
+
+
+class StateInUseError(RuntimeError):
+    """Two emulators on one state would answer from two minds."""
+
+
+def state_folder(given: Path | None, stack: ExitStack) -> Path:
+    """The folder of an emulator's own, locked as long as `stack` is open; a temporary one where none is given."""
+    if given is None:
+        return Path(stack.enter_context(TemporaryDirectory(prefix="overnight-emulator-")))
+    given.mkdir(parents=True, exist_ok=True)
+    lock = stack.enter_context((given / "lock").open("w"))
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise StateInUseError(f"{given}: another emulator is using this state") from error
+    (given / ADDRESS).unlink(missing_ok=True)  # of one that was killed
+    return given
 
 
 @contextmanager

@@ -12,8 +12,8 @@ import threading
 import urllib.request
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from overnight_emulator.dialects.all import DIALECTS, environment
 from overnight_emulator.server import application
+from overnight_emulator.sharing import state_folder
 from overnight_emulator.truth import Latency
 from overnight_emulator.truth_file import read_truth
 from overnight_emulator.world import World
@@ -44,7 +45,7 @@ class Emulator:
         if "live" not in given.get("latency", {}):
             self._truth = replace(self._truth, latency=Latency(self._truth.latency.batch, _AT_ONCE))
         self._state = state
-        self._ready: Future[str] = Future()
+        self._ready = Future[str]()
         self._ended = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopped: asyncio.Event | None = None
@@ -77,6 +78,10 @@ class Emulator:
         self._ask("reset", {})
 
     def start(self) -> Self:
+        """One that was stopped can be started again; with a state of its own it goes on from there."""
+        if self.url:
+            raise RuntimeError("the emulator is running already")
+        self._ready, self._ended = Future(), threading.Event()
         threading.Thread(target=self._run, daemon=True, name="emulator").start()
         self.url = self._ready.result(_PATIENCE)
         return self
@@ -85,6 +90,7 @@ class Emulator:
         if self._loop is not None and self._stopped is not None and not self._ended.is_set():
             self._loop.call_soon_threadsafe(self._stopped.set)
             self._ended.wait(_PATIENCE)
+            self.url = ""
 
     def __enter__(self) -> Self:
         return self.start()
@@ -95,6 +101,8 @@ class Emulator:
         self.stop()
 
     def _ask(self, what: str, body: Any = None) -> Any:
+        if not self.url:
+            raise RuntimeError("the emulator is not running: use it in a `with`, or call start()")
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.url}/_emulator/{what}", data)  # noqa: S310 - our own address
         # Nothing that stands in the environment may lead elsewhere.
@@ -108,11 +116,8 @@ class Emulator:
 
     def _run(self) -> None:
         try:
-            if self._state is not None:
-                asyncio.run(self._serve(self._state))
-                return
-            with TemporaryDirectory(prefix="overnight-emulator-") as folder:
-                asyncio.run(self._serve(Path(folder)))
+            with ExitStack() as stack:
+                asyncio.run(self._serve(state_folder(self._state, stack)))
         except BaseException as error:
             if self._ready.done():
                 raise

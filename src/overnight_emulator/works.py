@@ -10,8 +10,9 @@ import asyncio
 import heapq
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -216,8 +217,7 @@ class Works:
                 held.hardlink_to(self._store.path(file.id))
             except FileNotFoundError:  # deleted since it was looked up: the batch finds no input
                 return rows.validate(batch, None, ())
-        with held.open("rb") as lines:
-            return rows.validate(batch, file, lines)
+        return rows.validate(batch, file, _Lines(held))
 
     def _accept(self, batch: Batch, rows: RowFormat) -> None:
         """A valid batch still needs room in the queue, and may be struck by a fault."""
@@ -269,6 +269,17 @@ class Works:
 
     async def _in_thread(self, pool: ThreadPoolExecutor, job: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(pool, job)
+
+
+class _Lines:
+    """The lines of a file, from the first one each time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self._path.open("rb") as lines:
+            yield from lines
 
 
 def _next_moment(batch: Batch) -> float:

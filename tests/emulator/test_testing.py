@@ -15,6 +15,7 @@ import pytest
 from driving import chat_body, chat_lines, jsonl
 from openai import OpenAI
 
+from overnight_emulator.sharing import StateInUseError
 from overnight_emulator.testing import Emulator
 
 
@@ -131,3 +132,34 @@ def test_the_fixtures(tmp_path: Path):
         [*command, str(tmp_path)], check=False, capture_output=True, text=True, cwd=tmp_path, env=environ
     )
     assert "3 passed" in run.stdout, run.stdout + run.stderr
+
+
+def test_a_state_outlives_its_emulator(tmp_path: Path):
+    def batch_of(one: Emulator, batch_id: str) -> openai.types.Batch:
+        with OpenAI(base_url=one.env["OPENAI_BASE_URL"], api_key="sk-mine", max_retries=0) as client:
+            return client.batches.retrieve(batch_id)
+
+    one = Emulator({"time_scale": 1}, state=tmp_path / "state").start()
+    with OpenAI(base_url=one.env["OPENAI_BASE_URL"], api_key="sk-mine") as client:
+        file = client.files.create(file=("a.jsonl", jsonl(chat_lines(3))), purpose="batch")
+        made = client.batches.create(input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h")
+    with pytest.raises(StateInUseError, match="another emulator is using this state"):
+        Emulator(state=tmp_path / "state").start()
+    one.stop()
+    one.start()
+    assert batch_of(one, made.id).status in {"validating", "in_progress"}
+    one.stop()
+    with Emulator({"time_scale": 1}, state=tmp_path / "state") as other:
+        other.finish()
+        assert batch_of(other, made.id).status == "completed"
+        assert other.log()["rows_run"] == 3
+
+
+def test_one_that_does_not_run_says_so():
+    one = Emulator()
+    with pytest.raises(RuntimeError, match="not running"):
+        one.log()
+    with one, pytest.raises(RuntimeError, match="running already"):
+        one.start()
+    with pytest.raises(RuntimeError, match="not running"):
+        one.faults()

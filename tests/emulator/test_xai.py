@@ -93,3 +93,11 @@ def test_a_bad_key_is_a_bad_request(emulate: Callable[..., EmulatorProcess]) -> 
     reply = httpx.get(f"{emulator.url}/xai/v1/models", headers={"Authorization": "Bearer dead"})
     assert reply.status_code == 400
     assert "API key" in json.loads(reply.content)["error"]
+
+
+@pytest.mark.parametrize("asked", [{"limit": "-1"}, {"pagination_token": "-5"}, {"limit": "x"}])
+def test_a_page_that_cannot_be_is_refused(client: httpx.Client, asked: dict[str, str]) -> None:
+    with client:
+        batch = made(client, "pages")
+        for path in ("/batches", f"/batches/{batch}/results"):
+            assert client.get(path, params=asked).status_code == 400

@@ -153,7 +153,7 @@ QUERIES = [
     "uploadType=multipart", "uploadType=media&name=", "uploadType=media&name=../x", "uploadType=resumable&upload_id=x",
     "alt=media", "alt=x", "prefix=%00", "ifGenerationMatch=x", "ifGenerationMatch=-1", "ifGenerationMatch=" + "9" * 5_000,
     "generation=x", "maxResults=x", "maxResults=0", "maxResults=" + "9" * 30, "startOffset=%ff", "calls=0", "batchId=x", "a" * 5_000,
-    "updateMask=x", "key=x",
+    "updateMask=x", "key=x", "pagination_token=x", "pagination_token=-5", "pagination_token=99", "limit=-5&pagination_token=2",
 ]  # fmt: skip
 HEADERS = [
     "Content-Type: text/plain", "Content-Type: multipart/form-data", "Content-Type: multipart/form-data; boundary=",
@@ -423,9 +423,10 @@ async def statuses(url: str, requests: Sequence[OddRequest]) -> list[int]:
 
 
 def faulty(requests: Sequence[OddRequest], answered: Sequence[int]) -> list[str]:
-    """The requests that were answered 5xx, or not in time."""
+    """The requests that were answered 5xx, not in time, or by hanging up."""
+    words = {-1: "no answer", 0: "hung up"}
     return [
-        f"{'no answer' if status < 0 else status}: {request.name} {request.body[:300]!r}"
+        f"{words.get(status, status)}: {request.name} {request.body[:300]!r}"
         for request, status in zip(requests, answered, strict=True)
-        if status < 0 or (status >= 500 and status != OLLAMAS_BUSY)
+        if status <= 0 or (status >= 500 and status != OLLAMAS_BUSY)
     ]

@@ -22,6 +22,7 @@ from overnight_emulator.identity import new_id
 from overnight_emulator.model_limits import too_long
 from overnight_emulator.rows import Content, Reply, Row, Shape, canonical
 from overnight_emulator.schema import UnusableSchemaError
+from overnight_emulator.seen_ids import SeenIds
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 
@@ -58,20 +59,19 @@ class AnthropicRows:
         lines: Iterable[bytes],
     ) -> Content | Flaw:
         """The ids are checked when a batch is made, the rest of a request only when it is its turn."""
-        seen: set[str] = set()
+        seen = SeenIds(lambda: (_read_line(line).custom_id for line in lines))
         tokens, models = 0, Counter[str]()
         for place, line in enumerate(lines):
             read = _read_line(line)
             wrong = _wrong_id(read.custom_id, seen)
             if wrong is not None:
                 return Flaw(INVALID, f"requests.{place}.custom_id: {wrong}")
-            seen.add(read.custom_id)
             model = model_of(read.params)
             models[model] += 1
             tokens += self.models.input_tokens(_turns(read.params), model)
-        if file is None or not seen:
+        if file is None or not seen.count:
             return Flaw(INVALID, "requests: at least one request is required")
-        return Content(len(seen), models.most_common(1)[0][0], tokens)
+        return Content(seen.count, models.most_common(1)[0][0], tokens)
 
     def too_many_tokens(self, model: str, limit: int) -> Flaw:
         return Flaw(FULL, f"The batch queue of {model} is full: it holds {limit} tokens. Please try again later.")
@@ -136,12 +136,13 @@ def answer(
         return Reply(invalid.status, invalid.body(None))
 
 
-def _wrong_id(custom_id: Any, seen: set[str]) -> str | None:
+def _wrong_id(custom_id: Any, seen: SeenIds) -> str | None:
     if custom_id is None:
         return "Field required"
     if not isinstance(custom_id, str) or not _ID.fullmatch(custom_id):
         return f"String should match pattern '{_ID.pattern}'"
-    return f"'{custom_id}' was used before in this batch; custom ids must be unique" if custom_id in seen else None
+    unique = seen.add(custom_id)
+    return None if unique else f"'{custom_id}' was used before in this batch; custom ids must be unique"
 
 
 def model_of(params: Any) -> str:

@@ -120,7 +120,7 @@ def _model(name: str) -> dict[str, Any]:
             "context_management": no,
             "image_input": yes,
             "pdf_input": yes,
-            "server_tools": {**no, **dict.fromkeys(("code_execution", "web_fetch", "web_search"), no)},
+            "server_tools": {**no, **dict.fromkeys(("code_execution", "web_search"), no)},
             "structured_outputs": yes,
             "effort": {**effort, **dict.fromkeys(EFFORTS, effort)},
             "thinking": {**yes, "types": {kind: {"supported": kind in family.thinking} for kind in kinds}},

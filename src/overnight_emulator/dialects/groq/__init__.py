@@ -17,6 +17,7 @@ from overnight_emulator.dialects.openai.files import FileRoutes
 from overnight_emulator.dialects.openai.objects import batch_object
 from overnight_emulator.dialects.openai.rules import CHAT
 from overnight_emulator.dialects.openai.terms import Terms
+from overnight_emulator.rows import Reply, Row
 from overnight_emulator.world import World
 
 _NAME = "groq"
@@ -37,7 +38,26 @@ def _page(objects: Sequence[dict[str, Any]], limit: int) -> dict[str, Any]:
 _TERMS = Terms(endpoints=(CHAT,), windows="24h to 7d", longest=_WEEK, show=_shown, page=_page)
 
 
+def _plain(completion: dict[str, Any]) -> dict[str, Any]:
+    """Without what OpenAI alone tells: counts of sound and predictions, and that nothing was refused."""
+    usage = completion["usage"]
+    kept = {"prompt_tokens_details": "cached_tokens", "completion_tokens_details": "reasoning_tokens"}
+    details = {name: {count: usage[name][count]} for name, count in kept.items()}
+    choices = [
+        {**choice, "message": {k: v for k, v in choice["message"].items() if k != "refusal" or v is not None}}
+        for choice in completion["choices"]
+    ]
+    return {**completion, "choices": choices, "usage": {**usage, **details}}
+
+
+class _Rows(LookalikeRows):
+    def answer(self, row: Row, batch: Batch, moment: float) -> Reply:
+        reply = super().answer(row, batch, moment)
+        return reply if reply.status != 200 else Reply(reply.status, _plain(reply.body), reply.usage)
+
+
 def _timed(completion: dict[str, Any]) -> dict[str, Any]:
+    completion = _plain(completion)
     usage = completion["usage"]
     times = {"queue_time": 0.01, "prompt_time": 0.01, "completion_time": 0.05, "total_time": 0.06}
     return {**completion, "usage": {**usage, **times}, "x_groq": {"id": f"req_{completion['id'][-12:]}"}}
@@ -53,4 +73,4 @@ def _environment(origin: str) -> Mapping[str, str]:
     return {"GROQ_BASE_URL": f"{origin}/groq", "GROQ_API_KEY": "gsk-emulator"}
 
 
-GROQ = Dialect(_NAME, "/groq/openai/v1", _application, LookalikeRows, _environment)
+GROQ = Dialect(_NAME, "/groq/openai/v1", _application, _Rows, _environment)

@@ -48,7 +48,8 @@ def _choice(choice: Mapping[str, Any], delta: dict[str, Any], ending: str | None
 def _deltas(choice: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
     message = choice["message"]
     calls = message.get("tool_calls") or ()
-    yield {"role": "assistant", "content": None if calls else "", "refusal": None}, None
+    told = {"refusal": None} if "refusal" in message else {}
+    yield {"role": "assistant", "content": None if calls else "", **told}, None
     logprobs = (choice.get("logprobs") or {}).get("content")
     if logprobs is not None:
         for one in logprobs:

@@ -30,6 +30,7 @@ from overnight_emulator.identity import new_id
 from overnight_emulator.model_limits import too_long
 from overnight_emulator.rows import Content, Reply, Row, Shape, canonical
 from overnight_emulator.schema import UnusableSchemaError
+from overnight_emulator.seen_ids import SeenIds
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 
@@ -132,7 +133,7 @@ class OpenAIRows:
     def _content(self, batch: Batch, lines: Iterable[bytes]) -> Content:
         model, total, tokens = "", 0, 0
         turns_of = _TURNS[batch.endpoint]
-        seen: set[str] = set()
+        seen = SeenIds(lambda: (_read_line(line).custom_id for line in lines))
         blank: int | None = None
         for number, line in enumerate(lines, 1):
             if line.isspace():
@@ -143,7 +144,6 @@ class OpenAIRows:
             read = _parsed(line, number)
             _check_envelope(read, batch.endpoint, seen, number)
             model = self._checked_model(read.body, model, number)
-            seen.add(read.custom_id)
             total += 1
             tokens += self.models.input_tokens(turns_of(read.body), model)
         limit = self._truth.limits.requests or MOST_REQUESTS
@@ -244,10 +244,10 @@ def _parsed(line: bytes, number: int) -> _Line:
         raise Refused("invalid_json_line", _NOT_JSON, line=number) from error
 
 
-def _check_envelope(line: _Line, endpoint: str, seen: set[str], number: int) -> None:
+def _check_envelope(line: _Line, endpoint: str, seen: SeenIds, number: int) -> None:
     if not isinstance(line.custom_id, str) or not line.custom_id:
         raise Refused("missing_required_parameter", "Missing required parameter: 'custom_id'.", "custom_id", number)
-    if line.custom_id in seen:
+    if not seen.add(line.custom_id):
         message = f"The custom_id '{line.custom_id}' was used before in this file."
         raise Refused("duplicate_custom_id", message, "custom_id", number)
     if line.method != "POST":

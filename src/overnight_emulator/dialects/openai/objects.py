@@ -46,7 +46,7 @@ def batch_object(batch: Batch, now: float) -> dict[str, Any]:
         "expires_at": int(batch.expires_at),
         **_times(course, state, now),
         "request_counts": _counts(batch, course, state, now),
-        "usage": response_usage(Usage() if tally is None else tally.usage),
+        "usage": _usage(Usage() if tally is None else tally.usage),
         "metadata": batch.metadata,
     }
 
@@ -86,3 +86,8 @@ def _counts(batch: Batch, course: Timeline | None, state: str, now: float) -> di
     if tally is not None:
         return {"total": check.total, "completed": tally.completed, "failed": tally.failed}
     return {"total": check.total, "completed": int(check.total * progress(course, now)), "failed": 0}
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    """As the Responses API names it, without what was written into a cache."""
+    return {**response_usage(usage), "input_tokens_details": {"cached_tokens": usage.cached_tokens}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -149,7 +150,7 @@ class BatchRoutes:
         return await suffer(fault, self._world.clock, closed, from_fault)
 
     async def listing(self, request: web.Request) -> web.StreamResponse:
-        limit, start = int(request.query.get("limit") or 100), int(request.query.get("pagination_token") or 0)
+        limit, start = _page(request)
 
         def show() -> web.Response:
             now = self._world.clock.now()
@@ -164,8 +165,7 @@ class BatchRoutes:
     async def results(self, request: web.Request) -> web.StreamResponse:
         container = self._container(request)
         batch = self._filled(container.id)
-        limit = min(int(request.query.get("limit") or 100), _LARGEST_PAGE)
-        start = int(request.query.get("pagination_token") or 0)
+        limit, start = _page(request)
         page = self._world.store.path(f"{container.id}.results")
         page.write_bytes(write(self._results(batch, start, limit)))
         model = None if batch is None or batch.check is None else batch.check.model
@@ -181,9 +181,12 @@ class BatchRoutes:
         now = self._world.clock.now()
         ended = batch is not None and status(batch, now) in TERMINAL
         shown = output_of(batch, now) if batch is not None and ended else None
-        lines = self._world.store.path(shown).read_bytes().splitlines() if shown else []
-        results = [_raw(line) for line in lines[start : start + limit]]
-        return {"results": results, "pagination_token": str(start + limit) if start + limit < len(lines) else None}
+        found: list[bytes] = []
+        if shown:
+            with self._world.store.path(shown).open("rb") as lines:
+                found = list(islice(lines, start, start + limit + 1))
+        results = [_raw(line.rstrip(b"\n")) for line in found[:limit]]
+        return {"results": results, "pagination_token": str(start + limit) if len(found) > limit else None}
 
     def _container(self, request: web.Request) -> StoredFile:
         file = self._jobs.file(request.match_info["id"])
@@ -216,6 +219,16 @@ class BatchRoutes:
             "cancel_by_xai_message": None if flaw is None else flaw.message,
             "state": counts,
         }
+
+
+def _page(request: web.Request) -> tuple[int, int]:
+    """How many at once, and from where on."""
+    limit, start = int(request.query.get("limit") or 100), int(request.query.get("pagination_token") or 0)
+    if limit < 1 or start < 0:
+        raise ApiError(
+            400, "The limit must be above 0, and the pagination token one that was given.", code="invalid-argument"
+        )
+    return min(limit, _LARGEST_PAGE), start
 
 
 def _raw(line: bytes) -> Any:
