@@ -24,6 +24,7 @@ FOUND = {
         "event.data = text, status", "arm.definition = text, costs", "attempt.shard = text, verify --json", "fact work = json, resume",
         "result.received_at = huge, verify --json", "event.at = huge, status", "attempt.intended_at = huge, costs",
         "counted.output = path, plan", "counted.output = huge, verify --json", "tables/results.parquet flipped at 3/10, results -o",
+        "slot.replicate = huge, rebuild",
     ),
     "staged folders": (
         "staged: slot.arm of another, overnight.resume", "staged: stage.settings of another, verify --json",

@@ -61,6 +61,9 @@ _CONTRADICTIONS = {
     "counted has a number that cannot be": "SELECT count(*) FROM counted WHERE "
     f"max(addresses, tries, settled, unbilled, input, cached, output) > {2**62} "
     "OR min(addresses, tries, settled, unbilled, input, cached, output) < 0",
+    # Tables hold them in 32 bits.
+    "slot has a number that cannot be": "SELECT count(*) FROM slot WHERE "
+    f"max(replicate, turn, round) >= {2**31} OR min(replicate, turn, round) < 0",
     "result.offset and length do not go with its file": "SELECT count(*) FROM result "
     "WHERE (file IS NULL) + (offset IS NULL) + (length IS NULL) NOT IN (0, 3)",
     "result.cause is missing": "SELECT count(*) FROM result WHERE outcome='failed' AND cause IS NULL",
