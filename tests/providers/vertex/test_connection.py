@@ -15,10 +15,9 @@ from overnight.core.ask import Buckets, Model
 from overnight.core.errors import Gone, StudyError, Unauthorized, Unavailable
 from overnight.providers import Batch, Endpoint, Fence, Intent, check_sending, vendor
 from overnight.providers.vertex import provider
-from overnight.providers.vertex.buckets import place_of
 from overnight.providers.vertex.connection import VertexConnection
 from overnight.providers.vertex.connection.tokens import Tokens
-from overnight.providers.vertex.jobs import job_body, job_of, read_page, since
+from overnight.providers.vertex.jobs import BUCKETS, job_body, job_of, read_page, since
 from providers.asking import KEY, stored
 from providers.emulated import TRUTH, EmulatedVendor, end_of, rows_of, submit
 from providers.scripted_server import serving
@@ -71,7 +70,7 @@ def test_every_shard_of_a_jobs_own_folder_is_read(sharded: EmulatorProcess, tmp_
             ended = await end_of(vertex, batch)
             ((kind, folder),) = ended.parts
             assert (kind, folder.startswith(f"gs://rehearsal/out/{each.token}/prediction-model-")) == ("output", True)
-            place = place_of(folder)
+            place = BUCKETS.place_of(folder)
             assert place is not None
             assert len(await vertex._storage.below(place)) == 3
             rows = (await rows_of(one, vertex, ended))["output"]
@@ -91,7 +90,9 @@ def test_two_jobs_with_one_output_prefix_do_not_read_each_others_files(
         batches = []
         for each in (mine, theirs):
             body = msgspec.json.decode(
-                job_body(each, await vertex.upload(each), place_of("gs://rehearsal/out") or pytest.fail("no place"))
+                job_body(
+                    each, await vertex.upload(each), BUCKETS.place_of("gs://rehearsal/out") or pytest.fail("no place")
+                )
             )
             body["outputConfig"]["gcsDestination"]["outputUriPrefix"] = "gs://rehearsal/shared"
             made = await vertex._wire.ask(
@@ -216,7 +217,9 @@ def test_listings_reach_back_by_a_filter() -> None:
 def test_labels_and_folder_carry_the_token(tmp_path: Path) -> None:
     model = Model(provider="vertex", name="gemini-2.5-flash")
     intent = Intent(token="tok", run="My Essays!", model=model, rows=1, bytes=1, file=stored(tmp_path / "x"))
-    body = msgspec.json.decode(job_body(intent, "gs://b/in/tok.jsonl", place_of("gs://b") or pytest.fail("no place")))
+    body = msgspec.json.decode(
+        job_body(intent, "gs://b/in/tok.jsonl", BUCKETS.place_of("gs://b") or pytest.fail("no place"))
+    )
     assert body["labels"] == {"overnight": "tok", "run": "my-essays-"}
     assert body["outputConfig"]["gcsDestination"]["outputUriPrefix"] == "gs://b/tok"
     assert body["model"] == "publishers/google/models/gemini-2.5-flash"

@@ -7,10 +7,10 @@ import msgspec
 
 from overnight.core.ask import Buckets, Model
 from overnight.core.errors import StudyError, Unauthorized
-from overnight.providers.bedrock.buckets import INPUT_VARIABLE, OUTPUT_VARIABLE, check_buckets, checked_bucket
 from overnight.providers.bedrock.connection import BedrockConnection
 from overnight.providers.bedrock.connection.signatures import check_installed
 from overnight.providers.bedrock.format import BedrockFormat, guide
+from overnight.providers.bedrock.jobs import BUCKETS
 from overnight.providers.contract import Endpoint, Vendor
 from overnight.providers.endpoints import address_parts
 
@@ -49,7 +49,7 @@ class BedrockVendor:
     emulator_path = "/bedrock"
     format = BedrockFormat()
     bucket_scheme = "s3://"
-    bucket_variables = (INPUT_VARIABLE, OUTPUT_VARIABLE)
+    bucket_variables = BUCKETS.variables
     other_variables = (*("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_S3", ROLE_VARIABLE),)
     own_hosts = re.compile(r"bedrock(?:-runtime)?(?:-fips)?\.[a-z0-9-]+\.amazonaws\.com")
 
@@ -73,7 +73,7 @@ class BedrockVendor:
             location=region,
             credentials=_profile(environ, model),
             storage_url=_checked_url(storage or f"https://s3.{region}.amazonaws.com", "AWS_ENDPOINT_URL_S3"),
-            buckets=_buckets(environ, model),
+            buckets=BUCKETS.given(environ, model),
         )
 
     def at_emulator(self, endpoint: Endpoint, origin: str, model: Model | None) -> Endpoint:
@@ -88,7 +88,7 @@ class BedrockVendor:
         )
 
     def check_sending(self, endpoint: Endpoint) -> None:
-        check_buckets(endpoint)
+        BUCKETS.check(endpoint)
         if not endpoint.project:
             raise StudyError(
                 f"{ROLE_VARIABLE} is not set: put the ARN of a role there that Bedrock may take, and that may read and "
@@ -115,17 +115,6 @@ def _profile(environ: Mapping[str, str], model: Model | None) -> str | None:
     if own is not None and not profile:
         raise StudyError(f"{own} is not set: put the name of an AWS profile there")
     return profile or None
-
-
-def _buckets(environ: Mapping[str, str], model: Model | None) -> Buckets | None:
-    if model is not None and model.buckets is not None:
-        return model.buckets
-    given = (environ.get(INPUT_VARIABLE, "").strip(), environ.get(OUTPUT_VARIABLE, "").strip())
-    if not any(given):
-        return None
-    for uri, variable in zip(given, (INPUT_VARIABLE, OUTPUT_VARIABLE), strict=True):
-        checked_bucket(uri, variable)
-    return Buckets(input=given[0], output=given[1])
 
 
 def _checked_url(address: str, where: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from overnight.core.errors import Unavailable
-from overnight.providers.bedrock.buckets import Place, place_of
+from overnight.providers.buckets import OwnBuckets, Place
 from overnight.providers.contract import Batch, Counts, Intent, Phase, Refusal, RefusalKind
 from overnight.providers.openai_api.batches import create_refusal as worded_refusal
 from overnight.providers.openai_api.batches import kind_of
@@ -17,6 +17,7 @@ from overnight.providers.reading.listing import Page, foreign_list, readable
 from overnight.providers.reading.patient_json import UNREADABLE, fitting
 from overnight.providers.reading.responses import Response
 
+BUCKETS = OwnBuckets(provider="bedrock", scheme="s3")
 PHASES: dict[str, Phase] = {
     **dict.fromkeys(("Submitted", "Validating", "Scheduled", "InProgress", "Stopping"), "running"),
     "Completed": "completed",
@@ -116,7 +117,7 @@ def _batch(job: _Job) -> Batch:
     phase = PHASES.get(job.status)
     job_id = _id(job.job_arn)
     output = _uri(job.output_data_config, "s3OutputDataConfig")
-    folder = place_of(output) if output else None
+    folder = BUCKETS.place_of(output) if output else None
     counts = (job.total_record_count, job.success_record_count, job.error_record_count)
     # A job that was stopped before it ran anything has written nothing; one that failed half-way, what it had run.
     ran = job.success_record_count if phase == "failed" else job.processed_record_count != 0

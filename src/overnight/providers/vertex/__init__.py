@@ -13,11 +13,10 @@ from overnight.providers.contract import Endpoint, ModelRules, Vendor
 from overnight.providers.endpoints import address_parts
 from overnight.providers.google_api.families import rules
 from overnight.providers.google_api.guide import guide
-from overnight.providers.vertex.buckets import INPUT_VARIABLE, OUTPUT_VARIABLE, check_buckets, checked_bucket
 from overnight.providers.vertex.connection import STORAGE, VertexConnection
 from overnight.providers.vertex.connection.tokens import USUAL_FILE, check_installed
 from overnight.providers.vertex.format import FORMAT
-from overnight.providers.vertex.jobs import LIMITS, LOCATION
+from overnight.providers.vertex.jobs import BUCKETS, LIMITS, LOCATION
 
 __all__ = ["VertexVendor", "provider"]
 
@@ -34,7 +33,7 @@ class VertexVendor:
     emulator_path = "/vertex"
     format = FORMAT
     bucket_scheme = "gs://"
-    bucket_variables = (INPUT_VARIABLE, OUTPUT_VARIABLE)
+    bucket_variables = BUCKETS.variables
     other_variables = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION")
     own_hosts = re.compile(r"(?:[a-z0-9-]+-)?aiplatform(?:\.(?:us|eu)\.rep)?\.googleapis\.com")
 
@@ -53,7 +52,7 @@ class VertexVendor:
             location=location,
             credentials=credentials,
             storage_url=_checked_url(emulated, "STORAGE_EMULATOR_HOST") if emulated else STORAGE,
-            buckets=_buckets(environ, model),
+            buckets=BUCKETS.given(environ, model),
         )
 
     def at_emulator(self, endpoint: Endpoint, origin: str, model: Model | None) -> Endpoint:
@@ -68,7 +67,7 @@ class VertexVendor:
         )
 
     def check_sending(self, endpoint: Endpoint) -> None:
-        check_buckets(endpoint)
+        BUCKETS.check(endpoint)
 
     def connect(self, endpoint: Endpoint) -> VertexConnection:
         return VertexConnection(endpoint)
@@ -112,17 +111,6 @@ def _project(environ: Mapping[str, str], credentials: str | None) -> str:
     if not isinstance(project, str) or not project:
         raise StudyError("GOOGLE_CLOUD_PROJECT is not set: put the id of the Google Cloud project there")
     return project
-
-
-def _buckets(environ: Mapping[str, str], model: Model | None) -> Buckets | None:
-    if model is not None and model.buckets is not None:
-        return model.buckets
-    given = (environ.get(INPUT_VARIABLE, "").strip(), environ.get(OUTPUT_VARIABLE, "").strip())
-    if not any(given):
-        return None
-    for uri, variable in zip(given, (INPUT_VARIABLE, OUTPUT_VARIABLE), strict=True):
-        checked_bucket(uri, variable)
-    return Buckets(input=given[0], output=given[1])
 
 
 def _checked_url(address: str, where: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from overnight.core.errors import Unavailable
+from overnight.providers.buckets import OwnBuckets, Place
 from overnight.providers.contract import Batch, Counts, Fence, Intent, Limits, Refusal
 from overnight.providers.google_api.refusals import (
     count_of,
@@ -18,7 +19,6 @@ from overnight.providers.google_api.refusals import (
     status_of,
 )
 from overnight.providers.reading.listing import Page, readable
-from overnight.providers.vertex.buckets import Place
 
 # Up to three days in the queue, then a day of work. Results lie in the user's own bucket.
 WINDOW_SECONDS = 4 * 86_400
@@ -32,6 +32,7 @@ LIMITS = Limits(
 TAG = "overnight"
 # The usual region.
 LOCATION = "us-central1"
+BUCKETS = OwnBuckets(provider="vertex", scheme="gs")
 _AGENT_ROLE = "Storage Object Admin (roles/storage.objectAdmin)"
 _NOT_IN_A_LABEL = re.compile(r"[^a-z0-9_-]+")
 _LONGEST_LABEL = 63

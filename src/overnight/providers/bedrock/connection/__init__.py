@@ -6,11 +6,10 @@ from urllib.parse import quote
 
 from overnight.core.ask import Model
 from overnight.core.errors import Gone
-from overnight.providers.bedrock.buckets import Place, check_buckets, checked_bucket, place_of
 from overnight.providers.bedrock.connection.objects import ObjectStorage
 from overnight.providers.bedrock.connection.signatures import Signatures
 from overnight.providers.bedrock.format import WINDOWS
-from overnight.providers.bedrock.jobs import create_refusal, job_body, read_created, read_job, read_page
+from overnight.providers.bedrock.jobs import BUCKETS, create_refusal, job_body, read_created, read_job, read_page
 from overnight.providers.contract import Batch, CreateAnswer, Endpoint, Fence, Intent, Reply, Sightings
 from overnight.providers.reading.listing import Page, asked_for, back_to, first_page
 from overnight.providers.wire.calls import LiveWire
@@ -39,7 +38,7 @@ class BedrockConnection:
 
     async def upload(self, intent: Intent) -> str:
         """Under a name of our own: what is put twice is there once."""
-        place = self._bucket("input").below(f"{intent.token}.jsonl")
+        place = BUCKETS.of(self.endpoint, "input").below(f"{intent.token}.jsonl")
         await self._storage.put(place, intent.file)
         return place.uri
 
@@ -47,7 +46,7 @@ class BedrockConnection:
         return await first_page(self._page)
 
     async def create(self, intent: Intent, file_id: str) -> CreateAnswer:
-        role, output = self.endpoint.project or "", self._bucket("output")
+        role, output = self.endpoint.project or "", BUCKETS.of(self.endpoint, "output")
         return await create_once(
             self._wire,
             "/model-invocation-job",
@@ -71,7 +70,7 @@ class BedrockConnection:
 
     async def fetch(self, ref: str, sink: Callable[[bytes], None]) -> int | None:
         """Every file of answers in the job's folder, one after the other; its manifest is none."""
-        folder = place_of(ref)
+        folder = BUCKETS.place_of(ref)
         if folder is None:
             raise Gone(f"bedrock keeps no {ref}: results lie in a bucket")
         found = await self._storage.below(folder)
@@ -87,12 +86,12 @@ class BedrockConnection:
         return None if reply.status == 404 else await self.retrieve(batch_id)
 
     async def remove_file(self, file_id: str) -> None:
-        place = place_of(file_id)
+        place = BUCKETS.place_of(file_id)
         if place is not None:
             await self._storage.remove(place)
 
     async def knows_file(self, file_id: str) -> bool:
-        place = place_of(file_id)
+        place = BUCKETS.place_of(file_id)
         return place is not None and await self._storage.knows(place)
 
     async def call(self, model: Model, body: bytes) -> Reply:
@@ -106,10 +105,6 @@ class BedrockConnection:
         await self._wire.close()
         await self._live.close()
         await self._storage_wire.close()
-
-    def _bucket(self, which: str) -> Place:
-        check_buckets(self.endpoint)
-        return checked_bucket(getattr(self.endpoint.buckets, which), f"buckets.{which}")
 
     def _job(self, batch_id: str) -> str:
         return f"/model-invocation-job/{quote(batch_id, safe='')}"

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from overnight.core.errors import Gone, Unauthorized, Unavailable
-from overnight.providers.bedrock.buckets import Place
+from overnight.providers.buckets import Place
 from overnight.providers.reading.figures import count_of
 from overnight.providers.wire.http import Wire
 from overnight.store.contract import StoredFile
@@ -54,7 +54,7 @@ class ObjectStorage:
             page = reply.body.decode("utf-8", "replace")
             if "<ListBucketResult" not in page:
                 raise Unavailable("bedrock: the listing is not in S3's format (is AWS_ENDPOINT_URL_S3 right?)")
-            found += [_entry(place.bucket, one) for one in _CONTENTS.findall(page)]
+            found += [_entry(place, one) for one in _CONTENTS.findall(page)]
             token = _tag(page, "NextContinuationToken")
             if not token:
                 return found
@@ -79,8 +79,8 @@ class ObjectStorage:
         return entry.size
 
 
-def _entry(bucket: str, text: str) -> Entry:
-    return Entry(Place(bucket, unescape(_tag(text, "Key"))), count_of(_tag(text, "Size")) or 0)
+def _entry(folder: Place, text: str) -> Entry:
+    return Entry(folder.beside(unescape(_tag(text, "Key"))), count_of(_tag(text, "Size")) or 0)
 
 
 def _tag(text: str, name: str) -> str:

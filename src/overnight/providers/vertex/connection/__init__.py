@@ -9,10 +9,9 @@ from overnight.providers.contract import Batch, CreateAnswer, Endpoint, Fence, I
 from overnight.providers.google_api.live import told_to_wait
 from overnight.providers.google_api.refusals import create_refusal
 from overnight.providers.reading.listing import Page, asked_for, back_to, first_page, set_back
-from overnight.providers.vertex.buckets import Place, check_buckets, checked_bucket, place_of
 from overnight.providers.vertex.connection.storage import CloudStorage
 from overnight.providers.vertex.connection.tokens import Tokens
-from overnight.providers.vertex.jobs import LOCATION, job_body, read_job, read_page, since
+from overnight.providers.vertex.jobs import BUCKETS, LOCATION, job_body, read_job, read_page, since
 from overnight.providers.wire.calls import LiveWire
 from overnight.providers.wire.creating import create_once
 from overnight.providers.wire.http import Timeouts, Wire
@@ -40,8 +39,7 @@ class VertexConnection:
         return Wire("vertex", address, self._tokens.headers, secret=self.endpoint.key, timeouts=timeouts)
 
     async def upload(self, intent: Intent) -> str:
-        folder = self._bucket("input")
-        place = Place(folder.bucket, "/".join(part for part in (folder.name, f"{intent.token}.jsonl") if part))
+        place = BUCKETS.of(self.endpoint, "input").below(f"{intent.token}.jsonl")
         await self._storage.put(intent, place)
         return place.uri
 
@@ -53,7 +51,7 @@ class VertexConnection:
         return await create_once(
             self._wire,
             path,
-            job_body(intent, file_id, self._bucket("output")),
+            job_body(intent, file_id, BUCKETS.of(self.endpoint, "output")),
             read=read_job,
             refusal=lambda reply: create_refusal(reply, self.endpoint.key),
         )
@@ -77,14 +75,14 @@ class VertexConnection:
 
     async def fetch(self, ref: str, sink: Callable[[bytes], None]) -> int | None:
         """A file, or every file of answers in a job's folder, one after the other."""
-        place = place_of(ref)
+        place = BUCKETS.place_of(ref)
         if place is None:
             raise Gone(f"vertex keeps no {ref}: results lie in a bucket")
         found = await self._storage.below(place)
         entries = [one for one in found if one.name == place.name or _is_answers(one.name)]
         if not entries:
             raise Gone(f"{ref} holds no answers any more")
-        return sum([await self._storage.read(place.bucket, entry, sink) for entry in entries])
+        return sum([await self._storage.read(place, entry, sink) for entry in entries])
 
     async def cancel(self, batch_id: str) -> Batch | None:
         reply = await self._wire.ask("cancel", "POST", f"{self._job_path(batch_id)}:cancel", also=(400, 404, 409))
@@ -92,12 +90,12 @@ class VertexConnection:
         return None if reply.status == 404 else await self.retrieve(batch_id)
 
     async def remove_file(self, file_id: str) -> None:
-        place = place_of(file_id)
+        place = BUCKETS.place_of(file_id)
         if place is not None:
             await self._storage.remove(place)
 
     async def knows_file(self, file_id: str) -> bool:
-        place = place_of(file_id)
+        place = BUCKETS.place_of(file_id)
         return place is not None and await self._storage.knows(place)
 
     async def call(self, model: Model, body: bytes) -> Reply:
@@ -112,10 +110,6 @@ class VertexConnection:
         await self._wire.close()
         await self._live.close()
         await self._storage_wire.close()
-
-    def _bucket(self, which: str) -> Place:
-        check_buckets(self.endpoint)
-        return checked_bucket(getattr(self.endpoint.buckets, which), f"buckets.{which}")
 
     def _job_path(self, batch_id: str) -> str:
         """A full name is of whatever project and region it says."""

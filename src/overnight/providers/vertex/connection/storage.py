@@ -6,9 +6,9 @@ from urllib.parse import quote
 import msgspec
 
 from overnight.core.errors import Gone, Unauthorized, Unavailable
+from overnight.providers.buckets import Place
 from overnight.providers.contract import Intent
 from overnight.providers.google_api.refusals import count_of, decoded, listed
-from overnight.providers.vertex.buckets import Place
 from overnight.providers.wire.http import Wire
 
 _MOST_PAGES = 100
@@ -75,9 +75,9 @@ class CloudStorage:
             query["pageToken"] = token
         raise Unavailable(f"vertex: the listing of {place.uri} has no end")
 
-    async def read(self, bucket: str, entry: Entry, sink: Callable[[bytes], None]) -> int:
+    async def read(self, folder: Place, entry: Entry, sink: Callable[[bytes], None]) -> int:
         """One object into `sink`, with a line break at its end; how much was to come, whatever came."""
-        place = Place(bucket, entry.name)
+        place = folder.beside(entry.name)
         last = b""
 
         def count(chunk: bytes) -> None:
