@@ -18,7 +18,8 @@ KNOWN: dict[str, Faults] = {
     "rows fail once": [{"on": "row", "do": "error", "status": 500, "times": 4}],
     "a batch expires": [{"on": "batch", "do": "expire", "share": 0.4, "times": 1}],
     "a batch expires without a word": [{"on": "batch", "do": "expire", "share": 0.4, "silent": True, "times": 1}],
-    "rows are left out": [{"on": "row", "do": "omit", "times": 3}],
+    # Not all rows of one batch: its counts would say nothing of them.
+    "rows are left out": [{"on": "row", "do": "omit", "times": 1, "where": f"number {n} in"} for n in (0, 1, 6)],
     "lines come twice": [{"on": "row", "do": "duplicate"}],
     "a failure stands before its answer": [{"on": "row", "do": "contradict"}],
     "the answer to a create is lost": [{"on": "create", "do": "drop_answer", "times": 1}],
