@@ -88,6 +88,21 @@ def test_an_add_is_whole_or_nothing(client: httpx.Client) -> None:
         assert client.get(f"/batches/{batch}").json()["state"]["num_requests"] == 0
 
 
+def test_a_batch_that_the_provider_cancels_has_one_time_of_that(emulate: Callable[..., EmulatorProcess]) -> None:
+    emulator = emulate({"faults": [{"on": "batch", "do": "cancel", "times": 1}]})
+    headers = {"Authorization": "Bearer any"}
+    with httpx.Client(base_url=f"{emulator.url}/xai/v1", headers=headers) as client:
+        batch = made(client, "night")
+        assert client.post(f"/batches/{batch}/requests", json=requests(5)).status_code == 200
+        emulator.finish()
+        times = []
+        for _ in range(2):
+            times.append(client.get(f"/batches/{batch}").json()["cancel_time"])
+            emulator.advance(600)
+        assert times[0] is not None
+        assert times[0] == times[1]
+
+
 def test_a_bad_key_is_a_bad_request(emulate: Callable[..., EmulatorProcess]) -> None:
     emulator = emulate({"keys": {"refuse": ["dead"]}})
     reply = httpx.get(f"{emulator.url}/xai/v1/models", headers={"Authorization": "Bearer dead"})

@@ -207,8 +207,10 @@ class BatchRoutes:
         state = "" if batch is None else status(batch, now)
         flaw = batch.check.flaw if batch is not None and batch.check is not None and state == "failed" else None
         cancelled = container.details.get("cancelled") if batch is None else batch.cancel_at
-        if state == "cancelled":
-            cancelled = cancelled or now
+        if cancelled is None and batch is not None and state == "cancelled":
+            # By the provider itself: when it ended.
+            course = timeline(batch)
+            cancelled = now if course is None else course.ends_at
         return {
             "batch_id": container.id,
             "name": container.filename,
