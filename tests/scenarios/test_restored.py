@@ -162,3 +162,18 @@ def test_what_a_newer_ledger_has_on_record_is_not_written_over(scenario: Callabl
     assert one.table().equals(wanted)
     assert len(one.batches()) == 1
     one.assert_paid_once()
+
+
+def test_a_ledger_of_another_run_id_is_refused(scenario: Callable[..., Scenario]) -> None:
+    """The first records were lost and the folder began anew; then a backup of those first records comes back."""
+    one = scenario()
+    study = one.study(12)
+    before_the_intents(one, study)
+    kept = back_up(one)
+    shutil.rmtree(ledger(one).parent)
+    assert one.run(study).state == "done"
+    made = len(one.batches())
+    put_back(one, kept)
+    ending = one.run(study)
+    assert ending.error == "LedgerLost", ending
+    assert len(one.batches()) == made

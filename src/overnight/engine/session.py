@@ -294,4 +294,5 @@ def _begun(tx: Transaction, folder: RunFolder, at: float) -> tuple[str, str | No
     """The run's id, and a word about a ledger that is older than its folder."""
     refuse_blank(folder, tx.facts)
     tx.facts.outdate_tables()
-    return tx.facts.begin_run(at), check_age(folder, tx.attempts)
+    run_id = tx.facts.begin_run(at)
+    return run_id, check_age(folder, tx.attempts, run_id)

@@ -9,7 +9,7 @@ import re
 from typing import Literal, cast
 
 from overnight.core.errors import LedgerLost
-from overnight.core.shard import TOKEN_LENGTH
+from overnight.core.shard import TOKEN_LENGTH, is_of_run
 from overnight.core.surroundings import disk_trouble
 from overnight.ledger.attempts import AttemptsView
 from overnight.ledger.identity import FactsView
@@ -76,11 +76,12 @@ def _refuse(folder: RunFolder, what: str, found: list[str]) -> None:
         raise LedgerLost(message)
 
 
-def check_age(folder: RunFolder, attempts: AttemptsView) -> str | None:
+def check_age(folder: RunFolder, attempts: AttemptsView, run_id: str) -> str | None:
     """A word about a ledger that is older than its folder; LedgerLost when going on with it would pay twice.
 
     A batch that its provider lists with our token is found there before anything is sent. Calls leave no trace but
-    their answers, and a batch without a tag cannot be told from others.
+    their answers, and a batch without a tag cannot be told from others; nor is a token looked for that is of another
+    run id, which a folder has where its first records were lost and it began anew.
     """
     sent = sent_attempts(folder.marks)
     known = attempts.sent_tokens()
@@ -90,7 +91,7 @@ def check_age(folder: RunFolder, attempts: AttemptsView) -> str | None:
     names = ", ".join(unknown[:_SHOWN]) + (", ..." if len(unknown) > _SHOWN else "")
     were = "1 attempt was" if len(unknown) == 1 else f"{len(unknown):,} attempts were"
     text = f"{folder.ledger}: this ledger is older than its folder: {were} sent that it does not know of ({names})"
-    if any(sent[token] != "batch" for token in unknown):
+    if any(sent[token] != "batch" or not is_of_run(run_id, token) for token in unknown):
         raise LedgerLost(f"{text}. {_way_out(folder)}")
     return f"{text}; the provider's listing is searched for them before anything is sent"
 
