@@ -16,7 +16,8 @@ from overnight.tables.bills import BillLine, bill_lines, kept_prices
 from overnight.tables.parquet import keep_parquet
 from overnight.tables.screening import stage_rules
 
-COLUMNS: dict[str, type[pl.DataType]] = {
+# What the ledger keeps sums of: the same work for a thousand rows as for a million.
+KEPT_COLUMNS: dict[str, type[pl.DataType]] = {
     "stage": pl.String,
     "arm": pl.String,
     "provider": pl.String,
@@ -32,6 +33,9 @@ COLUMNS: dict[str, type[pl.DataType]] = {
     "price_note": pl.String,
     "price_source": pl.String,
     "phase": pl.Int64,
+}
+COLUMNS: dict[str, type[pl.DataType]] = {
+    **KEPT_COLUMNS,
     "answers": pl.Int64,
     "reasoning_tokens": pl.Int64,
     "saved": pl.Float64,
@@ -40,9 +44,16 @@ COLUMNS: dict[str, type[pl.DataType]] = {
 
 
 def cost_rows(view: View) -> Iterator[tuple[Any, ...]]:
+    """One row for each arm, with what only a look at all of its rows can tell."""
+    lines = _by_arm(view)
+    for row in kept_cost_rows(view):
+        stage, arm, *_ = row
+        yield *row, *_beside(lines.get((stage, arm), []))
+
+
+def kept_cost_rows(view: View) -> Iterator[tuple[Any, ...]]:
     """One row for each arm: what it might have cost, what is still set aside, what it cost, and what it may have."""
     kept = kept_prices(view)
-    lines = _by_arm(view)
     asked = view.spending.processings()
     balances = view.spending.by_arm()
     ceilings = view.spending.ceilings()
@@ -74,7 +85,6 @@ def cost_rows(view: View) -> Iterator[tuple[Any, ...]]:
         yield (
             arm.stage, arm.name, arm.model.provider, arm.model.name,
             told.tries, told.input, told.cached, told.output, *money, note, source, phases[arm.stage],
-            *_beside(lines.get((arm.stage, arm.name), [])),
         )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from overnight.serving.known_runs import KnownRun
 from overnight.serving.pace import Rate
 from overnight.serving.screens.layout import Screen, facts_html, link, live_part, sentences_html
 from overnight.serving.screens.runs import being_read, progress_html, state_html, waits_text
-from overnight.tables.costs import COLUMNS, cost_rows
+from overnight.tables.costs import KEPT_COLUMNS, kept_cost_rows
 
 _MOST_BATCHES = 60
 _SHOWN_LINES = 12
@@ -51,7 +51,7 @@ def run_records(run: KnownRun) -> RunRecords:
         schema = {"stage": pl.String, "arm": pl.String, "word": pl.String, "cause": pl.String, "rows": pl.Int64}
         return RunRecords(
             counts=pl.DataFrame(counted, schema=schema, orient="row").sort("stage", "arm", "word", "cause"),
-            costs=pl.DataFrame(list(cost_rows(view)), schema=COLUMNS, orient="row"),
+            costs=pl.DataFrame(list(kept_cost_rows(view)), schema=KEPT_COLUMNS, orient="row"),
             batches=list(batch_facts(view)),
         )
 
