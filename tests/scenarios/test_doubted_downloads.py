@@ -106,6 +106,20 @@ def test_a_line_that_cannot_be_read_was_run(scenario: Callable[..., Scenario], d
     assert_bill(one, presumed=True)
 
 
+# Vertex' lines have their row's name behind the question, in the half that is cut off.
+@pytest.mark.parametrize("provider", [name for name in SHAPES if name != "vertex"])
+def test_a_file_of_spoilt_lines_alone_is_the_providers_all_the_same(
+    scenario: Callable[..., Scenario], provider: str
+) -> None:
+    """Each line bears its row's name: no web page does. A month is not waited for what will not change."""
+    one = scenario(faults=[{"on": "row", "do": "malformed"}], provider=provider)
+    ending = one.run(priced(one, 3))
+    assert ending.state == "rows failed", ending
+    assert causes(one) == {"unreadable": 3}
+    assert len(one.batches()) == 1
+    assert_bill(one, presumed=True)
+
+
 def test_what_was_presumed_counts_against_the_budget(scenario: Callable[..., Scenario]) -> None:
     one = scenario(faults=[{"on": "row", "do": "malformed", "where": "number 4 ", "times": 1}])
     assert one.run(priced(one, 5)).state == "rows failed"

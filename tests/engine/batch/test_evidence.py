@@ -52,6 +52,11 @@ def after(standing: Standing, *looks: tuple[float, Fetched], now: float | None =
         ({"bytes": 0, "announced": 0, "readable": 0}, "nothing of the output file came"),
         ({"bytes": 0, "announced": None, "readable": 0}, "nothing of the output file came"),
         ({"readable": 0, "unreadable": 4}, "what came in place of the output file is not in the provider's format"),
+        (
+            {"readable": 0, "unreadable": 4, "named": 3},
+            "what came in place of the output file is not in the provider's format",
+        ),
+        ({"readable": 0, "unreadable": 4, "named": 4}, None),
         ({"ends_whole": False}, "the last line of the output file is cut off"),
     ],
 )

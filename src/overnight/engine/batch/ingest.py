@@ -5,6 +5,7 @@ rows that did not come is decided in `evidence`; each look is on record, so that
 """
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import partial
@@ -42,6 +43,7 @@ from overnight.store.contract import Writer
 
 # What is read at once is committed at once. More would save a little time, and hold on to memory for good.
 _CHUNK_BYTES = 4 << 20
+_IN_QUOTES = re.compile(rb'"([^"\\]{1,256})"')
 # The most that a file may have, for its shard: far above any answer in text.
 _LEAST_ALLOWED = 64 << 20
 _ALLOWED_FOR_A_ROW = 4 << 20
@@ -218,6 +220,7 @@ class Ingest:
         """What a file holds. The first that looks whole need only show that it holds rows; others are read through."""
         readable = foreign = unreadable = 0
         news, ends_whole = False, True
+        named: set[int] = set()
         with file.so_far() as handle:
             enough = number == 1 and _ends_in_newline(handle)
             for line in handle:
@@ -226,8 +229,10 @@ class Ingest:
                     continue
                 decoded = self._account.provider.format.decode(text)
                 known = decoded.custom_id is not None and decoded.result is not None
-                row = self._row_of(decoded) if known else None
-                unreadable += int(not known)
+                row = self._row_of(decoded.custom_id) if known else None
+                if not known:
+                    unreadable += 1
+                    named |= self._rows_named(text)
                 readable, foreign = readable + int(row is not None), foreign + int(known and row is None)
                 news = news or row in missing
                 ends_whole = known or line.endswith(b"\n")
@@ -240,6 +245,7 @@ class Ingest:
             readable=readable,
             foreign=foreign,
             unreadable=unreadable,
+            named=len(named),
             ends_whole=ends_whole,
             news=news,
         )
@@ -299,18 +305,23 @@ class Ingest:
         if decoded.custom_id is None or decoded.result is None:
             self._strange["unreadable lines"] += 1
             return None
-        row = self._row_of(decoded)
+        row = self._row_of(decoded.custom_id)
         if row is None:
             self._strange["lines with a foreign custom id"] += 1
             return None
         return self._settlement.row(row, decoded.result, (number, offset, len(line), digest_of(line)))
 
-    def _row_of(self, decoded: Line) -> int | None:
-        if decoded.custom_id is None:
+    def _rows_named(self, text: bytes) -> set[int]:
+        """The rows of this batch that a line names which cannot be read: those of a web page do not."""
+        ids = (found.decode(errors="replace") for found in _IN_QUOTES.findall(text))
+        return {row for row in map(self._row_of, ids) if row is not None}
+
+    def _row_of(self, custom_id: str | None) -> int | None:
+        if custom_id is None:
             return None
         if self._foreign is not None:
-            return self._foreign.get(decoded.custom_id)
-        row = line_of(self._attempt.token, decoded.custom_id)
+            return self._foreign.get(custom_id)
+        row = line_of(self._attempt.token, custom_id)
         return row if row is not None and row < self._attempt.rows else None
 
     async def _take_in(self, file: int, end: int, landed: list[Settling]) -> None:
