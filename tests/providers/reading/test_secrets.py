@@ -52,6 +52,18 @@ def test_a_token_that_was_made_anew_hides_the_one_before_too() -> None:
     assert secrets.hidden(f"{KEY} ya29.the-next-token-of-all".encode()).strip(b"* ") == b""
 
 
+def test_whoever_signs_each_request_anew_is_hidden_in_replies_to_any_of_them() -> None:
+    signed = [
+        f"AWS4-HMAC-SHA256 Credential=AKIA0123456789AB/20261118/us-east-1/s3/aws4_request, Signature={n:064x}"
+        for n in range(9)
+    ]
+    secrets = Secrets("host.example")
+    for one in signed:
+        secrets.know({"Authorization": one})
+    for one in signed:
+        assert b"AKIA0123456789AB" not in secrets.hidden(f"you sent {one}".encode())
+
+
 @given(st.lists(st.integers(1, 40), max_size=40))
 def test_pieces_make_no_difference(cuts: list[int]) -> None:
     whole = b"before " + KEY.encode() + b" between " + KEY.encode() * 2 + b" after"

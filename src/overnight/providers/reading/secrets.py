@@ -6,6 +6,7 @@ they were, so that lengths and offsets stay true.
 
 import base64
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
@@ -18,6 +19,7 @@ _SHORTEST_IN_MESSAGES = 4
 # An access token lapses after an hour: replies to what was sent with the one before it are long here by then.
 _KEPT = 4
 _HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "x-amz-security-token")
+_SIGNED_BY = re.compile(r"Credential=([^/,\s]+)")
 
 Sink = Callable[[bytes], None]
 
@@ -73,6 +75,13 @@ def without_secrets(text: str, *secrets: str) -> str:
     return text
 
 
+def _keys_in(value: str) -> Iterator[str]:
+    """A signature is made for each request: what stays the same in all of them is the name of the key."""
+    if value.startswith("AWS4-"):
+        yield from _SIGNED_BY.findall(value)
+    yield value.removeprefix("Bearer ")
+
+
 class Secrets:
     """What one wire proves itself with, looked for in all that comes back on it."""
 
@@ -88,7 +97,7 @@ class Secrets:
         if headers is not self._headers:
             self._headers = headers
             sent = (value for name, value in headers.items() if name.lower() in _HEADERS)
-            keys = (value.removeprefix("Bearer ") for value in sent)
+            keys = (key for value in sent for key in _keys_in(value))
             self._keys = tuple(dict.fromkeys((*keys, *self._keys)))[:_KEPT]
             self._known = tuple(form.encode() for form in _forms((*self._keys, *self._proxies), _SHORTEST))
 
