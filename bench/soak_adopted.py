@@ -136,7 +136,8 @@ def _worked(plan: AdoptedSchedule, emulator: EmulatorProcess, batch: str, scratc
             continue
         if "crash" in told:
             return [f"crash: {told['crash']}"]
-        adopted = adopted or "state" in told
+        # Rows of a batch that was cancelled go on when the user types again what began the run.
+        adopted = (adopted or "state" in told) and told.get("state") != "held up"
         # A damaged file is refused whole, and the words say what to do: to save it again.
         refused = plan.way == "output" and told.get("error") == "StudyError"
         if refused and not Child(lambda: _saved(plan, emulator, batch, scratch)).wait():

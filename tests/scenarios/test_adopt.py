@@ -155,8 +155,12 @@ def test_an_output_file_needs_no_provider(tmp_path: Path, monkeypatch: pytest.Mo
         ("a", "answered", None, "yes"),
         ("b", "failed", "expired", None),
     ]
+    # Whoever was stopped half-way types the same again; another file is not taken for it.
+    (again,) = api.adopt("openai", output_file="out.jsonl")
+    assert (again.state, again.results().equals(table)) == (run.state, True)
+    Path("other.jsonl").write_text(json.dumps(good) + "\n")
     with pytest.raises(StudyError, match="choose another name with --as"):
-        api.adopt("openai", output_file="out.jsonl")
+        api.adopt("openai", output_file="other.jsonl", as_name=run.name)
 
 
 def test_adopted_rows_can_be_exported(scenario: Callable[..., Scenario]) -> None:
@@ -295,3 +299,27 @@ def test_a_batch_that_its_maker_cancelled_is_over(scenario: Callable[..., Scenar
         assert one.statuses(name).keys() <= {"answered", "failed"}
         assert set(one.table(name)["cause"].drop_nulls()) == {"cancelled"}
     assert len(one.batches()) == 1
+
+
+def test_rows_of_an_adopted_batch_that_were_cancelled_go_on_when_it_is_adopted_again(
+    scenario: Callable[..., Scenario],
+) -> None:
+    """There is no study that `run` could be said of: what began the run is `adopt`."""
+    faults = [
+        {"on": "row", "do": "error", "status": 500, "where": "Say 3.", "times": 1},
+        {"on": "batch", "do": "cancel", "times": 1, "skip": 1},
+    ]
+    one = scenario(faults=faults)
+    batch = made_elsewhere(one)
+    name = f"adopted-{batch}"
+    assert one.call("adopt", "openai", batch).state == "running"
+    for _ in range(2):
+        held = one.call("resume", name)
+        assert held.state == "held up"
+        assert "type again what began the run (overnight run, submit or adopt)" in held.message
+    made = len(one.batches())
+    assert one.call("adopt", "openai", batch).state == "running"
+    assert one.call("resume", name).state == "done"
+    assert one.statuses(name) == {"answered": 6}
+    assert len(one.batches()) == made + 1
+    one.assert_paid_once()

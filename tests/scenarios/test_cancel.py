@@ -98,7 +98,7 @@ def test_one_batch_can_be_cancelled_by_its_id(scenario: Callable[..., Scenario])
     for _ in range(2):
         again = one.call("resume", "night")
         assert again.state == "held up", again
-        assert "`run` asks its rows again" in again.message
+        assert "to ask its rows again, type again what began the run" in again.message
     assert len(one.batches()) == made
     assert one.run(one.study()).state == "done"
     assert one.statuses() == {"answered": 12}

@@ -1,8 +1,9 @@
 """`adopt`: batches that were made elsewhere become runs, with whatever they have answered."""
 
 import asyncio
+import hashlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from overnight.api.ready import arm_of
 from overnight.api.work import Run, Say, Tell, saved_work, silent, work_on
 from overnight.core.arguments import checked
 from overnight.core.ask import Arm, Item
-from overnight.core.attempt import Accepted, Creating, Ended, Fetched, Uploaded
+from overnight.core.attempt import Accepted, Attempt, Creating, Ended, Fetched, Uploaded
 from overnight.core.errors import Interrupted, OvernightError, ProviderError, StudyError
 from overnight.core.files import plain_file
 from overnight.core.names import run_name_of
@@ -158,6 +159,8 @@ def _adopt_batch(
     def prepare(session: Session, connect: Connect) -> Work:
         if session.ledger.view().attempts.everything():
             known = saved_work(folder).can_ask_again
+            if known and work.can_ask_again:
+                session.go_on()
         else:
             adoption = Adoption(session, connect, provider, wanted, say, once=work.once)
             known = asyncio.run(adoption.take(work.can_ask_again, by_position=by_position))
@@ -179,14 +182,26 @@ def _adopt_file(
     work = Work(send=False, can_ask_again=False, once=True)
 
     def prepare(session: Session, _connect: Connect) -> None:
-        if session.ledger.view().attempts.everything():
-            message = f"run '{folder.name}' is there already; choose another name with --as"
-            raise StudyError(message)
-        copy, _count = copied(session, (line for _, line in lines_of(file, by_position=by_position)))
+        lines = (line for _, line in lines_of(file, by_position=by_position))
+        if known := session.ledger.view().attempts.everything():
+            _check_same(session, known, lines)
+            return
+        copy, _count = copied(session, lines)
         session.ledger.write("adopted", partial(_record_file, session, arm, items, copy, work)).result()
         say(f"adopted {file.name}: {number_of(len(items), 'row')}")
 
     return work_on(folder, place, work, prepare=prepare, say=say, tell=tell, offline=True)
+
+
+def _check_same(session: Session, known: Sequence[Attempt], lines: Iterator[bytes]) -> None:
+    """Whoever was stopped before the end types the same again; another file is another run."""
+    kept = [file.sha256 for attempt in known for file in session.ledger.view().files.on_record(attempt.files)]
+    whole = hashlib.sha256()
+    for line in lines:
+        whole.update(line + b"\n")
+    if kept != [whole.hexdigest()]:
+        message = f"run '{session.folder.name}' is there already; choose another name with --as"
+        raise StudyError(message)
 
 
 def _record_file(session: Session, arm: Arm, items: Sequence[Item], copy: Writer, work: Work, tx: Transaction) -> None:

@@ -279,8 +279,7 @@ def _prepare(
 
     keep_price_file(session.folder, resolved.prices)
     timed = session.ledger.write("intake", fact).result()
-    session.folder.go_on()
-    session.ledger.write("called on", lambda tx: tx.facts.call_on()).result()
+    session.go_on()
     if copy_of is not None and is_run(RunFolder(copy_of)):
         _reuse(session, RunFolder(copy_of), say, leave_damaged="damaged" in reask)
     for kind in reask:

@@ -44,3 +44,9 @@ def _printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def cancelled_words(batch_id: str | None) -> str:
+    """Why rows wait whose batch somebody has cancelled, and what lets them go on."""
+    began = "type again what began the run (overnight run, submit or adopt)"
+    return f"batch {batch_id} was cancelled; to ask its rows again, {began}"

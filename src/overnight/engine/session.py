@@ -72,6 +72,11 @@ class Session:
         # What is to be said of a ledger that is older than its folder.
         self.age: str | None = None
 
+    def go_on(self) -> None:
+        """A person has typed what began the run: nothing is called off any more."""
+        self.folder.go_on()
+        self.ledger.write("called on", lambda tx: tx.facts.call_on()).result()
+
     def stop(self) -> None:
         """From any thread: finish the step at hand, begin no other."""
         self._stop_asked = True

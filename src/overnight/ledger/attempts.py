@@ -6,9 +6,20 @@ from typing import NamedTuple
 
 import msgspec
 
-from overnight.core.attempt import Attempt, AttemptEvent, Calling, Closed, Ended, Ending, Intended, Overtaken, apply
+from overnight.core.attempt import (
+    Attempt,
+    AttemptEvent,
+    Calling,
+    Closed,
+    Ended,
+    Ending,
+    Intended,
+    Overtaken,
+    apply,
+)
 from overnight.core.errors import LedgerError
 from overnight.core.shard import Shard, is_token, token_of
+from overnight.core.wording import cancelled_words
 from overnight.ledger.answers import AnswersView
 from overnight.ledger.connection import Records
 from overnight.ledger.files import Files
@@ -201,7 +212,7 @@ class Attempts(AttemptsView):
 
     def end_cancelled(self, attempt: Attempt, event: Ended, at: float) -> Attempt:
         """The user has cancelled a batch, here or at the provider's console: its rows wait until `run` is said."""
-        Facts(self._db).call_off(attempt.arm, f"batch {attempt.batch_id} was cancelled; `run` asks its rows again")
+        Facts(self._db).call_off(attempt.arm, cancelled_words(attempt.batch_id))
         return self.record(attempt, event, at)
 
     def overtake(self, attempt: Attempt, at: float) -> Attempt:

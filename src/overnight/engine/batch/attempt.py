@@ -28,6 +28,7 @@ from overnight.core.attempt import (
     Withdrawn,
 )
 from overnight.core.errors import OutOfCredit, Rejected, Throttled, Unauthorized, Unavailable
+from overnight.core.wording import cancelled_words
 from overnight.engine.batch.evidence import FIRST_PAUSE, PATIENT, ended_event, was_not_run
 from overnight.engine.batch.ingest import Ingest
 from overnight.engine.batch.outbox import input_file, write_input
@@ -375,7 +376,7 @@ class BatchAttempt:
             await self._record(event)
             return
         context, attempt, at = self._context, self._attempt, self._context.now()
-        context.halt_arm(attempt.arm, f"batch {attempt.batch_id} was cancelled; `run` asks its rows again")
+        context.halt_arm(attempt.arm, cancelled_words(attempt.batch_id))
         self._attempt = await context.ledger.commit("ended", lambda tx: tx.attempts.end_cancelled(attempt, event, at))
         context.keep(self._attempt)
 

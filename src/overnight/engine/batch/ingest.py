@@ -19,7 +19,7 @@ from overnight.core.clock import duration_text
 from overnight.core.errors import Gone, Unavailable
 from overnight.core.result import Line, failed
 from overnight.core.shard import line_of
-from overnight.core.wording import number_of
+from overnight.core.wording import cancelled_words, number_of
 from overnight.engine.batch.evidence import (
     DAY,
     USUAL_RETENTION,
@@ -94,8 +94,7 @@ class Ingest:
         if self._attempt.adopted:
             self._foreign = await ledger.read(lambda view: view.shards.foreign_lines(shard))
         if self._ended.phase == "cancelled" and not self._context.spilled and not self._attempt.adopted:
-            why = f"batch {self._attempt.batch_id} was cancelled; `run` asks its rows again"
-            self._context.halt_arm(self._attempt.arm, why)
+            self._context.halt_arm(self._attempt.arm, cancelled_words(self._attempt.batch_id))
         given_up = self._attempt.id in self._context.reask_missing
         await asyncio.to_thread(self._check_files)
         await self._read_files()
