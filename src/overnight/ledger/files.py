@@ -1,11 +1,13 @@
 """The files of a run that are on record."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from overnight.core.errors import LedgerError
 from overnight.ledger.connection import Records
+from overnight.ledger.raw import beside_others
 from overnight.store.contract import Store, Writer
 
 
@@ -64,19 +66,33 @@ class Files(FilesView):
     def complete(self, number: int, size: int, sha256: str) -> None:
         self._db.execute("UPDATE file SET bytes=?, sha256=? WHERE id=?", (size, sha256, number))
 
-    def next(self, files: Store, kind: str) -> Writer:
-        """A new file, numbered after those on record: one that a killed process left behind is written over."""
+    @contextmanager
+    def new(self, files: Store, kind: str) -> Iterator[tuple[int, Writer]]:
+        """A new file and its number, after those on record; on record when the block ends, if anything is in it.
+
+        What is there under its name is not on record here, but may be on that of a newer ledger, which may come back:
+        only the same bytes are written over, as a killed process leaves them.
+        """
+        file = files.put(self._next_name(files, kind))
+        try:
+            number = self.begin(file.name)
+            yield number, file
+            if file.size:
+                file = beside_others(files, file)
+                file.keep()
+                self._db.execute("UPDATE file SET path=? WHERE id=?", (file.name, number))
+                self.complete(number, file.size, file.sha256)
+                return
+            self._db.execute("DELETE FROM file WHERE id=?", (number,))
+        except BaseException:
+            file.drop()
+            raise
+        file.drop()
+
+    def _next_name(self, files: Store, kind: str) -> str:
         newest = "SELECT path FROM file WHERE path LIKE ? ORDER BY id DESC LIMIT 1"
         row = self._db.execute(newest, (kind + "/%",)).fetchone()
-        last = "0" if row is None else PurePosixPath(row[0]).stem
+        last = "0" if row is None else PurePosixPath(row[0]).stem.partition("-")[0]
         if not last.isdecimal():
             raise LedgerError(f"{files.home}: file.path {row[0]!r} is none that a run has")
-        return files.put(f"{kind}/{int(last) + 1:05d}.jsonl")
-
-    def end(self, files: Store, number: int, file: Writer) -> None:
-        """A file that was begun is whole; one that nothing was put into goes."""
-        if file.size:
-            self.complete(number, file.size, file.sha256)
-        else:
-            files.remove(file.name)
-            self._db.execute("DELETE FROM file WHERE id=?", (number,))
+        return f"{kind}/{int(last) + 1:05d}.jsonl"

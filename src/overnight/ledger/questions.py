@@ -79,15 +79,13 @@ class Intake:
 
     def items(self, source: Iterable[Item]) -> Iterator[Item]:
         """Pass the items through, keeping a copy of each new one."""
-        with self._record.next(self._files, "items") as file:
-            number = self._record.begin(file.name)
+        with self._record.new(self._files, "items") as (number, file):
             coming = iter(source)
             while some := list(islice(coming, _AT_ONCE)):
                 self.seen += len(some)
                 self._keep_items(some, file, number)
                 yield from some
         self._new_items.flush()
-        self._record.end(self._files, number, file)
 
     def _keep_items(self, items: Sequence[Item], file: Writer, number: int) -> None:
         stage, fresh, offset = self.stage, self._fresh, file.size
@@ -132,14 +130,12 @@ class Intake:
 
         `follow`: they follow from answers, so a few of them may wait for siblings.
         """
-        with self._record.next(self._files, "requests") as file:
-            number = self._record.begin(file.name)
+        with self._record.new(self._files, "requests") as (number, file):
             coming = iter(asks)
             while some := list(islice(coming, _AT_ONCE)):
                 self._keep_asks(some, encode, file, number, shared=shared, round_n=round_n)
         self._new_asks.flush()
         self._new_slots.flush()
-        self._record.end(self._files, number, file)
         self._db.execute("CREATE INDEX IF NOT EXISTS ask_key ON ask(key)")
         self._db.execute("CREATE UNIQUE INDEX IF NOT EXISTS slot_address ON slot(arm, item, replicate, turn)")
         self._db.execute("CREATE INDEX IF NOT EXISTS slot_ask ON slot(ask)")
