@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from overnight.api.places import run_folder, run_with_batch, short_id, whole_id
 from overnight.api.status import unfinished
 from overnight.api.tabling import keep_tables
-from overnight.api.work import Run, Say, Tell, connector, saved_work, silent, work_on
+from overnight.api.work import Run, Say, Tell, connector, go_on_with, saved_work, silent
 from overnight.core.arguments import checked
 from overnight.core.attempt import Accepted, Attempt
 from overnight.core.clock import WallClock, seconds_of
@@ -52,14 +53,14 @@ def cancel(
     folder = run_folder(run, place)
     if not folder.called_off and not unfinished(folder):
         say(f"'{folder.name}' is finished: there is nothing to call off")
-        look = msgspec.structs.replace(saved_work(folder), send=False, once=True)
-        return work_on(folder, place, look, say=say, tell=tell)
+        look = partial(msgspec.structs.replace, send=False, once=True)
+        return go_on_with(folder, place, look, say=say, tell=tell)
     folder.call_off()
-    work = msgspec.structs.replace(
-        saved_work(folder), cancel=True, send=False, until_sent=False, timeout=seconds_of(timeout, "--timeout")
+    collect = partial(
+        msgspec.structs.replace, cancel=True, send=False, until_sent=False, timeout=seconds_of(timeout, "--timeout")
     )
     try:
-        return work_on(folder, place, work, say=say, tell=tell)
+        return go_on_with(folder, place, collect, say=say, tell=tell)
     except RunBusy:
         _cancel_at_provider(folder, place, say)
         say(f"another process works on '{folder.name}': it sends no more and collects what finished")

@@ -20,7 +20,7 @@ from overnight.api.ready import is_ready_file, provider_of, ready_stages, refuse
 from overnight.api.reasking import Reask, reask_rows
 from overnight.api.reuse import reuse_answers
 from overnight.api.status import unfinished
-from overnight.api.work import Run, Say, Tell, blocked, saved_work, silent, work_on
+from overnight.api.work import Run, Say, Tell, blocked, go_on_with, silent, work_on
 from overnight.core.arguments import checked
 from overnight.core.ask import Ask
 from overnight.core.clock import seconds_of
@@ -33,6 +33,7 @@ from overnight.emulation import agree_to, endpoint_of
 from overnight.engine.decisions import Mode, first_processing
 from overnight.engine.flow.intake import take_stage
 from overnight.engine.flow.phases import SAMPLE
+from overnight.engine.live.pace import Pacing
 from overnight.engine.packing import too_few_text
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
@@ -142,10 +143,11 @@ def resume(
     while True:
         for folder in open_runs:
             try:
-                saved = paced_work(saved_work(folder), mode, pacing)
-                work = _resumed(folder, saved, once=once or several, timeout=seconds, interval=interval)
-                work = msgspec.structs.replace(work, accept_account=accept_account)
-                finished[folder.name] = work_on(folder, place, work, say=say, tell=tell)
+                how = partial(
+                    _resumed, folder, mode=mode, pacing=pacing, accept_account=accept_account,
+                    once=once or several, timeout=seconds, interval=interval,
+                )  # fmt: skip
+                finished[folder.name] = go_on_with(folder, place, how, say=say, tell=tell)
             except Interrupted as stop:
                 stop.runs = [*(done for name, done in finished.items() if name != folder.name), *stop.runs]
                 raise
@@ -167,15 +169,15 @@ def _is_open(folder: RunFolder) -> bool:
         return True
 
 
-def _resumed(folder: RunFolder, saved: Work, *, once: bool, timeout: float, interval: float | None) -> Work:
-    called_off = folder.called_off
+def _resumed(
+    folder: RunFolder, saved: Work, *, mode: Mode | None, pacing: Pacing, interval: float | None, **given: Any
+) -> Work:
     return msgspec.structs.replace(
-        saved,
-        once=once,
-        timeout=timeout,
-        send=saved.send and not called_off,
+        paced_work(saved, mode, pacing),
+        send=saved.send and not folder.called_off,
         poll_interval=interval if interval is not None else saved.poll_interval,
         until_sent=False,
+        **given,
     )
 
 

@@ -29,6 +29,7 @@ from overnight.engine.progress import Snapshot
 from overnight.engine.session import Connect, Session, Worked, opened
 from overnight.engine.work import Work
 from overnight.ledger.ledger import look_at
+from overnight.ledger.transaction import View
 from overnight.providers import Provider, connected, taken_echoes, unconnected, vendor
 from overnight.settings import Settings
 from overnight.store.run_folder import RunFolder
@@ -108,6 +109,26 @@ def nobody(model: Model) -> Provider:
     return unconnected(vendor(model.provider))
 
 
+def go_on_with(
+    folder: RunFolder, settings: Settings, how: Callable[[Work], Work], *, say: Say = silent, tell: Tell = silent
+) -> Run:
+    """Work on a run as it was last told to be sent, and as `how` changes that.
+
+    What it was told is read once the run is held: until then another process may be putting it on record.
+    """
+
+    def told(view: View) -> Work:
+        work = how(_told_work(view))
+        if not settings.emulate:
+            _check_addresses(view, settings)
+            check_kept(folder.name, work, settings)
+        return work
+
+    with look_at(folder) as view:
+        work = told(view)
+    return work_on(folder, settings, work, prepare=lambda session, _: told(session.ledger.view()), say=say, tell=tell)
+
+
 def work_on(
     folder: RunFolder,
     settings: Settings,
@@ -124,9 +145,6 @@ def work_on(
 
     `prepare` puts the study on record and may change how the run is worked on.
     """
-    if prepare is None and not offline and not settings.emulate:
-        _check_addresses(folder, settings)
-        check_kept(folder.name, work, settings)
     news = News(settings, say)
     new_above = [path for path in (settings.root, *settings.root.parents) if not path.exists()]
     begun = folder.exists()
@@ -169,10 +187,9 @@ def _mended(session: Session, work: Work, connect: Connect, say: Say, tell: Tell
         return _engine(session, work, connect, say, tell)
 
 
-def _check_addresses(folder: RunFolder, settings: Settings) -> None:
+def _check_addresses(view: View, settings: Settings) -> None:
     """A run may come from a stranger: where its rows would go is asked before anything is done with it."""
-    with look_at(folder) as view:
-        known = view.stages.arms()
+    known = view.stages.arms()
     by_place = {(arm.model.provider, arm.model.key, arm.model.base_url): arm.model for arm in known.values()}
     for model in by_place.values():
         endpoint_of(vendor(model.provider), model, settings, None)
@@ -238,5 +255,9 @@ def _run(folder: RunFolder, worked: Worked, work: Work) -> Run:
 def saved_work(folder: RunFolder) -> Work:
     """How the run was last told to be sent."""
     with look_at(folder) as view:
-        text = view.facts.get("work")
-        return Work() if text is None else msgspec.json.decode(text, type=Work)
+        return _told_work(view)
+
+
+def _told_work(view: View) -> Work:
+    text = view.facts.get("work")
+    return Work() if text is None else msgspec.json.decode(text, type=Work)

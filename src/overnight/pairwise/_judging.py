@@ -1,6 +1,7 @@
 """Pairs on their way through the engine: a run in a folder of its own, with what a later session needs beside it."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import polars as pl
 
 from overnight.api import Run, run, submit
 from overnight.api.reasking import Reask
-from overnight.api.work import saved_work, work_on
+from overnight.api.work import go_on_with
 from overnight.core.errors import StudyChanged, StudyError
 from overnight.core.files import folder_at
 from overnight.core.wording import quoted
@@ -126,11 +127,11 @@ class Judging:
         Downloads that fail are tried so often, with the same delay between as between batches. Rankings are left to
         who asks for them: a notebook has many runs, and fits what it puts together of them.
         """
-        work = msgspec.structs.replace(
-            saved_work(self.run), once=True, until_sent=False, poll_interval=interval, per_job_delay=delay,
+        how = partial(
+            msgspec.structs.replace, once=True, until_sent=False, poll_interval=interval, per_job_delay=delay,
             download_tries=downloads, download_pause=delay, own_tables=False,
         )  # fmt: skip
-        return work_on(self.run, self.place, work, say=say, tell=tell)
+        return go_on_with(self.run, self.place, how, say=say, tell=tell)
 
     def judged(self, tags: tuple[str, str]) -> pl.DataFrame:
         """Every pair with its answer so far, in the order in which the pairs were given, and its segment."""
