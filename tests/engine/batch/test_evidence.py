@@ -61,7 +61,15 @@ def after(standing: Standing, *looks: tuple[float, Fetched], now: float | None =
     ],
 )
 def test_doubts_about_a_download(fields: dict[str, Any], doubt: str | None) -> None:
-    assert doubt_of(msgspec.structs.replace(WHOLE, **fields)) == doubt
+    assert doubt_of(msgspec.structs.replace(WHOLE, **fields), Ended("completed", "completed", completed=5)) == doubt
+
+
+@pytest.mark.parametrize(("failed", "doubt"), [(0, None), (1, "nothing of the error file came")])
+def test_an_error_file_may_be_empty_where_nothing_has_failed(failed: int, doubt: str | None) -> None:
+    empty = Download(kind="error", bytes=0, announced=0, readable=0)
+    assert doubt_of(empty, Ended("completed", "completed", completed=5, failed=failed)) == doubt
+    nothing = Ended("completed", "completed", failed=failed)
+    assert doubt_of(empty, nothing) == "nothing of the error file came"
 
 
 def test_a_row_that_was_not_run_is_missing_when_two_downloads_agree() -> None:

@@ -59,11 +59,13 @@ def part_names(parts: Iterable[tuple[str, str]]) -> list[tuple[str, str, str]]:
     return named
 
 
-def doubt_of(download: Download) -> str | None:
+def doubt_of(download: Download, ended: Ended) -> str | None:
     """Why a download proves nothing about what is not in it; None when it can be the whole file."""
     what = f"of the {download.kind} file"
     if download.announced is not None and download.announced != download.bytes:
         return f"{download.bytes:,} of {download.announced:,} bytes {what} came"
+    if not download.bytes and download.kind == "error" and ended.completed and not ended.failed:
+        return None  # some name an error file although nothing has failed
     if not download.bytes:
         return f"nothing {what} came"
     if not download.readable and download.foreign:

@@ -163,7 +163,7 @@ class Ingest:
             past = True
             await self._context.note("gone", str(gone), self._attempt)
             self._context.say(f"shard {self._attempt.shard}: {gone}")
-        doubts = (doubt_of(part.download) for part in parts)
+        doubts = (doubt_of(part.download, self._ended) for part in parts)
         event = Fetched(
             (*self._attempt.files, *(part.number for part in parts if part.number is not None)),
             number,
