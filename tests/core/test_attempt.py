@@ -153,4 +153,4 @@ def test_denials_add_up_until_the_batch_is_seen() -> None:
 
 def test_an_upload_that_vanished_is_made_again() -> None:
     again = fold(Uploaded("f"), Creating(None), Refused("file_not_ready", "no file", 9.0), Believed(), Vanished("f"))
-    assert (again.state, again.file_id, again.last_refusal) == ("intended", None, "file_not_ready")
+    assert (again.state, again.file_id, again.last_refusal) == ("intended", None, None)

@@ -133,6 +133,16 @@ def test_an_upload_that_vanished_is_uploaded_again(scenario: Callable[..., Scena
     one.assert_paid_once()
 
 
+def test_an_upload_that_never_came_is_made_again_and_then_used(scenario: Callable[..., Scenario]) -> None:
+    """A web page was taken for the answer: the dataset is there, without its content, and stays so."""
+    one = scenario(faults=[{"on": "upload", "do": "web_page", "times": 1}], provider="fireworks")
+    ending = one.run(one.study(5))
+    assert ending.state == "done", ending
+    uploads = [call for call in one.log()["calls"] if call["path"].endswith(":upload")]
+    assert len(uploads) == 2
+    one.assert_paid_once()
+
+
 PORTAL: list[dict[str, Any]] = [
     {"do": "redirect", "to": "http://portal.invalid/"},
     {"do": "web_page"},

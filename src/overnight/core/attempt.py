@@ -379,7 +379,8 @@ def _after_create(attempt: Attempt, event: Refused | Believed | Vanished | Unsen
             retry_at = attempt.refused.retry_at if attempt.refused is not None else attempt.retry_at
             return change(attempt, state="uploaded", retry_at=retry_at, refused=None)
         case Vanished():
-            return change(attempt, state="intended", file_id=None)
+            # What was refused was for want of the upload: the next create has one of its own.
+            return change(attempt, state="intended", file_id=None, last_refusal=None)
         case Unsent(message, retry_at):
             return change(attempt, state="uploaded", retry_at=retry_at, message=message)
         case Unknown(message):
