@@ -28,6 +28,12 @@ class Authority:
 
     def server(self, host: str = "127.0.0.1") -> ssl.SSLContext:
         """What a server at this host shows."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.shown(host))
+        return context
+
+    def shown(self, host: str = "127.0.0.1") -> Path:
+        """The same as a file of key and certificate."""
         key = ec.generate_private_key(ec.SECP256R1())
         try:
             name: x509.GeneralName = x509.IPAddress(ipaddress.ip_address(host))
@@ -42,9 +48,7 @@ class Authority:
             )
             + made.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
         )
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(shown)
-        return context
+        return shown
 
 
 def _named(name: str) -> x509.Name:

@@ -91,6 +91,64 @@ def test_an_authority_of_ones_own_is_believed_by_name(believed: Authority) -> No
     assert [(reply.status, reply.body) for reply in run(work)] == [(200, b'{"q":1}'), (200, b'{"q":2}')]
 
 
+def test_large_ones_go_both_ways(believed: Authority) -> None:
+    """Many records of TLS, more than is read at once, on connections side by side."""
+
+    async def work() -> None:
+        async with talking(echo, believed.server()) as port:
+            live = LiveWire(f"https://127.0.0.1:{port}", PROOF, secret=KEY)
+
+            async def one(number: int) -> None:
+                body = b'"%b"' % (b"%d-" % number * 200_000)
+                for _ in range(2):
+                    reply = await live.call("/x", body)
+                    assert (reply.status, reply.body) == (200, b'{"q":%b}' % body)
+
+            await asyncio.gather(*(one(number) for number in range(12)))
+            await live.close()
+
+    run(work)
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "words"),
+    [
+        (b"", None, "broke"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{}", 200, "broke off"),
+        (b"HTTP/1.1 200 OK\r\n\r\n{}", 200, None),
+    ],
+)
+def test_an_end_inside_tls_is_an_end(believed: Authority, said: bytes, status: int | None, words: str | None) -> None:
+    async def talk(visitor: Visitor) -> None:
+        await visitor.question()
+        await visitor.say(said)
+
+    async def work() -> Reply:
+        async with talking(talk, believed.server()) as port:
+            return (await asked(f"https://127.0.0.1:{port}", b"1"))[0]
+
+    reply: Reply = run(work)
+    assert (reply.sent, reply.status) == (True, status)
+    assert (words is None and reply.body == b"{}") or (words or "-") in (reply.problem or "")
+
+
+def test_whoever_speaks_no_tls_is_sent_nothing(believed: Authority) -> None:
+    heard: list[bytes] = []
+
+    async def listen(visitor: Visitor) -> None:
+        heard.append(await visitor._reader.read(10_000))
+        await visitor.say(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\n{}")
+
+    async def work() -> Reply:
+        async with talking(listen) as port:
+            return (await asked(f"https://127.0.0.1:{port}", b'{"text":"secret"}'))[0]
+
+    reply: Reply = run(work)
+    assert (reply.sent, reply.status) == (False, None)
+    assert "no connection to" in (reply.problem or "")
+    assert KEY.encode() not in heard[0]
+
+
 def test_batches_believe_the_same_authorities(believed: Authority) -> None:
     async def work() -> int:
         async with talking(echo, believed.server()) as port:

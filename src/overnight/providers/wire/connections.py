@@ -5,6 +5,7 @@ from collections import deque
 
 from overnight.providers.wire.exchange import Exchange
 from overnight.providers.wire.route import Route
+from overnight.providers.wire.tls import SharedBuffers
 
 # A connection that nobody has used for this long may be closed at the other end without our knowing.
 _KEPT_SECONDS = 15.0
@@ -23,7 +24,7 @@ class Connections:
         self._silence = silence
         self._longest = longest
         self._loop = asyncio.get_running_loop()
-        self._buffer = memoryview(bytearray(_BUFFER))
+        self._buffers = SharedBuffers(_BUFFER)
         self._opening = asyncio.Semaphore(_OPENING)
         self._idle: deque[tuple[Exchange, float]] = deque()
         self._busy: set[Exchange] = set()
@@ -48,7 +49,7 @@ class Connections:
         async with self._opening:
             exchange = self.kept()
             if exchange is None:
-                exchange = await self._route.open(self._loop, self._new)
+                exchange = await self._route.open(self._loop, self._buffers)
                 self._busy.add(exchange)
         if self._watch is None:
             self._watch = self._loop.call_later(self._tick, self._look)
@@ -70,12 +71,9 @@ class Connections:
             exchange.fail(ConnectionAbortedError("closed"))
         self._busy.clear()
         self._idle.clear()
-        # Sockets are closed by what asyncio does next, and those inside TLS by what it does then.
+        # Sockets are closed by what asyncio does next; two steps of it where a proxy has TLS of its own.
         for _ in range(3):
             await asyncio.sleep(0)
-
-    def _new(self) -> Exchange:
-        return Exchange(self._loop, self._buffer)
 
     def _look(self) -> None:
         """One look at all of them, in the place of a timer for each call."""

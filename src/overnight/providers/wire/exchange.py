@@ -119,13 +119,17 @@ class Exchange(asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
+        self.received(self._buffer[:nbytes])
+
+    def received(self, data: memoryview) -> None:
+        """Bytes of an answer, as the server meant them."""
         if self._answer is None:
             # Nobody has asked: the next answer could not be told from this.
             self.abort()
             return
         self.heard = self._loop.time()
         try:
-            self._parser.feed_data(self._buffer[:nbytes])
+            self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._keep = False
             if not self._whole:
@@ -134,7 +138,7 @@ class Exchange(asyncio.BufferedProtocol):
         if self._whole:
             self._deliver()
         elif not self._headed:
-            self._before_body += nbytes
+            self._before_body += len(data)
             if self._before_body > MOST_HEADERS:
                 self.fail(TooMuch(f"headers of more than {MOST_HEADERS >> 10} kB"))
         elif self._size > MOST_BYTES:

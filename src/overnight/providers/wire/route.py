@@ -6,7 +6,6 @@ import os
 import socket
 import ssl
 from collections import deque
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
@@ -16,6 +15,7 @@ from yarl import URL
 
 from overnight.providers.wire.bodies import TooMuch
 from overnight.providers.wire.exchange import BrokeOff, Disconnected, Exchange
+from overnight.providers.wire.tls import SharedBuffers, Tls
 
 CONNECT_SECONDS = 15.0
 # The addresses of providers change rarely, and a lookup costs more than a call's own work.
@@ -61,20 +61,33 @@ class Route:
         """What proves us to the proxy, where it travels with each question."""
         return self._credentials() if self.names_whole_address else None
 
-    async def open(self, loop: asyncio.AbstractEventLoop, new: Callable[[], Exchange]) -> Exchange:
+    async def open(self, loop: asyncio.AbstractEventLoop, buffers: SharedBuffers) -> Exchange:
         """A connection on which a question may be sent. OSError, or TimeoutError, where there is no way."""
         async with asyncio.timeout(CONNECT_SECONDS):
             wire = await self._connected(loop)
-            tls = certificates() if self._stop.scheme == "https" else None
-            name = self._stop.raw_host if tls else None
             try:
-                _, exchange = await loop.create_connection(new, sock=wire, ssl=tls, server_hostname=name)
+                if self._proxy is None and self._origin.scheme == "https":
+                    return await self._secured(loop, wire, buffers)
+                return await self._plain_or_tunnelled(loop, wire, buffers)
             except BaseException:
                 wire.close()
                 raise
-            if self._proxy is None or self._origin.scheme == "http":
-                return exchange
-            return await self._tunnelled(loop, exchange, new)
+
+    async def _secured(self, loop: asyncio.AbstractEventLoop, wire: socket.socket, buffers: SharedBuffers) -> Exchange:
+        exchange = Exchange(loop, buffers.wire)
+        tls = Tls(exchange, certificates(), self._origin.raw_host or "", buffers)
+        await loop.create_connection(lambda: tls, sock=wire)
+        await tls.proved()
+        return exchange
+
+    async def _plain_or_tunnelled(
+        self, loop: asyncio.AbstractEventLoop, wire: socket.socket, buffers: SharedBuffers
+    ) -> Exchange:
+        tls = certificates() if self._stop.scheme == "https" else None
+        name = self._stop.raw_host if tls else None
+        exchange = Exchange(loop, buffers.wire)
+        await loop.create_connection(lambda: exchange, sock=wire, ssl=tls, server_hostname=name)
+        return exchange if self._origin.scheme == "http" else await self._tunnelled(loop, exchange, buffers)
 
     async def _connected(self, loop: asyncio.AbstractEventLoop) -> socket.socket:
         host, port = self._stop.raw_host or "", self._stop.port or _PORTS[self._stop.scheme]
@@ -91,37 +104,25 @@ class Route:
             self._looked_up = -_DNS_SECONDS
             raise
 
-    async def _tunnelled(
-        self, loop: asyncio.AbstractEventLoop, exchange: Exchange, new: Callable[[], Exchange]
-    ) -> Exchange:
+    async def _tunnelled(self, loop: asyncio.AbstractEventLoop, outer: Exchange, buffers: SharedBuffers) -> Exchange:
         """Through the proxy, which sees nothing but the name of the place."""
-        place = authority(self._origin, with_port=True)
-        proof = self._credentials()
+        place, proof = authority(self._origin, with_port=True), self._credentials()
         asked = f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n"
         asked += f"Proxy-Authorization: {proof}\r\n" if proof else ""
-        inner = new()
         try:
-            answer = await exchange.ask_for_tunnel(f"{asked}\r\n".encode())
-            transport = await self._secured(loop, exchange, inner, answer.status)
+            status = (await outer.ask_for_tunnel(f"{asked}\r\n".encode())).status
         except (BrokeOff, Disconnected, TooMuch) as error:
-            exchange.abort()
+            outer.abort()
             raise NoWay(f"the proxy {authority(self._stop)} gave no answer that can be read") from error
-        except BaseException:
-            exchange.abort()
-            raise
-        inner.connection_made(transport)
-        return inner
-
-    async def _secured(
-        self, loop: asyncio.AbstractEventLoop, exchange: Exchange, inner: Exchange, status: int
-    ) -> asyncio.Transport:
         if not 200 <= status < 300:
+            outer.abort()
             raise NoWay(f"the proxy {authority(self._stop)} answered HTTP {status}")
-        name = self._origin.raw_host
-        transport = await loop.start_tls(exchange.transport, inner, certificates(), server_hostname=name)
-        if transport is None:
-            raise NoWay(f"the proxy {authority(self._stop)} hung up")
-        return transport
+        exchange = Exchange(loop, buffers.wire)
+        tls = Tls(exchange, certificates(), self._origin.raw_host or "", buffers)
+        outer.transport.set_protocol(tls)
+        tls.connection_made(outer.transport)
+        await tls.proved()
+        return exchange
 
     def _credentials(self) -> str | None:
         proxy = self._proxy
