@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import resource
 import ssl
 import sys
 import time
@@ -124,6 +125,9 @@ async def main() -> None:
     if asked.certificate:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(asked.certificate)
+    # One file for each connection, whatever the shell allows its commands.
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     answers = Answers(asked.latency)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Connection(answers), "127.0.0.1", 0, ssl=tls, backlog=8192)
