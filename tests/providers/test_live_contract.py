@@ -182,8 +182,7 @@ def test_connections_are_kept(name: str, emulator: EmulatorProcess) -> None:
         body = vendor(name).format.encode(ask(model, "Again."))
         for _ in range(3):
             await provider.call(model, body)
-        wires = [wire for wire in _wires(provider) if wire._session is not None]
-        return sum(len(kept) for wire in wires for kept in wire._session.connector._conns.values())
+        return sum(len(wire._connections) for wire in _wires(provider) if wire._connections is not None)
 
     assert run(emulated_endpoint(vendor(name), emulator.url, KEY, model), name, work) == 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from overnight import api
 from scenarios.conftest import Scenario
 from scenarios.matrix import kills, parts
 
@@ -268,3 +270,23 @@ def test_ctrl_c_waits_for_the_calls_under_way(scenario: Callable[..., Scenario])
     assert one.findings() == ["37 questions to be sent".replace("37", str(40 - done))]
     assert one.run(study, environ={"OVERNIGHT_TIME_SCALE": "1"}).state == "done"
     assert (twice(one), lost(one)) == (0, 0)
+
+
+def run_with_few_files(study: str, files: int, **options: Any) -> Any:
+    """A shell in which only so many files may be open, and no more can be had."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    return api.run(study, **options)
+
+
+def test_a_system_that_allows_few_files_gets_fewer_calls_at_once_and_says_so(
+    scenario: Callable[..., Scenario],
+) -> None:
+    one = scenario(truth={"time_scale": 1.0, "latency": {"live": [0.1, 0.1]}})
+    study = one.study(600, mode="live", live={"concurrency": 2_000})
+    ending = one.call("scenarios.test_live:run_with_few_files", study, 300)
+    assert ending.state == "done", ending
+    assert one.statuses() == {"answered": 600}
+    assert twice(one) == 0
+    told = [line for line in ending.said if "open files" in line]
+    assert len(told) == 1
+    assert "2,000 calls at once need 2,256 open files, and this system allows 300; 44 are made at once" in told[0]

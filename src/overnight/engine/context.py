@@ -10,7 +10,9 @@ from overnight.core.attempt import Attempt, AttemptEvent, Creating
 from overnight.engine.account_history import AccountHistory
 from overnight.engine.decisions import TRIES
 from overnight.engine.live.model_queue import ModelQueue
+from overnight.engine.live.open_files import room_for, too_few
 from overnight.engine.live.pace import Pacing
+from overnight.engine.live.window import MOST
 from overnight.engine.pricing import Pricing
 from overnight.engine.progress import Tally
 from overnight.engine.provider_account import ProviderAccount
@@ -98,8 +100,18 @@ class RunContext:
         account = self.accounts[arm]
         place = (id(account), self.arms[arm].model.name)
         if place not in self._model_queues:
-            self._model_queues[place] = ModelQueue(account, self.waiting, self._pacing, self.stirred.set)
+            most = self._room_for_calls()
+            self._model_queues[place] = ModelQueue(account, self.waiting, self._pacing, self.stirred.set, most)
         return self._model_queues[place]
+
+    def _room_for_calls(self) -> int:
+        """How many calls each model may have under way, as far as open files go; told once if the user wanted more."""
+        asked = self._pacing.concurrency
+        places = len({(id(self.accounts[arm]), one.model.name) for arm, one in self.arms.items()})
+        room = room_for(asked or MOST, places)
+        if asked is not None and room.calls < asked and not self._model_queues:
+            self.say(too_few(asked, room, places))
+        return room.calls
 
     def wake_model_queues(self) -> None:
         for model_queue in self._model_queues.values():

@@ -66,6 +66,16 @@ def test_what_the_user_sets_is_opened_by_the_first_answer_and_not_passed() -> No
     assert window.size == 40
 
 
+@pytest.mark.parametrize("fixed", [None, 400])
+def test_it_stays_within_the_room_that_there_is(fixed: int | None) -> None:
+    window, now = Window(fixed, 100), 0.0
+    for _ in range(5_000):
+        now += 0.1 / window.size  # each doubling pays
+        window.pressed = True
+        window.landed(now)
+    assert window.size == 100
+
+
 @given(events=st.lists(st.tuples(st.booleans(), st.floats(0.001, 5)), max_size=300))
 def test_it_is_never_shut_and_never_boundless(events: list[tuple[bool, float]]) -> None:
     window, now = Window(), 0.0

@@ -55,7 +55,10 @@ class Call:
 
 
 class ModelQueue:
-    def __init__(self, account: ProviderAccount, waiting: Waiting, pacing: Pacing, stir: Callable[[], None]) -> None:
+    def __init__(
+        self, account: ProviderAccount, waiting: Waiting, pacing: Pacing, stir: Callable[[], None], most: int
+    ) -> None:
+        """`most`: so many calls at once, and never more."""
         self._account = account
         self._provider = account.provider
         self._format = account.live_format
@@ -70,7 +73,7 @@ class ModelQueue:
         self._under_way: set[asyncio.Task[None]] = set()
         self._stopped = False
         self._fault: BaseException | None = None
-        self.pace = Pace(pacing, account.cooldown)
+        self.pace = Pace(pacing, account.cooldown, most)
         # Rows that slices have brought and that have not begun.
         self.ahead = 0
         self.failure: ProviderError | None = None

@@ -159,10 +159,10 @@ def pause(times: int) -> float:
 class Pace:
     """One model of one account. Its cooldown is the account's own."""
 
-    def __init__(self, pacing: Pacing, cooldown: Cooldown) -> None:
+    def __init__(self, pacing: Pacing, cooldown: Cooldown, most: int | None = None) -> None:
         self.requests = Bucket(pacing.requests_per_minute)
         self.tokens = Bucket(pacing.tokens_per_minute)
-        self.window = Window(pacing.concurrency)
+        self.window = Window(pacing.concurrency, most)
         self.cooldown = cooldown
         self.in_flight = 0
         self._tokens_in_flight = 0

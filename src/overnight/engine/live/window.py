@@ -24,8 +24,10 @@ class Best(NamedTuple):
 
 
 class Window:
-    def __init__(self, fixed: int | None = None) -> None:
-        self._fixed = fixed
+    def __init__(self, fixed: int | None = None, most: int | None = None) -> None:
+        """`fixed` is the user's word, `most` what there is room for."""
+        self._most = MOST if most is None else min(MOST, most)
+        self._fixed = fixed if fixed is None or most is None else min(fixed, most)
         self._aim: Literal["more", "less", "hold"] = "more"
         self._best: Best | None = None
         self._held = 0
@@ -91,7 +93,7 @@ class Window:
     def _after_more(self, rate: float) -> int:
         if self._best is None or rate > self._best.rate * _PAYS:
             self._best, self._doubted = Best(self.size, rate), False
-            return min(MOST, self.size * 2)
+            return min(self._most, self.size * 2)
         if not self._doubted:
             self._doubted = True
             return self.size
@@ -113,4 +115,4 @@ class Window:
         if self._held < _HOLD:
             return self.size
         self._aim, self._best, self._brief = "more", Best(self.size, rate), False
-        return min(MOST, self.size * 2)
+        return min(self._most, self.size * 2)

@@ -67,6 +67,19 @@ async def whole(response: aiohttp.ClientResponse, most: int = MOST_BYTES) -> byt
     return bytes(held)
 
 
+def unpacked(body: bytes, encoding: str, most: int = MOST_BYTES) -> bytes:
+    """A body that has come whole, or TooMuch."""
+    unpack = _unpacking(encoding.strip().lower())
+    if unpack is _plain:
+        return body
+    held = bytearray()
+    for piece in unpack(body):
+        held += piece
+        if len(held) > most:
+            raise TooMuch(f"an answer of more than {most >> 20} MB")
+    return bytes(held)
+
+
 class _Unpacking:
     def __init__(self, wbits: int) -> None:
         self._zlib = zlib.decompressobj(wbits)

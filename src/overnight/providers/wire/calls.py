@@ -6,8 +6,6 @@ through a proxy. Nothing is compressed: an answer of a few kilobytes costs more 
 
 from collections.abc import Callable, Mapping
 
-import aiohttp
-from multidict import CIMultiDict
 from yarl import URL
 
 from overnight.core.checkpoint import checkpoint
@@ -15,19 +13,17 @@ from overnight.core.errors import ProviderError
 from overnight.providers.contract import Rates, Reply
 from overnight.providers.reading.responses import retry_after_of
 from overnight.providers.reading.secrets import Secrets
-from overnight.providers.wire.bodies import IDENTITY, whole
-from overnight.providers.wire.http import proxy_for, trouble_of
+from overnight.providers.wire.bodies import IDENTITY, unpacked
+from overnight.providers.wire.connections import Connections
+from overnight.providers.wire.http import proxy_for
+from overnight.providers.wire.route import Route, authority
 from overnight.providers.wire.signing import KeyHeaders, Request, proof_of
+from overnight.providers.wire.trouble import BROKEN_WIRE, no_connection, trouble_of
 
 # A model may think for minutes before its first byte; a connection that is silent for longer is lost.
 READ_SECONDS = 600.0
 # Once it has begun, a whole answer is a matter of seconds.
 BODY_SECONDS = 120.0
-_CONNECT_SECONDS = 15.0
-# The addresses of providers change rarely, and a lookup costs more than a call's own work.
-_DNS_SECONDS = 300
-_UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
-_BROKEN_WIRE = (aiohttp.ClientError, OSError, TimeoutError)
 
 _ALWAYS = {"User-Agent": "overnight", **IDENTITY, "Content-Type": "application/json"}
 
@@ -60,35 +56,36 @@ class LiveWire:
         self._secrets = Secrets(self._origin.host or "")
         self._rates = rates
         self._read_seconds = read_seconds
-        self._proxy = proxy_for(URL(self._base))
         self._urls: dict[str, URL] = {}
-        self._session: aiohttp.ClientSession | None = None
+        self._connections: Connections | None = None
         self._key_headers = key_headers
+        # The bytes before a body, by path: the same for every call, until there is another proof of who asks.
+        self._heads: dict[str, bytes] = {}
         self._proof: Mapping[str, str] | None = None
-        self._headers: CIMultiDict[str] = CIMultiDict()
 
     async def call(self, path: str, body: bytes) -> Reply:
         """POST, once. Redirects are not followed: the key goes nowhere else."""
-        session = self._session or self._open()
-        status: int | None = None
         try:
-            headers = await self._sent_headers(path, body)
-        except ProviderError as error:
+            connections = self._connections or self._open()
+            head = await self._head(path, body)
+        except (ProviderError, OSError) as error:
             return Reply(sent=False, problem=str(error))
         checkpoint("send:call")
         try:
-            async with session.post(
-                self._url(path), data=body, headers=headers, allow_redirects=False, proxy=self._proxy
-            ) as response:
-                status = response.status
-                content = self._secrets.hidden(await whole(response))
-        except _BROKEN_WIRE as error:
-            sent = not isinstance(error, _UNSENT)
-            return Reply(sent=sent, status=status, problem=trouble_of(error, self._origin, self._secret))
+            connection = connections.kept() or await connections.opened()
+        except BROKEN_WIRE as error:
+            return Reply(sent=False, problem=no_connection(error, self._origin, self._secret))
+        try:
+            status, told, raw = await connection.ask(head, body)
+            content = self._secrets.hidden(unpacked(raw, told.get("content-encoding", "")))
+        except BROKEN_WIRE as error:
+            problem = trouble_of(error, self._origin, self._secret)
+            return Reply(sent=True, status=connection.status, problem=problem)
+        finally:
+            connections.give_back(connection)
         checkpoint("sent:call")
         if status == 200 and not _is_whole(content):
             return Reply(sent=True, status=status, problem=f"the answer of {self._origin} is not whole")
-        told = response.headers
         return Reply(
             sent=True,
             status=status,
@@ -98,17 +95,31 @@ class LiveWire:
         )
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._connections is not None:
+            await self._connections.close()
+            self._connections = None
 
-    async def _sent_headers(self, path: str, body: bytes) -> CIMultiDict[str]:
-        """The same for every call, until there is another proof of who asks."""
+    async def _head(self, path: str, body: bytes) -> bytes:
         proof = await proof_of(self._key_headers, lambda: Request("POST", str(self._url(path)), _ALWAYS, body))
-        if proof != self._proof:
-            self._proof, self._headers = proof, CIMultiDict({**_ALWAYS, **proof})
+        if proof is not self._proof and proof != self._proof:
+            self._proof = proof
+            self._heads.clear()
             self._secrets.know(proof)
-        return self._headers
+        head = self._heads.get(path)
+        if head is None:
+            head = self._heads[path] = self._new_head(self._url(path), proof)
+        return head
+
+    def _new_head(self, url: URL, proof: Mapping[str, str]) -> bytes:
+        """Up to where the length of the body is written."""
+        headers = {"Host": authority(url), **_ALWAYS, **proof}
+        if self._route.proxy_proof is not None:
+            headers["Proxy-Authorization"] = self._route.proxy_proof
+        target = str(url) if self._route.names_whole_address else url.raw_path_qs
+        lines = [f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+        if any(mark in line for line in lines for mark in "\r\n\0"):
+            raise ProviderError(f"a header for {self._origin} holds a line break, which no header may")
+        return "\r\n".join([*lines, "Content-Length: "]).encode()
 
     def _url(self, path: str) -> URL:
         url = self._urls.get(path)
@@ -117,18 +128,11 @@ class LiveWire:
             url = self._urls[path] = url.update_query(self._query) if self._query else url
         return url
 
-    def _open(self) -> aiohttp.ClientSession:
-        # How many calls there are at once is decided before they get here.
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=_DNS_SECONDS),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(
-                total=self._read_seconds + BODY_SECONDS, sock_connect=_CONNECT_SECONDS, sock_read=self._read_seconds
-            ),
-            skip_auto_headers=("Accept", "User-Agent"),
-            auto_decompress=False,
-        )
-        return self._session
+    def _open(self) -> Connections:
+        """How many calls there are at once is decided before they get here."""
+        self._route = Route(self._origin, proxy_for(self._origin))
+        self._connections = Connections(self._route, self._read_seconds, self._read_seconds + BODY_SECONDS)
+        return self._connections
 
 
 def _is_whole(answer: bytes) -> bool:

@@ -25,11 +25,13 @@ from overnight.core.errors import (
     Unauthorized,
     Unavailable,
 )
-from overnight.providers.reading.complaints import complaint_of, scrub
+from overnight.providers.reading.complaints import complaint_of
 from overnight.providers.reading.responses import UNSETTLED, Response, Sending, epoch_of, retry_after_of
 from overnight.providers.reading.secrets import Secrets
-from overnight.providers.wire.bodies import IDENTITY, MOST_BYTES, Envelope, Pace, TooMuch, pieces, whole
+from overnight.providers.wire.bodies import IDENTITY, MOST_BYTES, Envelope, Pace, pieces, whole
+from overnight.providers.wire.route import certificates
 from overnight.providers.wire.signing import KeyHeaders, Request, proof_of
+from overnight.providers.wire.trouble import BROKEN_WIRE, trouble_of
 from overnight.store.contract import StoredFile
 
 Verb = Literal["upload", "list", "create", "retrieve", "fetch", "cancel", "delete"]
@@ -37,7 +39,6 @@ T = TypeVar("T")
 
 _MOST_HOPS = 5
 _MOVED = frozenset({301, 302, 303, 307, 308})
-_BROKEN_WIRE = (aiohttp.ClientError, OSError, TimeoutError)
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
@@ -241,7 +242,7 @@ class Wire:
                 ):
                     status = response.status
                     reply = await self._whole_reply(response)
-            except _BROKEN_WIRE as error:
+            except BROKEN_WIRE as error:
                 return Sending(sent=connected.yes, status=status, problem=trouble_of(error, self._origin, self._secret))
             checkpoint(f"sent:{verb}")
             return Sending(sent=True, status=status, reply=reply)
@@ -269,7 +270,7 @@ class Wire:
     ) -> aiohttp.ClientSession:
         # Cookies would travel with the key from call to call; nothing here needs them.
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=1, force_close=True) if alone else aiohttp.TCPConnector(),
+            connector=aiohttp.TCPConnector(limit=1 if alone else 100, force_close=alone, ssl=certificates()),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": "overnight"},
             timeout=aiohttp.ClientTimeout(
@@ -379,21 +380,6 @@ class Wire:
         """Await; a broken wire becomes Unavailable, unchained from an error that holds our headers."""
         try:
             return await awaited
-        except _BROKEN_WIRE as error:
+        except BROKEN_WIRE as error:
             trouble = trouble_of(error, self._origin, self._secret)
         raise Unavailable(f"{self._vendor}: {what}: {trouble}")
-
-
-def trouble_of(error: Exception, origin: URL, secret: str) -> str:
-    """A broken wire in words that are safe to show."""
-    place = f"{origin.host}:{origin.port}"
-    if isinstance(error, TimeoutError):
-        return f"no answer from {place} in time"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        cause = error.os_error
-        return f"no connection to {place} ({scrub(cause.strerror or str(cause), secret)})"
-    if isinstance(error, TooMuch):
-        return f"{place} sent {error}"
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return f"the answer of {place} broke off"
-    return f"the connection to {place} broke ({scrub(str(error) or type(error).__name__, secret)})"
