@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from overnight.core.errors import LedgerError
 from overnight.ledger.connection import Records
+from overnight.ledger.raw import LinesHash
 from overnight.store.contract import Store, Writer
 
 
@@ -73,10 +74,10 @@ class Files(FilesView):
             raise LedgerError(f"{files.home}: file.path {row[0]!r} is none that a run has")
         return files.put(f"{kind}/{int(last) + 1:05d}.jsonl")
 
-    def end(self, files: Store, number: int, file: Writer) -> None:
-        """A file that was begun is whole; one that nothing was put into goes."""
+    def end(self, files: Store, number: int, file: Writer, lines: LinesHash) -> None:
+        """A file of lines that was begun is whole; one that nothing was put into goes."""
         if file.size:
-            self.complete(number, file.size, file.sha256)
+            self.complete(number, file.size, lines.text)
         else:
             files.remove(file.name)
             self._db.execute("DELETE FROM file WHERE id=?", (number,))
