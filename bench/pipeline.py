@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from environments import compile_ours
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -165,6 +166,7 @@ def work(study: str) -> Measured:
 
 
 def measure(rows: int, scratch: Path | None = None) -> Measured:
+    compile_ours()
     with tempfile.TemporaryDirectory(prefix="bench-", dir=scratch) as folder:
         study = write_study(Path(folder), rows)
         with EmulatorProcess(TRUTH, Path(folder) / "state") as emulator:

@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 
 import msgspec
-from environments import python_with
+from environments import compile_ours, python_with
 from pipeline import PROMPT, TRUTH, EmulatorProcess, write_study
 
 HERE = Path(__file__).resolve().parent
@@ -57,6 +57,7 @@ class Time(msgspec.Struct, kw_only=True):
 
 def race(rows: int, *, rivals: bool) -> Iterator[Time]:
     """Ourselves first, then everybody who can be run."""
+    compile_ours()
     with tempfile.TemporaryDirectory(prefix="race-") as scratch:
         folder = Path(scratch)
         write_study(folder, rows)

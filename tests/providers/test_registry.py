@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from overnight import providers
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError, UnknownName
+from overnight.providers import registry
 
 
 def point(name: str, value: str) -> EntryPoint:
@@ -88,9 +89,7 @@ def test_what_follows_the_first_slash_is_the_model(name: str) -> None:
 def test_a_name_that_two_vendors_could_own_is_refused_with_the_choices(
     plugin: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both = providers.load(
-        [point("lab", "somebodys_vendor:lab"), point("openai", "overnight.providers.openai:provider")]
-    )
+    both = registry.load([point("lab", "somebodys_vendor:lab"), point("openai", "overnight.providers.openai:provider")])
     monkeypatch.setattr(providers, "_installed", lambda: both)
     with pytest.raises(UnknownName, match=r"more than one provider; write one of lab/gpt-4.1, openai/gpt-4.1"):
         providers.resolve_model("gpt-4.1")
@@ -106,18 +105,18 @@ def test_notices_come_from_the_models_vendor() -> None:
 
 def test_two_packages_may_not_claim_one_name(plugin: ModuleType) -> None:
     with pytest.raises(StudyError, match="'lab' is claimed by two packages"):
-        providers.load([point("lab", "somebodys_vendor:lab"), point("lab", "somebodys_vendor:lab")])
+        registry.load([point("lab", "somebodys_vendor:lab"), point("lab", "somebodys_vendor:lab")])
 
 
 @pytest.mark.parametrize("value", ["no_such_package:lab", "somebodys_vendor:absent", "somebodys_vendor:__name__"])
 def test_a_broken_plugin_is_named(plugin: ModuleType, value: str) -> None:
     with pytest.raises(StudyError, match="provider 'lab'"):
-        providers.load([point("lab", value)])
+        registry.load([point("lab", value)])
 
 
 def test_a_vendor_must_bear_its_entry_points_name(plugin: ModuleType) -> None:
     with pytest.raises(StudyError, match="not a vendor of that name"):
-        providers.load([point("other", "somebodys_vendor:lab")])
+        registry.load([point("other", "somebodys_vendor:lab")])
 
 
 def test_the_public_names_are_sorted_and_there() -> None:

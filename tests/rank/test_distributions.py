@@ -31,6 +31,9 @@ def test_they_are_those_of_the_large_library() -> None:
         assert distributions.normal_quantile(share) == stats.norm.ppf(share)
         found = distributions.beta_quantile(share, heads + 1, n - heads + 1)
         assert found == pytest.approx(stats.beta.ppf(share, heads + 1, n - heads + 1), rel=1e-9)
+        assert distributions.share_of_all(share, n) == pytest.approx(stats.beta.ppf(share, n, 1), rel=1e-12)
+        assert distributions.share_of_none(share, n) == pytest.approx(stats.beta.ppf(1 - share, 1, n), rel=1e-9)
+    assert distributions.normal_quantile((1 + 0.95) / 2) == stats.norm.ppf(0.975)
 
 
 def test_without_a_toss_nothing_is_told() -> None:
@@ -42,7 +45,19 @@ def test_without_a_toss_nothing_is_told() -> None:
 
 
 def test_the_dashboard_needs_no_solver() -> None:
-    asked = "import sys, overnight.serving.web.routes; print([one for one in sys.modules if one.startswith('scipy.')])"
-    loaded = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout
+    loaded = _loaded(
+        "overnight.serving.web.routes", "from overnight.rank import distributions as d; d.normal_tail(1.0)"
+    )
     assert "scipy.special" in loaded
     assert not any(part in loaded for part in ("scipy.stats", "scipy.optimize", "scipy.sparse"))
+
+
+def test_a_rate_in_which_all_rows_are_alike_needs_no_scipy() -> None:
+    asked = "from overnight.analysis import rate; rate([1] * 9); rate([0] * 9); rate([1] * 9 + [0] * 9)"
+    assert _loaded("overnight.tasks._answer_report", asked) == "[]\n"
+
+
+def _loaded(module: str, then: str) -> str:
+    """What of scipy is there when a module was imported and something was asked of it."""
+    asked = f"import sys, {module}\n{then}\nprint([one for one in sys.modules if one.startswith('scipy.')])"
+    return subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout

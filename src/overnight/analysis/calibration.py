@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
-from scipy.special import expit, logit
 
 from overnight.analysis.rates import wilson_interval
 from overnight.analysis.samples import numbers
@@ -115,6 +114,8 @@ def _log_loss(stated: Floats, came_true: Floats) -> float:
 
 def _log_odds_line(stated: Floats, came_true: Floats) -> tuple[float, float, float]:
     """Logistic regression of what came true on the stated log-odds; NaN where there is no finite line."""
+    from scipy.special import expit, logit  # noqa: PLC0415 - a seventh of a second, which a plain rate need not wait
+
     design = np.column_stack([np.ones(len(stated)), logit(np.clip(stated, _SURE, 1 - _SURE))])
     line = np.array([0.0, 1.0])
     for _ in range(_MOST_STEPS):

@@ -16,7 +16,7 @@ from overnight.analysis.samples import cluster_codes, mean_error, numbers, quant
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints
 from overnight.rank.columns import readable
-from overnight.rank.distributions import beta_quantile
+from overnight.rank.distributions import beta_quantile, share_of_all, share_of_none
 from overnight.rank.verdicts import as_frame, require_columns
 
 # Where an outcome was seen fewer times than this, Wilson's interval holds the truth too rarely.
@@ -120,9 +120,11 @@ def _exact(yes: float, n: int, level: float) -> tuple[float, float]:
     """Clopper and Pearson's."""
     quantile(level)
     tail = (1 - level) / 2
-    low = 0.0 if yes == 0 else float(beta_quantile(tail, yes, n - yes + 1))
-    high = 1.0 if yes == n else float(beta_quantile(1 - tail, yes + 1, n - yes))
-    return low, high
+    if yes == n:
+        return share_of_all(tail, n), 1.0
+    if yes == 0:
+        return 0.0, share_of_none(tail, n)
+    return float(beta_quantile(tail, yes, n - yes + 1)), float(beta_quantile(1 - tail, yes + 1, n - yes))
 
 
 def _wilson(share: float, n: float, z: float) -> tuple[float, float]:

@@ -94,6 +94,20 @@ def question_of(model: Model) -> bytes:
     return _canonical.encode([model.provider, model.name, model.options, model.base_url])
 
 
+# The words of the last question, and their JSON.
+_last: tuple[tuple[Message, ...], bytes] = ((), b"[]")
+
+
+def messages_json(messages: tuple[Message, ...]) -> bytes:
+    """A question's words as JSON. Its key and its body both want them, one after the other: they are encoded once."""
+    global _last  # noqa: PLW0603 - one pair, replaced as a whole
+    known, text = _last
+    if known is not messages:
+        text = _canonical.encode(messages)
+        _last = messages, text
+    return text
+
+
 class KeyMaker:
     """Keys for the questions of one arm; the arm's own part is hashed once."""
 
@@ -104,7 +118,9 @@ class KeyMaker:
     def key(self, ask: Ask, *, shared: bool = True) -> bytes:
         """Equal keys are one question. `shared=False` makes every address a question of its own."""
         state = self._start.copy()
-        state.update(_canonical.encode([ask.messages, ask.vote]))
+        state.update(b"[")
+        state.update(messages_json(ask.messages))
+        state.update(b",%d]" % ask.vote)
         if not shared:
             state.update(_canonical.encode([ask.arm.name, ask.item, ask.replicate, ask.turn]))
         return state.digest()

@@ -6,6 +6,7 @@ name. What two arms owe to one reason goes up and down together and adds up; wha
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -85,6 +86,7 @@ class Interval(NamedTuple):
     high: float
 
 
+@lru_cache(maxsize=4096)
 def step_of(amount: int) -> int:
     """A number for all amounts of about this size; nought for nought, and never more than some hundred of them."""
     return 0 if amount < 1 else min(1 + int(math.log2(amount) * _STEPS), _MOST_STEPS)

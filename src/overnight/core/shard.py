@@ -59,7 +59,7 @@ def custom_id(token: str, line: int) -> str:
 
 def line_of(token: str, text: str) -> int | None:
     """The row a custom id names, or None when it is not one of this attempt's."""
-    head, _, number = text.partition("-")
-    if head != "o" + token or _NUMBER.fullmatch(number) is None:
+    head = f"o{token}-"
+    if not text.startswith(head) or _NUMBER.fullmatch(text, len(head)) is None:
         return None
-    return int(number)
+    return int(text[len(head) :])

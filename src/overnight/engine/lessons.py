@@ -33,14 +33,21 @@ class LessonBook:
 
     def add(self, size: int, result: Result) -> None:
         """`size` is that of the request's body."""
-        usage = result.usage
         if result.outcome == "failed":
             return
-        if usage.input and is_text(size, usage.input):
-            _add(self._requests[step_of(size)], size, usage.input)
+        tokens, written = result.usage.input, result.usage.output
+        if tokens and is_text(size, tokens):
+            sums = self._requests[step_of(size)]
+            sums[0] += 1
+            sums[1] += size
+            sums[2] += tokens
         # More than the limit that the request itself set is not to be believed.
-        if usage.output is not None and 0 <= usage.output <= self._longest:
-            _add(self._answers[step_of(usage.output)], usage.output, len((result.answer or "").encode()))
+        if written is not None and 0 <= written <= self._longest:
+            answer = result.answer or ""
+            sums = self._answers[step_of(written)]
+            sums[0] += 1
+            sums[1] += written
+            sums[2] += len(answer) if answer.isascii() else len(answer.encode())
 
     def taken(self, attempt: Attempt) -> Lessons:
         """Everything since the last time."""
@@ -53,12 +60,6 @@ class LessonBook:
         self._answers.clear()
         self._requests.clear()
         return Lessons(answers, requests, turnaround(model.provider, attempt))
-
-
-def _add(sums: list[int], *amounts: int) -> None:
-    sums[0] += 1
-    for place, amount in enumerate(amounts, 1):
-        sums[place] += amount
 
 
 def turnaround(provider: str, attempt: Attempt) -> list[Turnaround]:

@@ -107,17 +107,22 @@ class Settlement:
         """After the transaction: what people are told."""
         outcomes: Counter[str] = Counter()
         tokens_in = tokens_out = spent = 0
+        rows, learn, counts, addresses = self.rows, self._lessons.add, fresh.counts, fresh.addresses
+        bytes_in = with_tokens = 0
         for one, fate in fresh.rows:
-            row, usage = self.rows[one.line], one.result.usage
-            self._lessons.add(row.length, one.result)
+            row, result = rows[one.line], one.result
+            usage = result.usage
+            learn(row.length, result)
             if usage.input and usage.input <= MOST_TOKENS:
-                self._counted_bytes += row.length + self._overhead
-                self._counted_tokens += usage.input
+                bytes_in += row.length
+                with_tokens += 1
                 tokens_in += usage.input
             tokens_out += usage.output or 0
             spent += one.cost or 0
-            if fate.final if fresh.counts is None else one.line in fresh.counts:
-                outcomes[one.result.outcome] += fresh.addresses.get(row.ask, 1)
+            if fate.final if counts is None else one.line in counts:
+                outcomes[result.outcome] += addresses.get(row.ask, 1) if addresses else 1
+        self._counted_bytes += bytes_in + with_tokens * self._overhead
+        self._counted_tokens += tokens_in
         self._context.tally.landed(outcomes, tokens_in, tokens_out, spent, fresh.presumed)
         if self._attempt.overtaken and fresh.counts:
             self._context.answered_elsewhere.update(self.rows[line].ask for line in fresh.counts)

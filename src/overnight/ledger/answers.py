@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
-from operator import itemgetter
+from operator import lt
 from typing import NamedTuple
 from zlib import crc32
 
@@ -161,36 +161,34 @@ class Answers(AnswersView):
 
         `overtaken`: the rows are asked elsewhere too. An answer counts if it is the first; a failure decides nothing.
         """
-        # Of a line that came twice, the first counts. In order, neighbours go into the same pages of the ledger.
-        fresh = dict(sorted({pair[0].line: pair for pair in reversed(landed)}.items(), key=itemgetter(0)))
+        fresh = _in_order(landed)
         self._db.execute("SAVEPOINT lines")
         try:
-            self._keep_results(attempt, rows, fresh.values(), at)
+            self._keep_results(attempt, rows, fresh, at)
         except sqlite3.IntegrityError:  # some were here before, which is rare enough to begin anew without them
             self._db.execute("ROLLBACK TO lines")
-            known = self._known_lines(attempt, fresh)
-            fresh = {line: pair for line, pair in fresh.items() if line not in known}
-            self._keep_results(attempt, rows, fresh.values(), at)
+            known = self._known_lines(attempt, [one.line for one, _ in fresh])
+            fresh = [pair for pair in fresh if pair[0].line not in known]
+            self._keep_results(attempt, rows, fresh, at)
         self._db.execute("RELEASE lines")
-        Counts(self._db).came(self._arm(attempt), ((one.result, one.cost) for one, _ in fresh.values()))
+        Counts(self._db).came(self._arm(attempt), ((one.result, one.cost) for one, _ in fresh))
         if overtaken:
-            answered = [one for one, _ in fresh.values() if one.result.outcome != "failed"]
+            answered = [one for one, _ in fresh if one.result.outcome != "failed"]
             self._settle(attempt, rows, answered)
             self._db.executemany("DELETE FROM queue WHERE ask=?", ((rows[one.line].ask,) for one in answered))
-            return list(fresh.values())
-        self._settle(attempt, rows, [one for one, fate in fresh.values() if fate.final])
+            return fresh
+        self._settle(attempt, rows, [one for one, fate in fresh if fate.final])
         self._db.executemany(
             "INSERT OR REPLACE INTO queue SELECT ?1, ?2, 0 WHERE ?1 NOT IN (SELECT ask FROM settled WHERE ask=?1)",
-            ((rows[line].ask, fate.tries) for line, (_, fate) in fresh.items() if not fate.final),
+            ((rows[one.line].ask, fate.tries) for one, fate in fresh if not fate.final),
         )
-        return list(fresh.values())
+        return fresh
 
     def _settle(self, attempt: int, rows: Sequence[ShardRow], final: Sequence[Landed]) -> None:
         """What these say is the last word on their questions, unless there is one already."""
         before = self._db.total_changes
         settled = BulkInsert(self._db, "settled", 3, verb="INSERT OR IGNORE")
-        for one in final:
-            settled.add((rows[one.line].ask, attempt, one.line))
+        settled.add([value for one in final for value in (rows[one.line].ask, attempt, one.line)])
         settled.flush()
         if self._db.total_changes - before < len(final):
             counts = self.settled_lines(attempt, [one.line for one in final])
@@ -246,6 +244,14 @@ class Answers(AnswersView):
         Threads(self._db).reopen()
         Counts(self._db).recount()
         return len(asks)
+
+
+def _in_order(landed: Sequence[tuple[Landed, Fate]]) -> list[tuple[Landed, Fate]]:
+    """By line: neighbours go into the same pages of the ledger. Of a line that came twice, the first counts."""
+    lines = [one.line for one, _ in landed]
+    if all(map(lt, lines, lines[1:])):
+        return list(landed)
+    return sorted({pair[0].line: pair for pair in reversed(landed)}.values(), key=lambda pair: pair[0].line)
 
 
 def counted(usage: Usage) -> tuple[int | None, ...]:

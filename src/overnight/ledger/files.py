@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from overnight.core.errors import LedgerError
 from overnight.ledger.connection import Records
-from overnight.ledger.raw import beside_others
+from overnight.ledger.raw import LinesHash, beside_others
 from overnight.store.contract import Store, Writer
 
 
@@ -67,8 +67,8 @@ class Files(FilesView):
         self._db.execute("UPDATE file SET bytes=?, sha256=? WHERE id=?", (size, sha256, number))
 
     @contextmanager
-    def new(self, files: Store, kind: str) -> Iterator[tuple[int, Writer]]:
-        """A new file and its number, after those on record; on record when the block ends, if anything is in it.
+    def new(self, files: Store, kind: str) -> Iterator[tuple[int, Writer, LinesHash]]:
+        """A new file of lines, its number and its hash; on record when the block ends, if anything is in it.
 
         What is there under its name is not on record here, but may be on that of a newer ledger, which may come back:
         only the same bytes are written over, as a killed process leaves them.
@@ -76,12 +76,13 @@ class Files(FilesView):
         file = files.put(self._next_name(files, kind))
         try:
             number = self.begin(file.name)
-            yield number, file
+            lines = LinesHash()
+            yield number, file, lines
             if file.size:
-                file = beside_others(files, file)
+                file = beside_others(files, file, lines.text)
                 file.keep()
                 self._db.execute("UPDATE file SET path=? WHERE id=?", (file.name, number))
-                self.complete(number, file.size, file.sha256)
+                self.complete(number, file.size, lines.text)
                 return
             self._db.execute("DELETE FROM file WHERE id=?", (number,))
         except BaseException:

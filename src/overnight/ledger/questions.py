@@ -79,17 +79,19 @@ class Intake:
 
     def items(self, source: Iterable[Item]) -> Iterator[Item]:
         """Pass the items through, keeping a copy of each new one."""
-        with self._record.new(self._files, "items") as (number, file):
+        with self._record.new(self._files, "items") as (number, file, marks):
             coming = iter(source)
             while some := list(islice(coming, _AT_ONCE)):
                 self.seen += len(some)
-                self._keep_items(some, file, number)
+                marks.add(self._keep_items(some, file, number))
                 yield from some
         self._new_items.flush()
 
-    def _keep_items(self, items: Sequence[Item], file: Writer, number: int) -> None:
+    def _keep_items(self, items: Sequence[Item], file: Writer, number: int) -> list[bytes]:
+        """Those that are new; returns their digests."""
         stage, fresh, offset = self.stage, self._fresh, file.size
         texts: list[bytes] = []
+        digests: list[bytes] = []
         values: list[object] = []
         for item in items:
             text = _canonical.encode(item.fields)
@@ -101,8 +103,10 @@ class Intake:
                 values += (stage, item.id, number, offset, length, bytearray(digest), urgency)
                 offset += length + 1
                 texts.append(text)
+                digests.append(digest)
         file.write_lines(texts)
         self._new_items.add(values)
+        return digests
 
     def _known_item(self, item: Item, digest: bytes) -> bool:
         query = "SELECT digest FROM item WHERE stage=? AND item_id=?"
@@ -130,10 +134,10 @@ class Intake:
 
         `follow`: they follow from answers, so a few of them may wait for siblings.
         """
-        with self._record.new(self._files, "requests") as (number, file):
+        with self._record.new(self._files, "requests") as (number, file, marks):
             coming = iter(asks)
             while some := list(islice(coming, _AT_ONCE)):
-                self._keep_asks(some, encode, file, number, shared=shared, round_n=round_n)
+                marks.add(self._keep_asks(some, encode, file, number, shared=shared, round_n=round_n))
         self._new_asks.flush()
         self._new_slots.flush()
         self._db.execute("CREATE INDEX IF NOT EXISTS ask_key ON ask(key)")
@@ -170,9 +174,11 @@ class Intake:
         *,
         shared: bool,
         round_n: int,
-    ) -> None:
+    ) -> list[bytes]:
+        """Those that are new; returns the digests of their bodies."""
         ask_id, offset, fresh, arms = self._last_ask, file.size, self._fresh, self._arms
         bodies: list[bytes] = []
+        digests: list[bytes] = []
         new_asks: list[object] = []
         new_slots: list[object] = []
         for ask in asks:
@@ -182,15 +188,17 @@ class Intake:
                 continue
             body = encode(ask)
             ask_id += 1
-            length = len(body)
-            new_asks += (ask_id, arm, bytearray(key), number, offset, length, bytearray(digest_of(body)))
+            length, digest = len(body), digest_of(body)
+            new_asks += (ask_id, arm, bytearray(key), number, offset, length, bytearray(digest))
             new_slots += (arm, ask.item, ask.replicate, ask.turn, ask_id, round_n)
             offset += length + 1
             bodies.append(body)
+            digests.append(digest)
         file.write_lines(bodies)
         self._new_asks.add(new_asks)
         self._new_slots.add(new_slots)
         self._last_ask = ask_id
+        return digests
 
     def _known_slot(self, ask: Ask, arm: int, key: bytes) -> bool:
         row = self._db.execute(

@@ -1,6 +1,6 @@
 """Lines found again by file, offset and length, and held against what was recorded of them before anybody uses them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from types import TracebackType
 from typing import Self
@@ -14,6 +14,7 @@ from overnight.store.names import way_out
 BLOCK = 256 * 1024
 # A strong hash, cut: a line is told from any other, by accident or on purpose, and a million of them take little room.
 _DIGEST_BYTES = 16
+_OF_LINES = "lines:"
 # Files that are held open at once: a run may have thousands, and a process may not.
 _MOST_OPEN = 200
 
@@ -21,6 +22,36 @@ _MOST_OPEN = 200
 def digest_of(data: bytes) -> bytes:
     """What goes on record beside the place of a line, a body or an item."""
     return sha256(data).digest()[:_DIGEST_BYTES]
+
+
+class LinesHash:
+    """A hash of a file of lines, made of their digests: who has these need not hash the lines once more."""
+
+    def __init__(self) -> None:
+        self._whole = sha256()
+
+    def add(self, digests: Iterable[bytes]) -> None:
+        self._whole.update(b"".join(digests))
+
+    @property
+    def text(self) -> str:
+        """As it goes on record, told from the hash of the file's bytes."""
+        return _OF_LINES + self._whole.hexdigest()
+
+
+def _hash_now(files: Store, name: str, known: str) -> str:
+    """The hash of a file as it is now, of the kind that is on record."""
+    if not known.startswith(_OF_LINES):
+        return hash_of(files, name)
+    found = LinesHash()
+    with files.stream(name) as lines:
+        found.add(digest_of(line.removesuffix(b"\n")) for line in lines)
+    return found.text
+
+
+def bare(line: bytes) -> bytes:
+    """A line without what is around it. Nearly every one is an object and a line break, and needs no copy for it."""
+    return line if line.startswith(b"{") and line.endswith(b"}\n") else line.strip()
 
 
 def file_problem(files: Store, name: str, size: int, sha256_text: str) -> str | None:
@@ -32,7 +63,7 @@ def file_problem(files: Store, name: str, size: int, sha256_text: str) -> str | 
         found = files.size(name)
         if found != size:
             return f"has {found:,} bytes, {size:,} are on record"
-        return None if hash_of(files, name) == sha256_text else "has other bytes than those on record"
+        return None if _hash_now(files, name, sha256_text) == sha256_text else "has other bytes than those on record"
     except FileDamaged:
         return "cannot be read to its end"
 
@@ -45,13 +76,13 @@ def check_file(files: Store, name: str, size: int, sha256_text: str) -> None:
         raise FileDamaged(message)
 
 
-def beside_others(files: Store, file: Writer) -> Writer:
-    """What is to be kept, under another name where a file of other bytes has its own.
+def beside_others(files: Store, file: Writer, known: str = "") -> Writer:
+    """What is to be kept, under another name where a file of other bytes has its own. `known` is its hash.
 
     A ledger that was put back from a backup may find what a newer one has on record; and the newer one may come back.
     """
     number, free = 1, file.name
-    while files.exists(free) and file_problem(files, free, file.size, file.sha256) is not None:
+    while files.exists(free) and file_problem(files, free, file.size, known or file.sha256) is not None:
         number += 1
         free = f"{file.name.removesuffix('.jsonl')}-other{number}.jsonl"
     if free == file.name:
@@ -88,7 +119,7 @@ class RawFiles:
         self, decode: Callable[[bytes], Line], told: Result, file: int, offset: int, length: int, digest: bytes
     ) -> Result:
         """What a raw line says to today's reader. `told` is the ledger's word for it: enough for a failure only."""
-        result = decode(self.read(file, offset, length, digest).strip()).result
+        result = decode(bare(self.read(file, offset, length, digest))).result
         if result is None and told.outcome != "failed":
             message = (
                 f"{self._where(file)}: bytes {offset:,} to {offset + length:,} hold an answer that this version of "

@@ -1,16 +1,16 @@
 """The vendors there are, by name: our own and those of other packages (entry point `overnight.providers`)."""
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Mapping
 from datetime import date
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Protocol, cast, runtime_checkable
+from importlib.metadata import entry_points
+from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from overnight.core.ask import Model
-from overnight.core.errors import StudyError, UnknownName, nearest
+from overnight.core.errors import UnknownName, nearest
 from overnight.core.wording import quoted
 from overnight.providers.contract import (
     Batch,
@@ -51,6 +51,7 @@ from overnight.providers.provider import (
     unconnected,
 )
 from overnight.providers.reading.secrets import taken_echoes
+from overnight.providers.registry import Installed
 
 __all__ = [
     "ALIASES",
@@ -351,28 +352,8 @@ def _overview() -> str:
 
 
 @cache
-def _installed() -> dict[str, Vendor]:
-    return load(entry_points(group=GROUP))
-
-
-def load(points: Iterable[EntryPoint]) -> dict[str, Vendor]:
-    """The vendors behind entry points; two packages may not claim one name."""
-    found: dict[str, Vendor] = {}
-    for point in sorted(points, key=lambda one: (one.name, one.value)):
-        if point.name in found:
-            raise StudyError(f"provider '{point.name}' is claimed by two packages; uninstall one ({point.value})")
-        found[point.name] = _loaded(point)
-    return found
-
-
-def _loaded(point: EntryPoint) -> Vendor:
-    try:
-        one = point.load()
-    except (ImportError, AttributeError) as error:
-        raise StudyError(f"provider '{point.name}' cannot be loaded from {point.value}: {error}") from error
-    if getattr(one, "name", None) != point.name or not hasattr(one, "connect") or not hasattr(one, "format"):
-        raise StudyError(f"provider '{point.name}': {point.value} is not a vendor of that name")
-    return cast(Vendor, one)
+def _installed() -> Mapping[str, Vendor]:
+    return Installed(entry_points(group=GROUP))
 
 
 def _fits(model_name: str, patterns: tuple[str, ...]) -> bool:

@@ -20,7 +20,7 @@ from overnight.core.opening import (
 )
 from overnight.core.surroundings import disk_trouble, words_of
 from overnight.store.contract import Kept, hashed
-from overnight.store.names import HALF, PARTS, parts_of, sound, top_of, way_out
+from overnight.store.names import BY_LINE, HALF, PARTS, parts_of, sound, top_of, way_out
 
 # What a writer holds before it goes on: more would fall out of the processor's cache meanwhile.
 _PIECE = 64 * 1024
@@ -40,7 +40,8 @@ class LocalStore:
         return str(self._place(name))
 
     def put(self, name: str, *, over_anything: bool = False) -> "LocalWriter":
-        return LocalWriter(self._place(name) if over_anything else self._file(name), name)
+        path = self._place(name) if over_anything else self._file(name)
+        return LocalWriter(path, name, hashed=top_of(name) not in BY_LINE)
 
     def append(self, name: str, *, anew: bool = False) -> "LocalAppender":
         return LocalAppender(self._file(name), name, anew=anew)
@@ -134,18 +135,20 @@ class LocalStore:
 
 
 class LocalWriter:
-    """A file that appears under its name only when it is whole and on disk; its hash comes for free.
+    """A file that appears under its name only when it is whole and on disk.
 
+    Its hash comes for free where it is `hashed` meanwhile; else whoever wants it waits until the file is read again.
     What is written is held until there is a good deal of it: a million lines are hashed and handed to the system in a
     few thousand pieces.
     """
 
-    def __init__(self, path: Path, name: str) -> None:
+    def __init__(self, path: Path, name: str, *, hashed: bool = True) -> None:
         self.name = name
         self.size = 0
         self._path = path
         self._part = path.with_name(path.name + HALF)
-        self._hash = hashlib.sha256()
+        self._hash = hashlib.sha256() if hashed else None
+        self._kept = False
         try:
             self._handle: BinaryIO = open(open_to_write(self._part), "wb")  # noqa: PTH123, SIM115 - closed by keep and drop
         except OSError as error:
@@ -175,7 +178,8 @@ class LocalWriter:
             self._handle.write(piece)
         except OSError as error:
             raise disk_trouble(self._path, error) from error
-        self._hash.update(piece)
+        if self._hash is not None:
+            self._hash.update(piece)
 
     def so_far(self) -> BinaryIO:
         self._hand_over()
@@ -188,7 +192,10 @@ class LocalWriter:
     @property
     def sha256(self) -> str:
         self._hand_over()
-        return self._hash.hexdigest()
+        if self._hash is not None:
+            return self._hash.hexdigest()
+        with _opened(open_to_read(self._path), "rb") if self._kept else self.so_far() as content:
+            return hashed(content).hexdigest()
 
     def keep(self) -> None:
         self._hand_over()
@@ -199,6 +206,7 @@ class LocalWriter:
             self._handle.close()
             self._part.replace(self._path)
             sync_directory(self._path.parent)
+            self._kept = True
         except IsADirectoryError as error:
             self.drop()
             raise FileDamaged(f"{self._path} is a folder where a file was; move it away") from error

@@ -37,7 +37,7 @@ from overnight.engine.batch.outbox import line_overhead
 from overnight.engine.context import RunContext
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.settlement import Fresh, Settlement, Settling
-from overnight.ledger.raw import beside_others, check_file, digest_of
+from overnight.ledger.raw import bare, beside_others, check_file, digest_of
 from overnight.ledger.transaction import Transaction
 from overnight.store.contract import Writer
 
@@ -287,7 +287,7 @@ class Ingest:
             while lines := handle.readlines(_CHUNK_BYTES):
                 landed = []
                 for line in lines:
-                    text = line.strip()
+                    text = bare(line)
                     if text and (one := self._joined(number, offset, line, decode(text))) is not None:
                         if one[0].result.outcome != "failed":
                             landed.append(one)

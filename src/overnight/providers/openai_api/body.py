@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from overnight.core.ask import Ask, Message, Model, Options
+from overnight.core.ask import Ask, Message, Model, Options, messages_json
 from overnight.core.errors import StudyError
 from overnight.providers.contract import ReadyLine
 
@@ -49,8 +49,9 @@ def encode(form: Form, ask: Ask) -> bytes:
         if form.responses:
             return _responses_body(form, messages)
         # Our own Message is already OpenAI's where the role keeps its name.
-        turns = messages if form.system_role == "system" else _renamed(messages, form.system_role)
-        return b"".join((form.head, b',"messages":', _json.encode(turns), form.tail))
+        own = form.system_role == "system" or all(turn.role != "system" for turn in messages)
+        turns = messages_json(messages) if own else _json.encode(_renamed(messages, form.system_role))
+        return b"".join((form.head, b',"messages":', turns, form.tail))
     except UnicodeEncodeError:
         raise StudyError(f"item '{ask.item}': the text holds half a character, which JSON cannot carry") from None
 
