@@ -3,7 +3,7 @@
 It knows no task by name: whoever opens a run hands its tasks in.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
@@ -92,6 +92,22 @@ class Measures(Protocol):
 
     def measure(self, name: str, of: Unit, threads: Iterable[Thread]) -> Iterator[Measured]:
         """The measure of this name for each model, or for each item, from all settled threads of the stage."""
+        ...
+
+
+@runtime_checkable
+class MakesItems(Protocol):
+    """A task in rounds that writes items for later stages: these are handed on when it is over, and not its rows.
+
+    Each has the fields of the item that it was written for, and those that the task adds.
+    """
+
+    def made(self, items: Iterable[Item], rows: Iterable[Row], known: Collection[str]) -> Iterator[Item]:
+        """Those that the rows of all rounds come to, but for the `known` ones: the ids that were handed on before."""
+        ...
+
+    def most_made(self, items: Iterable[Item]) -> Iterator[Item]:
+        """As many as there may be, with stand-ins for what is not written yet: for a plan."""
         ...
 
 
