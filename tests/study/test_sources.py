@@ -126,7 +126,7 @@ def test_a_stage_takes_what_another_one_writes(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("later", "message"),
     [
-        (changed(ASKING, prompt="{inputs}"), "prompt: template 'prompt' asks for {inputs}, which is no column of the items; the columns are id, statement_id, statement, type, authority_level, section, subsection, examples, input, input_index, category, scenario; did you mean 'input'?"),
+        (changed(ASKING, prompt="{inputs}"), "prompt: template 'prompt' asks for {inputs}, which is no column of the items; the columns are id, statement_id, statement, type, authority_level, section, subsection, examples, input, input_index, category, scenario and 1 more; did you mean 'input'?"),
         (changed(ASKING, prompt="{answer}"), f"of: {_NO_ANSWERS}, so that there is no {{answer}}; {_FIRST}"),
         (changed(ASKING, when="done"), "when: 'write' hands on what it has written, one by one, when it is over; leave `when` out"),
         (changed(ASKING, take=["answered"]), "take: 'write' hands on what it has written, one by one, when it is over; leave `take` out"),

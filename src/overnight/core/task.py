@@ -3,7 +3,7 @@
 It knows no task by name: whoever opens a run hands its tasks in.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
@@ -102,8 +102,8 @@ class MakesItems(Protocol):
     Each has the fields of the item that it was written for, and those that the task adds.
     """
 
-    def made(self, items: Iterable[Item], rows: Iterable[Row], known: Collection[str]) -> Iterator[Item]:
-        """Those that the rows of all rounds come to, but for the `known` ones: the ids that were handed on before."""
+    def made(self, items: Iterable[Item], rows: Iterable[Row], known: Iterable[Item]) -> Iterator[Item]:
+        """Those that the rows of all rounds come to, but for the `known` ones, which were handed on before."""
         ...
 
     def most_made(self, items: Iterable[Item]) -> Iterator[Item]:

@@ -44,8 +44,8 @@ class MakingFlow:
         stage, source = self._stage, _source(self._stage, self._stages)
         task = source.task
         assert isinstance(task, MakesItems)
-        known = frozenset(item.id for item in self._reader.items(tx, stage.id))
-        grown = self._take(tx, stage, task.made(self._reader.items(tx, source.id), self._rows(tx), known))
+        own, known = (self._reader.items(tx, one.id) for one in (source, stage))
+        grown = self._take(tx, stage, task.made(own, self._rows(tx), known))
         tx.screening.open(stage.id, _extent(tx, source), at)
         data = {"stage": stage.name, "of": source.name, "rows": grown.addresses}
         tx.attempts.note(at, "made", msgspec.json.encode(data).decode())

@@ -5,7 +5,7 @@ is missing: so a process that was killed asks the same, and what was asked for a
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from overnight.tasks._inputs.history import Scenario, Story, Written, asked_of, 
 from overnight.tasks._inputs.places import Place, ScenarioKey, place_of, statement_of
 from overnight.tasks._inputs.rules import InputRules
 from overnight.tasks._prompt_files import prompt_text
+from overnight.tasks._specs.inputs import input_id
 from overnight.tasks._specs.reading import examples_text
 
 # Of what was tried before, a writer is shown so much.
@@ -28,7 +29,7 @@ _LOREM = "somebody in a certain place asks for something in their own words and 
 
 
 # What an input has besides its statement's fields when it is handed on to a later stage.
-MADE = ("input", "input_index", "category", "scenario")
+MADE = ("input", "input_index", "category", "scenario", "address")
 
 
 class _Spec(msgspec.Struct, frozen=True, kw_only=True):
@@ -203,14 +204,15 @@ class Inputs:
 
     # --- what later stages are given
 
-    def made(self, items: Iterable[Item], rows: Iterable[Row], known: Collection[str]) -> Iterator[Item]:
+    def made(self, items: Iterable[Item], rows: Iterable[Row], known: Iterable[Item]) -> Iterator[Item]:
         """The inputs that are kept. Those of a statement are numbered on from the ones that were handed on before."""
         told = self.stories(rows)
-        numbers = Counter(map(statement_of, known))
+        before = {str(item.fields["address"]) for item in known}
+        numbers = Counter(map(statement_of, before))
         for item in items:
             story = told.get(item.id) or Story()
             for one in story.kept(self.rules):
-                if str(one.place) not in known:
+                if str(one.place) not in before:
                     yield _input_item(item, one, numbers[item.id])
                     numbers[item.id] += 1
 
@@ -250,10 +252,10 @@ def _said(role: Role, answer: str) -> Row:
 
 
 def _input_item(statement: Item, one: Written, number: int) -> Item:
-    """By where it was written, which stays whatever is chosen later; with its statement, as all inputs of a spec."""
-    idea = one.scenario.idea
-    own = (str(one.place), one.text, number, idea.category, idea.text)
-    return Item(str(one.place), {**statement.fields, **dict(zip(("id", *MADE), own, strict=True))})
+    """With its statement and by its number, as all inputs of a spec; its address says where it was written."""
+    idea, name = one.scenario.idea, input_id(statement.id, number)
+    own = (name, one.text, number, idea.category, idea.text, str(one.place))
+    return Item(name, {**statement.fields, **dict(zip(("id", *MADE), own, strict=True))})
 
 
 def _tried_scenarios(tried: Sequence[tuple[Scenario, float | None]]) -> str:
