@@ -59,9 +59,12 @@ def kind_of(seed: int) -> str:
     return "run"
 
 
-def soak(seed: int, calm: CalmEmulators, keep: Path | None = None, among: tuple[str, ...] = ()) -> Outcome:
-    kind = "run" if among else kind_of(seed)
-    return soak_run(seed, calm, keep, among) if kind == "run" else soak_stranger(seed, kind, keep)
+def soak(
+    seed: int, calm: CalmEmulators, keep: Path | None = None, among: tuple[str, ...] = (), *, rounds: bool = False
+) -> Outcome:
+    kind = "run" if among or rounds else kind_of(seed)
+    plan = schedule(seed, among, rounds=rounds) if kind == "run" else None
+    return soak_stranger(seed, kind, keep) if plan is None else soak_run(plan, calm, keep)
 
 
 def soak_stranger(seed: int, kind: str, keep: Path | None = None) -> Outcome:
@@ -91,11 +94,10 @@ def soak_stranger(seed: int, kind: str, keep: Path | None = None) -> Outcome:
     )  # fmt: skip
 
 
-def soak_run(seed: int, calm: CalmEmulators, keep: Path | None = None, among: tuple[str, ...] = ()) -> Outcome:
-    """One run by its seed: undisturbed, disturbed, then compared."""
+def soak_run(plan: Schedule, calm: CalmEmulators, keep: Path | None = None) -> Outcome:
+    """One run as it was drawn: undisturbed, disturbed, then compared."""
     begun = time.monotonic()
-    plan = schedule(seed, among)
-    scratch = Path(tempfile.mkdtemp(prefix=f"soak-{seed}-", dir=keep or _SCRATCH))
+    scratch = Path(tempfile.mkdtemp(prefix=f"soak-{plan.seed}-", dir=keep or _SCRATCH))
     emulator = emulator_for(plan, faults=True)
     disturbed = SoakedRun(scratch / "disturbed", plan, emulator)
     found: list[str] = []
@@ -119,7 +121,8 @@ def soak_run(seed: int, calm: CalmEmulators, keep: Path | None = None, among: tu
         if keep is None:
             shutil.rmtree(scratch, ignore_errors=True)
     return Outcome(
-        seed=seed,
+        seed=plan.seed,
+        kind="rounds" if plan.in_rounds else "run",
         problems=found,
         kills=sum(1 for line in disturbed.story if ": signal 9" in line),
         faults_fired=sum(log["faults_fired"].values()),
@@ -166,25 +169,25 @@ class _Worker:
         cls.calm = CalmEmulators()
 
     @classmethod
-    def soak(cls, seed: int, among: tuple[str, ...]) -> Outcome:
-        return soak(seed, cls.calm, among=among)
+    def soak(cls, seed: int, among: tuple[str, ...], rounds: bool) -> Outcome:
+        return soak(seed, cls.calm, among=among, rounds=rounds)
 
 
-def report(outcome: Outcome, among: tuple[str, ...]) -> None:
+def report(outcome: Outcome, among: tuple[str, ...], *, rounds: bool) -> None:
     print(f"seed {outcome.seed}: FAILED", flush=True)
     for problem in outcome.problems:
         print(f"  {problem}")
     for line in outcome.story:
         print(f"  | {line}")
-    where = f" --providers {','.join(among)}" if among else ""
+    where = (f" --providers {','.join(among)}" if among else "") + (" --rounds" if rounds else "")
     print(f"  replay: {sys.executable} bench/soak.py --only {outcome.seed}{where}", flush=True)
 
 
-def soak_all(seeds: range, jobs: int, among: tuple[str, ...]) -> Counter[str]:
+def soak_all(seeds: range, jobs: int, among: tuple[str, ...], *, rounds: bool) -> Counter[str]:
     totals: Counter[str] = Counter()
     happened: Counter[str] = Counter()
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_Worker.begin) as pool:
-        waiting = [pool.submit(_Worker.soak, seed, among) for seed in seeds]
+        waiting = [pool.submit(_Worker.soak, seed, among, rounds) for seed in seeds]
         for number, done in enumerate(as_completed(waiting), 1):
             outcome = done.result()
             totals[outcome.kind] += 1
@@ -193,7 +196,7 @@ def soak_all(seeds: range, jobs: int, among: tuple[str, ...]) -> Counter[str]:
             happened.update(outcome.incidents)
             if outcome.problems:
                 totals["failures"] += 1
-                report(outcome, among)
+                report(outcome, among, rounds=rounds)
             if number % 25 == 0:
                 print(f"{number} of {len(seeds)}: {_summary(totals)}", flush=True)
     print("beside the main road:", ", ".join(f"{count} {what}" for what, count in sorted(happened.items())), flush=True)
@@ -202,7 +205,8 @@ def soak_all(seeds: range, jobs: int, among: tuple[str, ...]) -> Counter[str]:
 
 def _summary(totals: Counter[str]) -> str:
     return (
-        f"{totals['runs']} runs ({totals['foreign']} of folders that R made, {totals['adopted']} of adopted batches, "
+        f"{totals['runs']} runs ({totals['rounds']} of studies in rounds, {totals['foreign']} of folders that R made, "
+        f"{totals['adopted']} of adopted batches, "
         f"{totals['hostile']} of hostile studies), "
         f"{totals['kills']} kills, {totals['faults']} faults, "
         f"{totals['failed_rows']} with rows that failed for good, {totals['failures']} failures"
@@ -217,6 +221,7 @@ def main() -> int:
     parser.add_argument("--only", type=int, help="this seed alone, with its story")
     parser.add_argument("--keep", type=Path, help="with --only: keep the folders here")
     parser.add_argument("--providers", default="", help=f"these alone, with commas between: {', '.join(MODELS)}")
+    parser.add_argument("--rounds", action="store_true", help="studies that ask in rounds alone")
     asked = parser.parse_args()
     among = tuple(asked.providers.split(",")) if asked.providers else ()
     if not set(among) <= set(MODELS):
@@ -226,16 +231,17 @@ def main() -> int:
         calm = CalmEmulators()
         if asked.keep is not None:
             asked.keep.mkdir(parents=True, exist_ok=True)
-        outcome = soak(asked.only, calm, asked.keep, among)
+        outcome = soak(asked.only, calm, asked.keep, among, rounds=asked.rounds)
         calm.close()
         schedules = {"foreign": foreign_schedule, "adopted": adopted_schedule, "hostile": hostile_schedule}
-        drawn = schedules[outcome.kind](asked.only) if outcome.kind in schedules else schedule(asked.only, among)
+        ours = schedule(asked.only, among, rounds=asked.rounds)
+        drawn = schedules[outcome.kind](asked.only) if outcome.kind in schedules else ours
         print(msgspec.json.format(msgspec.json.encode(drawn), indent=1).decode())
         for line in outcome.story:
             print(f"| {line}")
         print("\n".join(outcome.problems) or "all promises kept")
         return 1 if outcome.problems else 0
-    totals = soak_all(range(asked.seed, asked.seed + asked.runs), asked.jobs, among)
+    totals = soak_all(range(asked.seed, asked.seed + asked.runs), asked.jobs, among, rounds=asked.rounds)
     print(_summary(totals))
     return 1 if totals["failures"] else 0
 

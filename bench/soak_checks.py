@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import soak_rounds
 from soak_schedule import Schedule
-from soak_study import paid
+from soak_study import USAGE, paid
 
 from overnight.core.money import DOLLAR
 from overnight.core.result import PASSING
@@ -22,7 +23,6 @@ from overnight.engine.decisions import TRIES
 
 # Run and paid for, though the answer cannot be read: never bought again unless the user says so.
 _SPOILED = "unreadable"
-_USAGE = ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost")
 # What the emulator's models say when they refuse.
 _SORRY = "I'm sorry, but I can't help with that."
 _TOKEN = re.compile(r"[a-z2-7]{20}(?![a-z2-7])")
@@ -35,10 +35,12 @@ def problems(run: Path, reference: Path, plan: Schedule, log: dict[str, Any]) ->
     table = pl.read_parquet(run / "tables" / "results.parquet")
     wanted = pl.read_parquet(reference / "tables" / "results.parquet")
     with sqlite3.connect(run / "ledger.db") as db:
+        if plan.in_rounds:
+            told = soak_rounds.problems(run, reference, hides_usage=_hides_usage(plan), reasked=bool(log["reasked"]))
+        else:
+            told = _as_undisturbed(run, reference, plan, table, wanted)
         return [
-            *_rows(table, wanted, plan),
-            *_joins(table, plan),
-            *(() if _hides_usage(plan) else _bytes(run, reference, table)),
+            *told,
             *_failures(db),
             *(_called_once(db, log) if plan.study.get("mode") == "live" else _paid_once(db, log)),
             *_batches(db, log),
@@ -47,6 +49,13 @@ def problems(run: Path, reference: Path, plan: Schedule, log: dict[str, Any]) ->
             *_bill(db, plan, log),
             *_secrets(run, log),
         ]
+
+
+def _as_undisturbed(run: Path, reference: Path, plan: Schedule, table: Any, wanted: Any) -> Iterator[str]:
+    yield from _rows(table, wanted, plan)
+    yield from _joins(table, plan)
+    if not _hides_usage(plan):
+        yield from _bytes(run, reference, table)
 
 
 def _hides_usage(plan: Schedule) -> bool:
@@ -70,7 +79,7 @@ def _rows(table: Any, wanted: Any, plan: Schedule) -> Iterator[str]:
     open_rows = table.filter(table["status"] == "pending").height
     if open_rows:
         yield f"{open_rows} rows are pending after the end"
-    free = ("status", "cause", *(_USAGE if _hides_usage(plan) else ()))
+    free = ("status", "cause", *(USAGE if _hides_usage(plan) else ()))
     common = [name for name in wanted.columns if name not in free]
     settled = table.filter(table["status"] != "failed")
     same = settled.join(wanted, on=[*common, "status", "cause"], how="semi", nulls_equal=True).height

@@ -10,6 +10,7 @@ import random
 from typing import Any
 
 import msgspec
+import soak_rounds
 import soak_study
 from soak_incidents import Incident, draw_damage, draw_incident
 
@@ -48,6 +49,8 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     steps: list[Step]
     # Nobody waits: a cron job comes by now and then (`resume --once`).
     passes_only: bool = False
+    # What is asked hangs on the answers to what was asked before.
+    in_rounds: bool = False
     # What is damaged when the run is over; then the same command is typed again.
     late_damage: Incident | None = None
 
@@ -65,12 +68,15 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
         return sum(1 for step in self.steps if step.kill_at or step.kill_after is not None)
 
 
-def schedule(seed: int, among: tuple[str, ...] = ()) -> Schedule:
-    """`among`: the providers that take part, if not all."""
+def schedule(seed: int, among: tuple[str, ...] = (), *, rounds: bool = False) -> Schedule:
+    """`among`: the providers that take part, if not all. `rounds`: a study that asks in rounds, whatever the seed."""
     draw = random.Random(f"soak {seed}")
     models = soak_study.models(draw, among)
     items = _items(draw)
     study = soak_study.study(draw, models, len(items), among)
+    rounds = rounds or soak_rounds.is_in_rounds(seed)
+    if rounds:
+        items, study = soak_rounds.items_and_study(seed, among)
     # Without a tag or an input to delete, a create that comes after the last look cannot be told from one that never
     # came: there, time runs slowly enough for a busy machine, and creates are not late by more than looks cover.
     untagged = "anthropic/" in str(study)
@@ -88,13 +94,21 @@ def schedule(seed: int, among: tuple[str, ...] = ()) -> Schedule:
                 "live": [0, 0],
             },
             "answers": draw.choice(({}, {}, {"refused": 0.1, "truncated": 0.1, "filtered": 0.05})),
+            **(_quick(untagged=untagged) | soak_rounds.TRUTH if rounds else {}),
         },
         faults=[_fault(draw, live=live, untagged=untagged) for _ in range(draw.choice((0, 1, 2, 3, 4, 6)))],
-        limits=_limits(draw, models, items),
+        # Questions of rounds are longer than a small queue.
+        limits={} if rounds else _limits(draw, models, items),
         steps=_steps(draw, live=live, passes_only=passes_only),
         passes_only=passes_only,
+        in_rounds=rounds,
         late_damage=draw_damage(draw) if draw.random() < 0.2 else None,
     )
+
+
+def _quick(*, untagged: bool) -> dict[str, Any]:
+    """Rounds come one after another: what each waits for is short, so that a run of many ends."""
+    return {"time_scale": 2_000 if untagged else 20_000, "latency": {"batch": [30, 90], "live": [0, 0]}}
 
 
 def _items(draw: random.Random) -> list[dict[str, str]]:

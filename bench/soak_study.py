@@ -33,6 +33,8 @@ _OUTPUT_TOKENS = 4_000
 # A dollar for each million tokens in, two out, half of it in batches: no row comes to a part of a nano-dollar.
 PRICE = {"input": 1, "cached": 1, "output": 2, "batch": 0.5}
 PRICES_FILE = "prices.yaml"
+# What rows say of their bill: a provider may keep it to itself.
+USAGE = ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost")
 
 
 def prices() -> dict[str, Any]:
@@ -76,7 +78,7 @@ def study(draw: random.Random, asked: list[str], rows: int, among: tuple[str, ..
         "timeout": "9999h",
         "prices": PRICES_FILE,
         **({"batch": batch} if batch else {}),
-        **({"budget": _budget(draw, calls)} if draw.random() < 0.25 else {}),
+        **({"budget": budget(draw, calls)} if draw.random() < 0.25 else {}),
         **({"mode": "live"} if draw.random() < 0.2 else {}),
     }
     stages = [{"name": "say", **first}, *(_later(draw, number, among) for number in range(later))]
@@ -98,6 +100,6 @@ def _later(draw: random.Random, number: int, among: tuple[str, ...]) -> dict[str
     }
 
 
-def _budget(draw: random.Random, calls: int) -> dict[str, Any]:
+def budget(draw: random.Random, calls: int) -> dict[str, Any]:
     """More than enough, just enough with some waiting, or too little until it is raised."""
     return {"total": round(calls * _ROW * draw.choice((2.0, 0.5, 0.1)) + _ROW, 4), "output_tokens": _OUTPUT_TOKENS}

@@ -28,7 +28,12 @@ def test_every_key_reason_and_column_is_explained():
         assert ", ".join(columns) in row
 
 
-@pytest.mark.parametrize("text", [*YAML, (ROOT / "examples/speceval/write_inputs.yaml").read_text()])
+EXAMPLES = [
+    (ROOT / "examples/speceval" / f"{name}.yaml").read_text() for name in ("write_inputs", "inputs_to_verdicts")
+]
+
+
+@pytest.mark.parametrize("text", [*YAML, *EXAMPLES])
 def test_every_example_is_a_study(text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "examples" / "speceval", tmp_path, dirs_exist_ok=True)

@@ -14,11 +14,14 @@ import pytest
 from overnight.api.status import unfinished
 from overnight.store.run_folder import RunFolder
 from scenarios.conftest import Scenario
-from scenarios.matrix import kills
+from scenarios.matrix import kills, parts
 
 TABLES = ("results", "verdicts", "rankings")
+# What was chosen in each round and why, and what each round taught: the same path, not only the same end.
+PATH = ("selection", "precision")
 FAULTS = ({"on": "batch", "do": "expire", "share": 0.5, "times": 1},)
 SAMPLE = 4
+PARTS = parts(2, sampled=1)
 
 
 def comparison(one: Scenario, samples: int = 6, **pairs: Any) -> str:
@@ -36,9 +39,9 @@ def comparison(one: Scenario, samples: int = 6, **pairs: Any) -> str:
     )
 
 
-def digests(one: Scenario) -> list[str]:
+def digests(one: Scenario, *more: str) -> list[str]:
     tables = one.folder / "runs" / "night" / "tables"
-    return [hashlib.sha256((tables / f"{name}.parquet").read_bytes()).hexdigest() for name in TABLES]
+    return [hashlib.sha256((tables / f"{name}.parquet").read_bytes()).hexdigest() for name in (*TABLES, *more)]
 
 
 @pytest.mark.slow
@@ -83,11 +86,14 @@ ADAPTIVE: dict[str, Any] = {"select": "adaptive", "n": 14, "rounds": 3}
 
 
 @pytest.mark.slow
-def test_pairs_chosen_in_rounds_are_the_same_after_any_kill(scenario: Callable[..., Scenario], tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", PARTS)
+def test_pairs_chosen_in_rounds_are_the_same_after_any_kill(
+    scenario: Callable[..., Scenario], part: int, tmp_path: Path
+) -> None:
     calm = scenario()
     log = tmp_path / "checkpoints"
     assert calm.run(comparison(calm, 8, **ADAPTIVE), environ={"OVERNIGHT_CHECKPOINTS": str(log)}).state == "done"
-    expected, names = digests(calm), log.read_text().splitlines()
+    expected, names = digests(calm, *PATH), log.read_text().splitlines()
     table = calm.table()
     assert table.group_by("direction").len().sort("direction").rows() == [("forward", 14), ("reverse", 14)]
     assert {name for row in table.select("first_id", "second_id").rows() for name in row} == {
@@ -95,7 +101,7 @@ def test_pairs_chosen_in_rounds_are_the_same_after_any_kill(scenario: Callable[.
     }
     with calm.ledger() as view:
         assert [round_.asks for round_ in view.rounds.everything(1)] == [8, 8, 8, 4, 0]
-    for number in kills(len(names), 0, 1, SAMPLE):
+    for number in kills(len(names), part, len(PARTS), SAMPLE):
         one = scenario()
         study = comparison(one, 8, **ADAPTIVE)
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
@@ -106,30 +112,31 @@ def test_pairs_chosen_in_rounds_are_the_same_after_any_kill(scenario: Callable[.
         assert one.run(study).state == "done", number
         assert might_ask or rows_on_record(one) == before, names[number - 1]
         assert not unfinished(RunFolder(one.folder / "runs/night"))
-        assert digests(one) == expected, names[number - 1]
+        assert digests(one, *PATH) == expected, names[number - 1]
         one.assert_paid_once()
         one.close()
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("part", PARTS)
 def test_rounds_that_stop_by_themselves_stop_at_the_same_place_after_a_kill(
-    scenario: Callable[..., Scenario], tmp_path: Path
+    scenario: Callable[..., Scenario], part: int, tmp_path: Path
 ) -> None:
     # So wide an interval is reached after the first rounds, and without a second look at the halves.
     rule = ADAPTIVE | {"n": 28, "until": {"width": 12.0, "split_half": 0}}
     calm = scenario()
     log = tmp_path / "checkpoints"
     assert calm.run(comparison(calm, 8, **rule), environ={"OVERNIGHT_CHECKPOINTS": str(log)}).state == "done"
-    expected, names = digests(calm), log.read_text().splitlines()
+    expected, names = digests(calm, *PATH), log.read_text().splitlines()
     precision = pl.read_parquet(calm.folder / "runs/night/tables/precision.parquet")
     assert precision["pairs"][-1] < 28
     assert "wide on average (wanted 12)" in precision["stopped"][-1]
-    for number in kills(len(names), 0, 1, 2):
+    for number in kills(len(names), part, len(PARTS), 2):
         one = scenario()
         study = comparison(one, 8, **rule)
         one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
         assert one.run(study).state == "done", number
-        assert digests(one) == expected, names[number - 1]
+        assert digests(one, *PATH) == expected, names[number - 1]
         one.assert_paid_once()
         one.close()
 
@@ -167,3 +174,19 @@ def test_unreadable_answers_are_asked_again_on_request(scenario: Callable[..., S
     again = one.run(study, reask="unparsed")
     assert again.state == "done"
     assert "18 unparsed rows are asked again" in "\n".join(again.said)
+
+
+def test_failed_rows_of_earlier_rounds_are_asked_again_and_counted(scenario: Callable[..., Scenario]) -> None:
+    # Whatever a round is chosen by must be settled: a row under way is neither missing nor to be asked once more.
+    fails = {"on": "row", "do": "error", "status": 400, "code": "invalid_prompt", "where": "number 3.", "times": 4}
+    one = scenario(faults=[fails])
+    study = comparison(one, 8, **ADAPTIVE)
+    assert one.run(study).state == "rows failed"
+    assert one.statuses()["failed"] == 4
+    with one.ledger() as view:
+        rounds = [round_.asks for round_ in view.rounds.everything(1)]
+    assert one.run(study, reask="failed").state == "done"
+    with one.ledger() as view:
+        assert [round_.asks for round_ in view.rounds.everything(1)] == rounds
+    assert one.table().height == 28
+    one.assert_paid_once()

@@ -14,11 +14,23 @@ import pytest
 
 from cli.shell import overnight
 from scenarios.conftest import Scenario
-from scenarios.matrix import kills
+from scenarios.matrix import kills, parts
 
 TABLES = ("results", "inputs", "input_losses", "input_rounds")
 TRUTH = {"ideas": {"difficulty": 0.3, "spread": 0.2, "gain": 0.15, "repeated": 0.2, "useless": 0.1}}
-SAMPLE = 4
+# Shared by both forms.
+SAMPLE = 2
+PARTS = parts(2, sampled=1)
+# Challenging inputs in one go, rated by themselves; and rounds that aim at a difficulty, by what candidates answer.
+FORMS: dict[str, dict[str, Any]] = {
+    "challenge": {"rounds": 1},
+    "adaptive": {
+        "difficulty": 0.5,
+        "candidates": ["openai/gpt-4.1-nano"],
+        "judges": ["openai/gpt-4o-mini"],
+        "batch": {"max_requests": 7},
+    },
+}
 
 
 def writing(one: Scenario, statements: int = 2, **keys: Any) -> str:
@@ -39,14 +51,18 @@ def table(one: Scenario, name: str) -> pl.DataFrame:
 
 
 @pytest.mark.slow
-def test_the_same_inputs_after_any_kill(scenario: Callable[..., Scenario], tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_inputs_after_any_kill(
+    scenario: Callable[..., Scenario], form: str, part: int, tmp_path: Path
+) -> None:
     calm = scenario(TRUTH)
     log = tmp_path / "checkpoints"
-    assert calm.run(writing(calm), environ={"OVERNIGHT_CHECKPOINTS": str(log)}).state == "done"
+    assert calm.run(writing(calm, **FORMS[form]), environ={"OVERNIGHT_CHECKPOINTS": str(log)}).state == "done"
     expected, names = digests(calm), log.read_text().splitlines()
-    for number in kills(len(names), 0, 1, SAMPLE):
+    for number in kills(len(names), part, len(PARTS), SAMPLE):
         one = scenario(TRUTH)
-        study = writing(one)
+        study = writing(one, **FORMS[form])
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
         assert killed.signal in (signal.SIGKILL, None), (number, killed)
         assert one.run(study).state == "done", number

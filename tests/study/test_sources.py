@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 
+from overnight.api import plan
 from overnight.core.template import columns_text
 from overnight.study import HANDED_ON, Study, resolve
 from study.writing import ANSWERS, ITEMS, JUDGING, a_study, changed, complaint, staged, write
@@ -98,3 +99,41 @@ def test_a_name_with_two_meanings_is_noted():
     assert hidden(a_study(turns=["{answer}!"])) == []
     assert hidden(staged(ANSWERS, changed(JUDGING, turns=["{answer}!"]))) == [f"judging: {last}"]
     assert hidden(staged(ANSWERS, changed(JUDGING, prompt="{answer} {model}"))) == []
+
+
+WRITING = {"task": "inputs", "spec": "spec.jsonl", "models": ["openai/gpt-4.1"], "n": 2, "rounds": 1}
+ASKING = {"task": "generate", "of": "write", "prompt": "{input} {statement} {scenario}", "models": ["openai/gpt-4.1"]}
+COMPLY = {"task": "comply", "of": "answer", "models": ["openai/gpt-4.1"]}
+_NO_ANSWERS = "'write' hands on items that it has written, and no answers"
+_FIRST = "let a stage of generate answer them, and take that one"
+
+
+def written(tmp_path, monkeypatch, *later):
+    monkeypatch.chdir(tmp_path)
+    statement = '{"id": "kind", "text": "Be kind.", "type": "guideline", "authority_level": "user"}'
+    write(tmp_path, statement + "\n", "spec.jsonl")
+    names = ("write", "answer", "judge")
+    return Study(name="s", stages=[{"name": n, **one} for n, one in zip(names, (WRITING, *later), strict=False)])
+
+
+def test_a_stage_takes_what_another_one_writes(tmp_path, monkeypatch):
+    study = written(tmp_path, monkeypatch, ASKING, COMPLY)
+    assert len(resolve(study).stages) == 3
+    rows = {(arm.stage, arm.rows) for arm in plan(study).arms}
+    assert rows >= {("answer", 2), ("judge", 2)}
+
+
+@pytest.mark.parametrize(
+    ("later", "message"),
+    [
+        (changed(ASKING, prompt="{inputs}"), "prompt: template 'prompt' asks for {inputs}, which is no column of the items; the columns are id, statement_id, statement, type, authority_level, section, subsection, examples, input, input_index, category, scenario and 1 more; did you mean 'input'?"),
+        (changed(ASKING, prompt="{answer}"), f"of: {_NO_ANSWERS}, so that there is no {{answer}}; {_FIRST}"),
+        (changed(ASKING, when="done"), "when: 'write' hands on what it has written, one by one, when it is over; leave `when` out"),
+        (changed(ASKING, take=["answered"]), "take: 'write' hands on what it has written, one by one, when it is over; leave `take` out"),
+        (changed(ASKING, group="item"), "group: 'write' hands on what it has written, one by one, when it is over; leave `group` out"),
+        (changed(COMPLY, of="write"), f"of: {_NO_ANSWERS}, so that there is no {{answer}}; {_FIRST}"),
+        (changed(COMPLY, task="rank", of="write"), f"of: {_NO_ANSWERS}; {_FIRST}"),
+    ],
+)  # fmt: skip
+def test_what_is_written_is_no_answer(tmp_path, monkeypatch, later, message):
+    assert complaint(lambda: resolve(written(tmp_path, monkeypatch, later))) == f"study: stages[1].{message}"

@@ -20,7 +20,7 @@ from overnight.core.handed_on import HandedOn, group_item, handed_on, row_item, 
 from overnight.core.pack import Packer, Room, even, most_requests
 from overnight.core.result import Result
 from overnight.core.stage import Stage
-from overnight.core.task import Rounds, Thread
+from overnight.core.task import MakesItems, Rounds, Thread
 from overnight.engine.batch.outbox import line_overhead
 from overnight.engine.flow.sampling import Address, address
 from overnight.engine.pricing import most_input
@@ -262,6 +262,30 @@ class Passing:
         return self._recent.get(ask.item) or Item(ask.item, {})
 
 
+class OnRecord:
+    """What the run has on record of a stage. `by_number`: of what hangs on answers no more can be told beforehand."""
+
+    def __init__(self, addresses: frozenset[Address], *, by_number: bool) -> None:
+        self._addresses = addresses
+        self._left = Counter(arm for arm, *_ in addresses) if by_number else None
+
+    def has(self, ask: Ask) -> bool:
+        if self._left is None:
+            return address(ask) in self._addresses
+        self._left[ask.arm.name] -= 1
+        return self._left[ask.arm.name] >= 0
+
+
+def _about_what_is_written(stages: Sequence[Stage]) -> set[str]:
+    """Stages whose items are written by another one, or go back to such items."""
+    writers = {stage.name for stage in stages if isinstance(stage.task, MakesItems)}
+    found: set[str] = set()
+    for stage in stages:
+        if stage.of is not None and stage.of in writers | found:
+            found.add(stage.name)
+    return found
+
+
 class Following:
     """Counts in what follows from first questions."""
 
@@ -273,15 +297,16 @@ class Following:
     ) -> None:
         self._arms = arms
         self._later = {stage.name: [one for one in stages if one.of == stage.name] for stage in stages}
-        followed = {stage.name for stage in stages if stage.of is not None or stage.task.most_turns > 1}
-        self._known = {name: on_record(name) for name in followed}
+        followed = [stage for stage in stages if stage.of is not None or stage.task.most_turns > 1]
+        written = _about_what_is_written(stages)
+        self._known = {one.name: OnRecord(on_record(one.name), by_number=one.name in written) for one in followed}
         # Rows of a group that is not complete yet, by the stage that takes it: the item, and what is handed on.
         self._open: dict[str, tuple[Item, list[HandedOn], list[ArmCount]]] = {}
 
     def count(self, stage: Stage, item: Item, first: Ask, *, shared: bool, before: Sequence[ArmCount] = ()) -> None:
         """All that follows from one first question. `before`: the arms whose answers its item is made of."""
         task = stage.task
-        if task.most_turns == 1 and not self._later[stage.name]:
+        if isinstance(task, MakesItems) or (task.most_turns == 1 and not self._later[stage.name]):
             return
         own = self._arms[stage.name, first.arm.name]
         whose = (*before, own)
@@ -297,10 +322,17 @@ class Following:
         for later in self._later[stage.name]:
             self._hand_on(later, thread, asked, whose, shared=shared)
 
+    def count_made(self, stage: Stage) -> None:
+        """What later stages ask about the items that this one writes: as many as there may be."""
+        if isinstance(stage.task, MakesItems) and stage.items is not None:
+            for later in self._later[stage.name]:
+                for item in stage.task.most_made(stage.items()):
+                    self._take_up(later, item, (), shared=False)
+
     def _add(self, stage: Stage, ask: Ask, whose: Sequence[ArmCount], turn: int, *, shared: bool) -> None:
         arm = self._arms[stage.name, ask.arm.name]
         arm.plan.rows += 1
-        if address(ask) in self._known[stage.name]:
+        if self._known[stage.name].has(ask):
             arm.plan.on_record += 1
         elif shared:
             arm.plan.shared += 1

@@ -1,6 +1,5 @@
 """What a study would send, counted from the very bytes, and nothing sent."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from overnight.api.counting import ArmCount, Following, Passing, planned_arms
+from overnight.api.counting import ArmCount, Following, OnRecord, Passing, planned_arms
 from overnight.api.experience import Experience
 from overnight.api.finishing import finishing
 from overnight.api.phases import decided, phase_plans
@@ -68,6 +67,7 @@ def plan_resolved(
             most = None if is_beside(stage, resolved.stages) else limit
             counting = _Counting(stage, stage.items, own, folder, target, most, following, moves)
             counting.count()
+            following.count_made(stage)
             files.extend(counting.files)
             shown.extend(_first(stage, stage.items, show, resolved.mode))
     following.finish(resolved.stages)
@@ -205,7 +205,7 @@ class _Counting:
         if self._stage.pace.segments:
             for name, total in self._totals().items():
                 arms[name].expect(total)
-        known = _OnRecord(_on_record(self._folder, self._stage.name), in_rounds=isinstance(self._stage.task, Rounds))
+        known = OnRecord(_on_record(self._folder, self._stage.name), by_number=isinstance(self._stage.task, Rounds))
         seen = self._seen_before()
         with ExitStack() as stack:
             writer = PlanWriter(self._target, self._stage, stack) if self._target else None
@@ -271,17 +271,3 @@ def _on_record(folder: RunFolder, stage: str) -> frozenset[Address]:
         return frozenset()
     with look_at(folder) as view:
         return view.questions.known_addresses(stage)
-
-
-class _OnRecord:
-    """What the run has on record. Of questions that come in rounds, only their number can be told beforehand."""
-
-    def __init__(self, addresses: frozenset[Address], *, in_rounds: bool) -> None:
-        self._addresses = addresses
-        self._left = Counter(arm for arm, *_ in addresses) if in_rounds else None
-
-    def has(self, ask: Ask) -> bool:
-        if self._left is None:
-            return address(ask) in self._addresses
-        self._left[ask.arm.name] -= 1
-        return self._left[ask.arm.name] >= 0

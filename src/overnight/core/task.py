@@ -96,6 +96,22 @@ class Measures(Protocol):
 
 
 @runtime_checkable
+class MakesItems(Protocol):
+    """A task in rounds that writes items for later stages: these are handed on when it is over, and not its rows.
+
+    Each has the fields of the item that it was written for, and those that the task adds.
+    """
+
+    def made(self, items: Iterable[Item], rows: Iterable[Row], known: Iterable[Item]) -> Iterator[Item]:
+        """Those that the rows of all rounds come to, but for the `known` ones, which were handed on before."""
+        ...
+
+    def most_made(self, items: Iterable[Item]) -> Iterator[Item]:
+        """As many as there may be, with stand-ins for what is not written yet: for a plan."""
+        ...
+
+
+@runtime_checkable
 class Rounds(Protocol):
     """Asks in whole rounds, each chosen by what all rounds before it have shown."""
 

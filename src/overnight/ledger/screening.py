@@ -27,6 +27,15 @@ class ScreeningView(Records):
         ]
         return "/".join(map(str, (items, arms, *asked)))
 
+    def answers(self, source: int) -> str:
+        """How much a stage has been asked and has said: it differs when anything has been added or asked again."""
+        rows = self._db.execute(
+            "SELECT outcome, sum(addresses) FROM counted JOIN arm ON arm.id=counted.arm WHERE arm.stage=? "
+            "GROUP BY outcome HAVING sum(addresses) > 0 ORDER BY outcome",
+            (source,),
+        )
+        return " ".join(f"{outcome} {addresses}" for outcome, addresses in rows)
+
     def decisions(self, stage: int) -> list[Decision]:
         rows = self._db.execute(
             "SELECT unit, n, value, lwr, upr, moved, why FROM screening WHERE stage=? ORDER BY unit", (stage,)

@@ -1,6 +1,6 @@
 """What one stage hands on to a later one: its rows, as the items of the other."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol, cast
 
 from overnight.core.errors import StudyError, UnknownName, nearest
@@ -101,6 +101,15 @@ def check_order(stages: Sequence[Sourced], origins: Sequence[Origin], beside: Se
         for key, name in (("of", stage.of), beside[index] or ("", None)):
             if name is not None and name not in names[:index]:
                 raise _no_source(key, name, index, names, origin)
+
+
+def check_made(stages: Sequence[Sourced], origins: Sequence[Origin], writers: Collection[str]) -> None:
+    """Items that a stage has written come all at once, each by itself. `writers` are the names of such stages."""
+    for stage, origin in zip(stages, origins, strict=True):
+        for key in _OF_ROWS_ONLY if stage.of in writers else ():
+            if getattr(stage, key) is not None:
+                told = f"'{stage.of}' hands on what it has written, one by one, when it is over"
+                raise origin.error((key,), f"{told}; leave `{key}` out")
 
 
 def _no_source(key: str, of: str, index: int, names: Sequence[str], origin: Origin) -> StudyError:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from overnight.study.handing_on import given_to, on_empty
 from overnight.study.items import ItemSource, open_items
 from overnight.study.task_kind import Draft
+from overnight.study.task_registry import task_kind
 
 
 def open_sources(drafts: Sequence[Draft]) -> dict[str, ItemSource]:
@@ -29,12 +30,32 @@ def _with_what_sources_were_given(drafts: Sequence[Draft]) -> list[Draft]:
     """What was handed on to a stage is part of its items, and so of those of the stages after it."""
     given: dict[str, tuple[str, ...]] = {}
     found: list[Draft] = []
+    makes = {draft.stage.name: task_kind(draft.stage.task).makes for draft in drafts}
     for draft in drafts:
-        before = given.get(draft.stage.of or "", ())
-        given[draft.stage.name] = (*given_to(draft.stage), *before)
-        needs = {route: need._replace(given=(*need.given, *before)) for route, need in draft.needs.items()}
+        source = draft.stage.of or ""
+        written = makes.get(source, ())
+        before = (*given.get(source, ()), *written)
+        # What a stage has written is handed on in the place of its rows.
+        no_rows = set(given_to(draft.stage)) - set(written) if written else set[str]()
+        if written:
+            _refuse_answers(draft, no_rows)
+        given[draft.stage.name] = (*(name for name in given_to(draft.stage) if name not in no_rows), *before)
+        needs = {
+            route: need._replace(given=(*(name for name in need.given if name not in no_rows), *before))
+            for route, need in draft.needs.items()
+        }
         found.append(draft._replace(needs=needs))
     return found
+
+
+def _refuse_answers(draft: Draft, of_rows: Collection[str]) -> None:
+    """What wants answers cannot take what a stage has written: nobody has answered that yet."""
+    asked = (name for need in draft.needs.values() for name in need.asking.names if name not in need.filled)
+    wanted = next((name for name in asked if name in of_rows), None)
+    if wanted is not None or draft.stage.group is not None:
+        told = f"'{draft.stage.of}' hands on items that it has written, and no answers"
+        named = "" if wanted is None else f", so that there is no {{{wanted}}}"
+        raise draft.origin.error(("of",), f"{told}{named}; let a stage of generate answer them, and take that one")
 
 
 def _opened(root: Draft, heirs: Sequence[Draft]) -> ItemSource:

@@ -16,7 +16,7 @@ from overnight.study.arms import Grid
 from overnight.study.buckets import read_buckets
 from overnight.study.budget import read_budget
 from overnight.study.document import read_document
-from overnight.study.handing_on import check_order
+from overnight.study.handing_on import check_made, check_order
 from overnight.study.items import check_items
 from overnight.study.models import ModelEntry
 from overnight.study.notify import read_notify
@@ -272,6 +272,7 @@ def _listed(study: Study, written: Sequence[Any]) -> tuple[tuple[WrittenStage, .
     origins = tuple(origin.inside(("stages", index)) for index in range(len(written)))
     stages = tuple(read_stage(stage, place) for stage, place in zip(written, origins, strict=True))
     check_order(stages, origins, [_beside(stage) for stage in stages])
+    check_made(stages, origins, [stage.name for stage in stages if task_kind(stage.task).makes])
     check_phases(stages, origins, lambda: {name: kind.measures for name, kind in task_kinds().items()})
     return stages, origins
 

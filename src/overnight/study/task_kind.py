@@ -138,6 +138,9 @@ class TaskKind:
     item_keys: tuple[str, ...] = ()
     # A key of its own that names an earlier stage, beside `of`: what that stage says goes with the rows of `of`.
     beside_key: str | None = None
+    # Fields of the items that a stage of it writes for later ones, besides those of its own items. Where there are
+    # any, these items are handed on when the stage is over, and not its rows: its tasks are `MakesItems` then.
+    makes: tuple[str, ...] = ()
     # Fields of the definition that may not change while a run goes on.
     fixed: tuple[str, ...] = ()
     # A sentence for each change of the other fields that is more than an addition.

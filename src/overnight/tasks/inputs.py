@@ -20,7 +20,7 @@ from overnight.study.stage import WrittenStage
 from overnight.study.task_kind import Command, Draft, Made, TaskKind
 from overnight.tasks._inputs.flags import InputFlags
 from overnight.tasks._inputs.forms import Role, schema_of
-from overnight.tasks._inputs.questions import Inputs
+from overnight.tasks._inputs.questions import MADE, Inputs
 from overnight.tasks._inputs.rules import InputRules
 from overnight.tasks._inputs.statements import ChosenStatements, StatementsEntry, check_statements, chosen_statements
 from overnight.tasks._judge_prompts import with_schema
@@ -211,6 +211,7 @@ kind = TaskKind(
     draft=draft,
     open=Inputs.from_spec,
     item_keys=("spec",),
+    makes=MADE,
     differences=differences,
     in_rounds="inputs are written in rounds, each by what those before it brought; ask for fewer `statements` instead",
     tables=TABLES,

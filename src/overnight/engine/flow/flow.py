@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from overnight.core.ask import Arm, Ask
+from overnight.core.ask import Arm, Ask, Item
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds
 from overnight.engine.flow.beside import BesideAnswers
 from overnight.engine.flow.handing_over import HandOver
+from overnight.engine.flow.making import MakingFlow, is_to_take, takes_what_is_made
 from overnight.engine.flow.phases import PhaseFlow, is_over, may_begin
 from overnight.engine.flow.rounds import RoundFlow
 from overnight.engine.flow.threads import Decode, Grown, ThreadReader
@@ -45,6 +46,11 @@ class Flow:
             for stage in stages
             if isinstance(stage.task, Rounds)
         }
+        self._making = {
+            stage.name: MakingFlow(stage, self._stages, self._reader, self._rounds[stage.of].rows, self._take_items)
+            for stage in stages
+            if stage.of is not None and takes_what_is_made(stage, self._stages)
+        }
         take_all = partial(self._take, follow=False)
         self._phases = [
             PhaseFlow(stage, self._stages, self._reader, take_all) for stage in stages if stage.after is not None
@@ -59,7 +65,7 @@ class Flow:
         for stage in self._stages.values():
             if has_turns(stage):
                 yield Follower(stage.id, stage.id, every_turn=True)
-            if stage.of is not None:
+            if stage.of is not None and stage.name not in self._making:
                 yield self._follower_of(stage, stage.of)
 
     def _follower_of(self, stage: Stage, of: str) -> Follower:
@@ -70,7 +76,7 @@ class Flow:
         """Before anything lands: who is to look at it, and who is to look once more at what was left behind."""
         tx.threads.set_followers(self._followers())
         for stage in self._stages.values():
-            if stage.of is not None and stage.beside is not None:
+            if stage.of is not None and stage.beside is not None and stage.name not in self._making:
                 tx.threads.land_again(self._follower_of(stage, stage.of))
 
     def advance(self, tx: Transaction, at: float, *, afresh: bool = False) -> Grown:
@@ -90,7 +96,9 @@ class Flow:
             if has_turns(stage):
                 yield self._follow_up(tx, stage)
         for stage in self._stages.values():
-            if stage.of is not None:
+            if stage.name in self._making:
+                yield self._making[stage.name].advance(tx, at)
+            elif stage.of is not None:
                 yield self._hand_over(tx, stage, self._stages[stage.of])
         for phase in self._phases:
             yield phase.advance(tx, at, afresh=afresh)
@@ -137,8 +145,6 @@ class Flow:
 
     def _hand_over(self, tx: Transaction, stage: Stage, source: Stage) -> Grown | None:
         """Give the next answers to a later stage."""
-        task = stage.task
-        assert not isinstance(task, Rounds)
         if stage.when == "done" and not is_over(tx, source, self._stages):
             return None
         beside = None
@@ -150,15 +156,22 @@ class Flow:
         handed = HandOver(stage, source, self._reader, beside).next(tx, _CHUNK)
         if handed is None:
             return None
-        intake = self._intake(tx, stage)
-        kept = intake.items(handed.items)
-        grown = self._taken(stage, intake, task.start(kept, stage.seed))
-        for _ in kept:
-            pass  # what the task did not look at is an item all the same
+        grown = self._take_items(tx, stage, handed.items)
         tx.threads.pass_on(stage.id, handed.marks)
         tx.threads.use(stage.id, () if beside is None else beside.used)
         tx.threads.looked_at(stage.id, handed.last)
         tx.threads.leave_out(stage.id, handed.missing, handed.late)
+        return grown
+
+    def _take_items(self, tx: Transaction, stage: Stage, items: Iterable[Item]) -> Grown:
+        """Items that come to a later stage, and the first questions about them."""
+        task = stage.task
+        assert not isinstance(task, Rounds)
+        intake = self._intake(tx, stage)
+        kept = intake.items(items)
+        grown = self._taken(stage, intake, task.start(kept, stage.seed))
+        for _ in kept:
+            pass  # what the task did not look at is an item all the same
         return grown
 
     def next_deadline(self, view: View) -> float | None:
@@ -177,6 +190,7 @@ def more_follows(view: View, stages: Sequence[Stage]) -> bool:
 
     Told from the records, while nobody works on the run.
     """
+    by_name = {stage.name: stage for stage in stages}
     for stage in stages:
         if isinstance(stage.task, Rounds):
             last = view.rounds.last(stage.id)
@@ -184,11 +198,14 @@ def more_follows(view: View, stages: Sequence[Stage]) -> bool:
                 return True
         elif has_turns(stage) and view.threads.anything_landed(stage.id, _ANY):
             return True
+        if takes_what_is_made(stage, by_name):
+            if is_to_take(view, stage, by_name):
+                return True
+            continue
         # A failed row may be the last that a group waits for.
         wanted = stage.take if stage.group is None else _ANY
         if stage.of is not None and view.threads.anything_landed(stage.id, wanted):
             return True
-    by_name = {stage.name: stage for stage in stages}
     return any(
         stage.after is not None and view.screening.opened(stage.id) is None and may_begin(view, stage, by_name)
         for stage in stages

@@ -11,7 +11,7 @@ import msgspec
 from overnight.core.ask import Arm, Ask
 from overnight.core.screening import Decision, decide
 from overnight.core.stage import Stage
-from overnight.core.task import Measures, Rounds
+from overnight.core.task import MakesItems, Measures, Rounds
 from overnight.engine.flow.threads import Grown, ThreadReader
 from overnight.ledger.transaction import Transaction, View
 
@@ -114,7 +114,8 @@ def is_over(view: View, stage: Stage, stages: Mapping[str, Stage]) -> bool:
     before = (stage.of, None if stage.beside is None else stage.beside.stage)
     if not all(is_over(view, stages[name], stages) for name in before if name is not None):
         return False
-    if stage.after is not None and view.screening.opened(stage.id) is None:
+    begins_late = stage.after is not None or (stage.of is not None and isinstance(stages[stage.of].task, MakesItems))
+    if begins_late and view.screening.opened(stage.id) is None:
         return False
     if isinstance(stage.task, Rounds):
         last = view.rounds.last(stage.id)

@@ -35,6 +35,7 @@ class RoundFlow:
         self._reader = reader
         self._take = take
         self._rows = _Rows()
+        self._look_again = False
 
     def advance(self, tx: Transaction, at: float, *, afresh: bool) -> Grown | None:
         """Close the round whose answers are all there, or whose time is up, and open the next; None if neither."""
@@ -49,11 +50,22 @@ class RoundFlow:
         if last is None:
             return self._open(tx, 0, at)
         if last.asks == 0:
-            # The task had nothing more to ask. When a pass begins, there may be more items than then.
-            return self._open(tx, last.n, at) if afresh else None
+            # The task had nothing more to ask. When a pass begins, there may be more items than then; and rows that
+            # are asked again decide with the others, so that these are waited for.
+            self._look_again = self._look_again or afresh
+            if not self._look_again or not tx.threads.stage_is_quiet(self._stage.id):
+                return None
+            self._look_again = False
+            return self._open(tx, last.n, at)
         if not last.closed and not self._closed(tx, last, at):
             return None
         return self._open(tx, last.n + 1, at)
+
+    def rows(self, tx: Transaction) -> Iterator[Row]:
+        """Those of all closed rounds as they are now, with what was asked again since."""
+        for one in tx.rounds.everything(self._stage.id):
+            if one.closed:
+                yield from self._read(tx, one.n)
 
     def deadline(self, view: View) -> float | None:
         """When the open round must close."""

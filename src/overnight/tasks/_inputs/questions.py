@@ -4,6 +4,7 @@ A round of the search is several rounds of the engine, one for each of these ste
 is missing: so a process that was killed asks the same, and what was asked for again later is taken up where it fits.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,12 +18,18 @@ from overnight.tasks._inputs.history import Scenario, Story, Written, asked_of, 
 from overnight.tasks._inputs.places import Place, ScenarioKey, place_of, statement_of
 from overnight.tasks._inputs.rules import InputRules
 from overnight.tasks._prompt_files import prompt_text
+from overnight.tasks._specs.inputs import input_id
+from overnight.tasks._specs.reading import examples_text
 
 # Of what was tried before, a writer is shown so much.
 _MOST_SCENARIOS, _MOST_INPUTS = 40, 3
 _STEPS: tuple[Role, ...] = ("scenarios", "questions", "answer", "rating")
 _STAND_IN = "({} of {}, which is written when its round comes, about as long as this: {})"
 _LOREM = "somebody in a certain place asks for something in their own words and for a reason of their own. " * 3
+
+
+# What an input has besides its statement's fields when it is handed on to a later stage.
+MADE = ("input", "input_index", "category", "scenario", "address")
 
 
 class _Spec(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,7 +158,11 @@ class Inputs:
     def _ask(self, arm: Arm, place: Place, item: Item, asked: str, fields: Mapping[str, Any]) -> Ask:
         """`asked` is the name of a prompt; of a candidate, the input as it is."""
         prompt = self._prompts.get(asked) if arm.template != "answer" else None
-        text = asked if prompt is None else prompt.render({**item.fields, **fields})
+        text = (
+            asked
+            if prompt is None
+            else prompt.render({**item.fields, "examples": examples_text(item.fields), **fields})
+        )
         system = self._systems.get(arm.name)
         instruction = () if system is None else (Message("system", system.render(item.fields)),)
         return Ask(arm=arm, item=str(place), messages=(*instruction, Message("user", text)))
@@ -191,6 +202,29 @@ class Inputs:
             yield from self._answer_asks(item, story, place.round)
             yield from self._rating_asks(item, story, place.round)
 
+    # --- what later stages are given
+
+    def made(self, items: Iterable[Item], rows: Iterable[Row], known: Iterable[Item]) -> Iterator[Item]:
+        """The inputs that are kept. Those of a statement are numbered on from the ones that were handed on before."""
+        told = self.stories(rows)
+        before = {str(item.fields["address"]) for item in known}
+        numbers = Counter(map(statement_of, before))
+        for item in items:
+            story = told.get(item.id) or Story()
+            for one in story.kept(self.rules):
+                if str(one.place) not in before:
+                    yield _input_item(item, one, numbers[item.id])
+                    numbers[item.id] += 1
+
+    def most_made(self, items: Iterable[Item]) -> Iterator[Item]:
+        each = self.rules.rounds * self.rules.scenarios * self.rules.per_scenario * len(self.writers)
+        for item in items:
+            for number in range(each if self.rules.n is None else min(self.rules.n, each)):
+                scenario = next(self._imagined(0, 0))
+                place = Place(item.id, 0, 0, scenario.key, number)
+                one = Written(place=place, scenario=scenario, text=_STAND_IN.format("input", place, _LOREM))
+                yield _input_item(item, one, number)
+
     # --- what comes back
 
     def read(self, thread: Thread) -> Iterator[Row]:
@@ -215,6 +249,13 @@ def _said(role: Role, answer: str) -> Row:
             return {"parsed": True, "usable": rating.usable, "rating": rating.grade, "explanation": rating.explanation}
         case "answer":
             return {}
+
+
+def _input_item(statement: Item, one: Written, number: int) -> Item:
+    """With its statement and by its number, as all inputs of a spec; its address says where it was written."""
+    idea, name = one.scenario.idea, input_id(statement.id, number)
+    own = (name, one.text, number, idea.category, idea.text, str(one.place))
+    return Item(name, {**statement.fields, **dict(zip(("id", *MADE), own, strict=True))})
 
 
 def _tried_scenarios(tried: Sequence[tuple[Scenario, float | None]]) -> str:

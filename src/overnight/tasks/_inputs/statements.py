@@ -1,14 +1,14 @@
 """Which statements of a specification inputs are written for: all, or those that a study names."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from overnight.core.errors import nearest
+from overnight.study.files import Row
 from overnight.study.origin import Origin
-from overnight.tasks._specs.inputs import SpecStatements
-from overnight.tasks._specs.reading import AUTHORITIES, TYPES, Statement
+from overnight.tasks._specs.reading import AUTHORITIES, STATEMENT_FIELDS, TYPES, Statement
 
 
 class StatementsEntry(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
@@ -22,12 +22,21 @@ class StatementsEntry(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defau
     n: int | None = None
 
 
-class ChosenStatements(SpecStatements):
-    """The statements as rows of a table."""
+class ChosenStatements:
+    """The statements as rows of a table, with their examples as all inputs of a spec carry them."""
+
+    columns: tuple[str, ...] = ("id", *STATEMENT_FIELDS)
 
     def __init__(self, path: str, spec: Mapping[str, Statement]) -> None:
-        super().__init__(path, spec)
+        self.name = path
+        self._statements = list(spec.values())
         self.count = len(spec)
+
+    def place(self, number: int) -> str:
+        return f"{self.name}: {self._statements[number].id}"
+
+    def __iter__(self) -> Iterator[tuple[int, Row]]:
+        return enumerate({"id": one.id, **one.fields()} for one in self._statements)
 
 
 def check_statements(chosen: StatementsEntry | None, origin: Origin) -> None:

@@ -65,7 +65,9 @@ def _of_stage(rows: pl.LazyFrame, stage: Stage, prompts: list[str] | None) -> It
         .alias("why")
     )
     # Without the answers: only whether there is one counts, and all of them would fill the memory.
-    told = rows.select(*_NAMED, "item_id", "replicate", "turn", why).collect(engine="streaming")
+    # Rows that are still to come are not left out, and do not say yet how they were asked.
+    settled = rows.filter(pl.col("status") != "pending")
+    told = settled.select(*_NAMED, "item_id", "replicate", "turn", why).collect(engine="streaming")
     told = told.filter(pl.col("turn") == pl.col("turn").max().over("arm", "item_id", "replicate"))
     names = {
         tuple(row): candidate_name(dict(zip(_NAMED, row, strict=True))) for row in told.select(_NAMED).unique().rows()
