@@ -20,6 +20,9 @@ OvernightError
     LedgerTooNew        written by a newer version
     LedgerLost          gone, or older than what the folder shows
     RunBusy             another process holds the run
+    RunMoved            the run is kept elsewhere now
+    LeaseLost           another process has taken the run over
+    DatabaseUnreachable no connection to the database that keeps the run           exit 4
     FolderUnfit         cannot be locked or written safely
     RowDamaged          a row of the ledger is none that its task has made
     FileDamaged         a file of the run is not what the ledger says of it, or no plain file
@@ -133,6 +136,20 @@ class LedgerLost(LedgerError):
 
 class RunBusy(LedgerError):
     """Another process holds the run."""
+
+
+class RunMoved(LedgerError):
+    """The run was brought elsewhere, and goes on there."""
+
+
+class LeaseLost(LedgerError):
+    """Another process has taken the run over: this one writes and sends nothing more."""
+
+
+class DatabaseUnreachable(LedgerError):
+    """No connection to the database that keeps the run."""
+
+    exit_code = PROVIDER
 
 
 class FolderUnfit(LedgerError):

