@@ -30,7 +30,8 @@ _MISSING = "runs in PostgreSQL need the extra: pip install 'overnight[postgres]'
 class Address(NamedTuple):
     """Where runs are kept: a database, and where their files are; `local` is for what people open."""
 
-    # What the driver is given, password included: never shown.
+    # As it was typed, and what the driver is given of it: with the password, and never shown.
+    text: str
     url: str
     shown: str
     files: str
@@ -47,8 +48,14 @@ def read_address(text: str, where: str = "--runs") -> Address:
         parts = urlsplit(text)
         port = parts.port
         query = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-    except ValueError as error:
-        raise StudyError(f"{where}: this is no address of a database: {error}") from error
+    except ValueError:
+        parts = None
+    if parts is None or "@" in parts.path:
+        # What was found is not repeated: it may be a part of the password.
+        raise StudyError(
+            f"{where}: this is no address of a database; wanted postgresql://HOST/DATABASE?files=PLACE, with signs "
+            "such as / and @ in a password or a name written as %2F and %40"
+        ) from None
     given = dict(query)
     shown = f"postgresql://{_server(parts.username, parts.hostname, port)}{parts.path}"
     if parts.path in ("", "/"):
@@ -61,7 +68,7 @@ def read_address(text: str, where: str = "--runs") -> Address:
     drivers = {name: value for name, value in query if name not in (FILES, LOCAL)}
     url = f"{parts.scheme}://{parts.netloc}{parts.path}{'?' + urlencode(drivers) if drivers else ''}"
     plain = {name: value for name, value in query if name not in _SECRETS}
-    return Address(url, f"{shown}?{urlencode(plain, safe='/:', quote_via=quote)}", given[FILES], given.get(LOCAL))
+    return Address(text, url, f"{shown}?{urlencode(plain, safe='/:', quote_via=quote)}", given[FILES], given.get(LOCAL))
 
 
 def _server(user: str | None, host: str | None, port: int | None) -> str:

@@ -80,7 +80,7 @@ class Routes:
 
     async def _runs(self, _: web.Request) -> web.Response:
         runs = await asyncio.to_thread(self._records.runs.everything)
-        return self._shown(runs_screen(runs, str(self._records.settings.root)))
+        return self._shown(runs_screen(runs, self._records.settings.where))
 
     async def _accounts(self, _: web.Request) -> web.Response:
         def make() -> Screen:
