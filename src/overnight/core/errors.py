@@ -23,6 +23,7 @@ OvernightError
     FolderUnfit         cannot be locked or written safely
     RowDamaged          a row of the ledger is none that its task has made
     FileDamaged         a file of the run is not what the ledger says of it, or no plain file
+    OutOfReach          the place that keeps the run does not answer: worth trying    exit 4
 KeyboardInterrupt
   Interrupted           Ctrl-C, after a safe stop                                  exit 130
 """
@@ -154,6 +155,12 @@ class FileDamaged(LedgerError):
 
     Nor is a link or a pipe in its place, which is not even opened.
     """
+
+
+class OutOfReach(LedgerError):
+    """The bucket or database that keeps the run does not answer: nothing is lost, and it is worth trying again."""
+
+    exit_code = PROVIDER
 
 
 class Interrupted(KeyboardInterrupt):
