@@ -22,10 +22,10 @@ OvernightError
     RunBusy             another process holds the run
     RunMoved            the run is kept elsewhere now
     LeaseLost           another process has taken the run over
-    DatabaseUnreachable no connection to the database that keeps the run           exit 4
     FolderUnfit         cannot be locked or written safely
     RowDamaged          a row of the ledger is none that its task has made
     FileDamaged         a file of the run is not what the ledger says of it, or no plain file
+    OutOfReach          the place that keeps the run does not answer: worth trying    exit 4
 KeyboardInterrupt
   Interrupted           Ctrl-C, after a safe stop                                  exit 130
 """
@@ -146,12 +146,6 @@ class LeaseLost(LedgerError):
     """Another process has taken the run over: this one writes and sends nothing more."""
 
 
-class DatabaseUnreachable(LedgerError):
-    """No connection to the database that keeps the run."""
-
-    exit_code = PROVIDER
-
-
 class FolderUnfit(LedgerError):
     """The folder cannot be locked or written safely."""
 
@@ -171,6 +165,12 @@ class FileDamaged(LedgerError):
 
     Nor is a link or a pipe in its place, which is not even opened.
     """
+
+
+class OutOfReach(LedgerError):
+    """The bucket or database that keeps the run does not answer: nothing is lost, and it is worth trying again."""
+
+    exit_code = PROVIDER
 
 
 class Interrupted(KeyboardInterrupt):

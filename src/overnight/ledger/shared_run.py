@@ -13,21 +13,11 @@ from overnight.ledger.postgres.address import Address, connect
 from overnight.ledger.postgres.home import PostgresHome
 from overnight.ledger.postgres.lease import Lease, is_held
 from overnight.ledger.postgres.registry import KnownRun, drop_run, found_database, is_founded, keep_run, run_named
-from overnight.store.local import LocalStore
+from overnight.store.bucket import store_at
 from overnight.store.names import CANCELLED, FILES, PRICES, SENT
 from overnight.store.run_folder import RunFolder, make_folder
 
 REHEARSAL = ".rehearsal"
-
-
-class _Folder(LocalStore):
-    def prepare(self) -> None:
-        make_folder(Path(self.home))
-        super().prepare()
-
-
-def store_at(place: str, folders: tuple[str, ...] = (), files: tuple[str, ...] = ()) -> LocalStore:
-    return _Folder(Path(place), folders=folders, files=files)
 
 
 class SharedRun(RunFolder):

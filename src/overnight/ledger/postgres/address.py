@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from overnight.core.errors import DatabaseUnreachable, LedgerError, StudyError
+from overnight.core.errors import LedgerError, OutOfReach, StudyError
 from overnight.ledger.postgres.connection import PostgresDatabase
 from overnight.ledger.postgres.dialect import SHARED
 
@@ -49,13 +49,9 @@ def read_address(text: str, where: str = "--runs") -> Address:
         port = parts.port
         query = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     except ValueError:
-        parts = None
-    if parts is None or "@" in parts.path:
-        # What was found is not repeated: it may be a part of the password.
-        raise StudyError(
-            f"{where}: this is no address of a database; wanted postgresql://HOST/DATABASE?files=PLACE, with signs "
-            "such as / and @ in a password or a name written as %2F and %40"
-        ) from None
+        raise _no_address(where) from None
+    if "@" in parts.path:
+        raise _no_address(where)
     given = dict(query)
     shown = f"postgresql://{_server(parts.username, parts.hostname, port)}{parts.path}"
     if parts.path in ("", "/"):
@@ -69,6 +65,14 @@ def read_address(text: str, where: str = "--runs") -> Address:
     url = f"{parts.scheme}://{parts.netloc}{parts.path}{'?' + urlencode(drivers) if drivers else ''}"
     plain = {name: value for name, value in query if name not in _SECRETS}
     return Address(text, url, f"{shown}?{urlencode(plain, safe='/:', quote_via=quote)}", given[FILES], given.get(LOCAL))
+
+
+def _no_address(where: str) -> StudyError:
+    """What was found is not repeated: it may be a part of the password."""
+    return StudyError(
+        f"{where}: this is no address of a database; wanted postgresql://HOST/DATABASE?files=PLACE, with signs "
+        "such as / and @ in a password or a name written as %2F and %40"
+    )
 
 
 def _server(user: str | None, host: str | None, port: int | None) -> str:
@@ -91,7 +95,7 @@ def connect(
     read_only: bool = False,
     finish: Callable[[PostgresDatabase], None] | None = None,
 ) -> PostgresDatabase:
-    """DatabaseUnreachable in words, without the password."""
+    """OutOfReach in words, without the password."""
     psycopg = driver()
     settings = f"-c search_path={f'{schema},' if schema else ''}{SHARED} -c jit=off"
     if read_only:
@@ -114,8 +118,8 @@ def connect(
     return PostgresDatabase(connection, (psycopg.Error, psycopg.errors.UniqueViolation), finish)
 
 
-def unreachable(address: Address, error: Exception) -> DatabaseUnreachable:
-    return DatabaseUnreachable(f"{address.shown}: {_why(first_line(error))}")
+def unreachable(address: Address, error: Exception) -> OutOfReach:
+    return OutOfReach(f"{address.shown}: {_why(first_line(error))}")
 
 
 def _why(line: str) -> str:

@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from overnight.core.checkpoint import checkpoint
-from overnight.core.errors import DatabaseUnreachable, LeaseLost, LedgerError, LedgerTooNew
+from overnight.core.errors import LeaseLost, LedgerError, LedgerTooNew, OutOfReach
 from overnight.ledger.postgres.address import Address, connect, driver, first_line
 from overnight.ledger.postgres.dialect import SHARED
 from overnight.ledger.postgres.registry import LEASE_LOST, has_table, is_founded, run_named
@@ -105,7 +105,7 @@ class PostgresHome:
                 "nothing more is written or sent from here"
             )
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and error.sqlstate in _LOST:
-            return DatabaseUnreachable(f"{self.where}: the connection to the database was lost: {line}; {_GO_ON}")
+            return OutOfReach(f"{self.where}: the connection to the database was lost: {line}; {_GO_ON}")
         return LedgerError(
             f"{self.where}: {_WORDS.get(error.sqlstate or '', 'the database refuses')}: {line}; {_GO_ON}"
         )
