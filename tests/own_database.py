@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -14,9 +16,13 @@ from psycopg import sql
 
 import overnight.settings
 import postgres_server
+from overnight.core import announcing
+from overnight.ledger.postgres import lease
 from overnight.ledger.postgres.address import Address, read_address
 
 WANTED = "OVERNIGHT_TEST_DATABASE"
+# How long a lease is, and how old an announcement may be, in seconds.
+LEASE = "OVERNIGHT_TEST_LEASE"
 _known: dict[str, str] = {}
 
 
@@ -24,6 +30,24 @@ def use_own_database() -> None:
     if os.environ.get(WANTED) == "postgres":
         postgres_server.start()
         overnight.settings._database = _in_postgres
+        if LEASE in os.environ:
+            lease.SECONDS = announcing.SECONDS = float(os.environ[LEASE])
+
+
+@contextmanager
+def in_use() -> Iterator[None]:
+    """In this process, for as long as this lasts."""
+    before = overnight.settings._database, lease.SECONDS, announcing.SECONDS
+    use_own_database()
+    try:
+        yield
+    finally:
+        overnight.settings._database, lease.SECONDS, announcing.SECONDS = before
+
+
+def environ() -> dict[str, str]:
+    """For processes that were started before."""
+    return {name: os.environ[name] for name in (WANTED, LEASE, postgres_server.FOLDER) if name in os.environ}
 
 
 def _in_postgres(runs: str, where: str, *, in_file: bool) -> Address:

