@@ -7,6 +7,7 @@ import os
 import pytest
 from hypothesis import settings
 
+from own_database import use_own_database
 from own_time import use_own_time
 
 # The same examples in every run, so that a failure is the change's own; `make properties` draws new ones.
@@ -14,6 +15,7 @@ settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.register_profile("searching", deadline=None)
 settings.load_profile("searching" if os.environ.get("OVERNIGHT_NEW_EXAMPLES") else "repeatable")
 use_own_time()
+use_own_database()
 
 
 @pytest.fixture(autouse=True, scope="session")

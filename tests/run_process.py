@@ -67,6 +67,7 @@ def _verb(name: str) -> Any:
 def _child(request: dict[str, Any], out: int) -> None:
     from overnight.core import checkpoint
     from overnight.core.errors import OvernightError
+    from own_database import use_own_database
     from own_time import use_own_time
 
     os.chdir(request["cwd"])
@@ -75,6 +76,7 @@ def _child(request: dict[str, Any], out: int) -> None:
         sys.path.append(os.environ["OVERNIGHT_TEST_PLUGINS"])
     if "OVERNIGHT_TEST_NOW" in os.environ:
         use_own_time(float(os.environ["OVERNIGHT_TEST_NOW"]))
+    use_own_database()
     checkpoint.rearm(os.environ)
     said: list[str] = []
     answer: dict[str, Any] = {"signal": None}

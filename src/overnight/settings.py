@@ -12,19 +12,24 @@ from overnight.consent import in_env_file
 from overnight.core.arguments import checked
 from overnight.core.errors import StudyError
 from overnight.core.files import text_file
+from overnight.ledger.postgres.address import Address, is_database, read_address
 
 # Every variable that Overnight itself reads; the providers' own are in docs/providers.md.
 VARIABLES = {
-    "OVERNIGHT_RUNS": "folder that holds the runs (default: runs)",
+    "OVERNIGHT_RUNS": "folder, or database, that holds the runs (default: runs)",
     "OVERNIGHT_EMULATE": "1 rehearses on the built-in emulator, as --emulate does",
     "OVERNIGHT_TRUTH": "truth file for the emulator that --emulate starts",
     "OVERNIGHT_TIME_SCALE": "how many times faster than real time a rehearsal runs (default: 600); never a real run",
 }
 REHEARSAL_SCALE = 600.0
+# Where tables and reports of runs in a database are made, unless its address says `local=`.
+_LOCAL = "shared-runs"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     runs: Path
+    # Where runs are kept in a database, `runs` is the local folder for what people open: tables and reports.
+    database: Address | None = None
     emulate: bool = False
     truth: Path | None = None
     time_scale: float = 1.0
@@ -36,6 +41,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def root(self) -> Path:
         """Where runs are: a rehearsal's never lie beside real ones."""
         return self.runs / ".rehearsal" if self.emulate else self.runs
+
+    @property
+    def where(self) -> str:
+        """How people find the runs; never with a password."""
+        return str(self.root) if self.database is None else self.database.shown
+
+    @property
+    def typed_runs(self) -> str:
+        """What `--runs` was, for a record: whoever uses it later brings the password of a database with them."""
+        return str(self.runs.absolute()) if self.database is None else self.database.shown
 
 
 @checked
@@ -58,14 +73,33 @@ def settings(
     rehearsal = _flag(values.get("OVERNIGHT_EMULATE")) if emulate is None else emulate
     scale = _number(values, "OVERNIGHT_TIME_SCALE", REHEARSAL_SCALE) if rehearsal else real_time(values)
     script = truth or values.get("OVERNIGHT_TRUTH")
+    written = str(runs or values.get("OVERNIGHT_RUNS") or "runs")
+    database = _database(
+        written, "--runs" if runs else "OVERNIGHT_RUNS", in_file=not runs and not own.get("OVERNIGHT_RUNS")
+    )
     return Settings(
-        runs=Path(runs or values.get("OVERNIGHT_RUNS") or "runs"),
+        runs=Path(written if database is None else database.local or _LOCAL),
+        database=database,
         emulate=rehearsal,
         truth=Path(script) if script and rehearsal else None,
         time_scale=scale,
         environ=values,
         env_file=frozenset(filed.keys() - own.keys()),
     )
+
+
+def _database(runs: str, where: str, *, in_file: bool) -> Address | None:
+    """Where runs are kept, if that is a database; StudyError for a place that is neither that nor a folder."""
+    scheme, mark, _ = runs.partition("://")
+    if not mark or "/" in scheme:
+        return None
+    if not is_database(runs):
+        raise StudyError(
+            f"{where}: runs cannot be kept in {scheme}://; wanted a folder, or postgresql://HOST/DATABASE?files=PLACE"
+        )
+    if in_file:  # which may be somebody else's, and the database's server would be sent the user's password
+        raise StudyError("OVERNIGHT_RUNS: a database is not taken from .env; set it in the environment, or say --runs")
+    return read_address(runs, where)
 
 
 def real_time(_: Mapping[str, str]) -> float:

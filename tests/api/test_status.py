@@ -19,16 +19,15 @@ OTHER = Arm(stage="s", name="two", template="t", model=ARM.model)
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
     """Of six rows in two arms, three questions are answered, two of them are shared, and one has failed."""
-    ledger, folder = open_new("sqlite", tmp_path / "night")
-    ledger.write("begun", lambda tx: tx.facts.begin_run(1.0)).result()
-    one = Run(ledger, folder)
-    one.ask("a", "b", text="the same", arms=(ARM, OTHER))
-    one.settle(Result(outcome="answered", answer="yes", usage=Usage(input=7, cached=2, output=3)))
-    one.ask("c", arms=(ARM,))
-    one.settle(failed("invalid_request"))
-    one.ask("d", arms=(ARM,))
-    yield one
-    ledger.close()
+    with open_new("sqlite", tmp_path / "night") as (ledger, folder):
+        ledger.write("begun", lambda tx: tx.facts.begin_run(1.0)).result()
+        one = Run(ledger, folder)
+        one.ask("a", "b", text="the same", arms=(ARM, OTHER))
+        one.settle(Result(outcome="answered", answer="yes", usage=Usage(input=7, cached=2, output=3)))
+        one.ask("c", arms=(ARM,))
+        one.settle(failed("invalid_request"))
+        one.ask("d", arms=(ARM,))
+        yield one
 
 
 def test_every_row_is_in_one_count_of_its_arm(run: Run, tmp_path: Path) -> None:

@@ -12,9 +12,8 @@ from overnight.ledger.ledger import Ledger
 @pytest.fixture(params=sorted(STORES))
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Run]:
     """A new run on each database that there is."""
-    ledger, folder = open_new(request.param, tmp_path / "run ? # %")
-    yield Run(ledger, folder)
-    ledger.close()
+    with open_new(request.param, tmp_path / "run ? # %") as (ledger, folder):
+        yield Run(ledger, folder)
 
 
 @pytest.fixture

@@ -3,29 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import postgres_server
 from overnight.core.ask import Arm, Ask, Item, Message, Model
 from overnight.core.attempt import Attempt
 from overnight.core.result import Result
 from overnight.core.shard import token_of
 from overnight.ledger.answers import Fate, Landed
-from overnight.ledger.ledger import Ledger
+from overnight.ledger.ledger import Ledger, open_ledger
+from overnight.ledger.postgres.address import read_address
+from overnight.ledger.shared_run import SharedRun
 from overnight.store.run_folder import RunFolder
 
+
+@contextmanager
+def _sqlite(path: Path) -> Iterator[RunFolder]:
+    folder = RunFolder(path)
+    folder.make()
+    yield folder
+
+
+@contextmanager
+def _postgres(path: Path) -> Iterator[RunFolder]:
+    address = read_address(postgres_server.address(path / "files"))
+    folder = SharedRun(address, f"{path.name}-{uuid4()}", path)
+    with folder.locked():
+        folder.make()
+        try:
+            yield folder
+        finally:
+            folder.clear(whole=True)
+
+
 # Another database is one more entry.
-STORES: dict[str, Callable[[RunFolder], Ledger]] = {"sqlite": lambda folder: Ledger(folder.ledger)}
+STORES: dict[str, Callable[[Path], AbstractContextManager[RunFolder]]] = {"postgres": _postgres, "sqlite": _sqlite}
 
 ARM = Arm(stage="s", name="one", template="t", model=Model(provider="openai", name="gpt-4.1-mini"))
 ANSWERED = Result(outcome="answered", answer="yes")
 FINAL = Fate(final=True, tries=1)
 
 
-def open_new(store: str, path: Path) -> tuple[Ledger, RunFolder]:
-    folder = RunFolder(path)
-    folder.make()
-    return STORES[store](folder), folder
+@contextmanager
+def open_new(store: str, path: Path) -> Iterator[tuple[Ledger, RunFolder]]:
+    with STORES[store](path) as folder, open_ledger(folder) as ledger:
+        yield ledger, folder
 
 
 class Verbs:

@@ -17,9 +17,11 @@ import pytest
 from emulator_process import EmulatorProcess
 from ledger.damage import edit
 from overnight.api import RunStatus, status, verify
+from overnight.api.places import folder_of
 from overnight.ledger.ledger import look_at
 from overnight.ledger.transaction import View
 from overnight.providers import vendor
+from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
 from run_process import Ending, WarmProcess
 from scenarios.matrix import EVERY
@@ -151,7 +153,7 @@ class Scenario:
         return [finding.message for finding in verify(name, runs=self.folder / "runs")]
 
     def status(self, name: str = "night") -> RunStatus:
-        return status(self.folder / "runs" / name, runs=self.folder / "runs")[0]
+        return status(name, runs=self.folder / "runs")[0]
 
     def work(self, name: str = "night") -> dict[str, Any]:
         """How the run is to be worked on, as its ledger has it."""
@@ -160,7 +162,11 @@ class Scenario:
         return found
 
     def ledger(self, name: str = "night") -> AbstractContextManager[View]:
-        return look_at(RunFolder(self.folder / "runs" / name))
+        return look_at(self.kept(name))
+
+    def kept(self, name: str = "night") -> RunFolder:
+        """Where the run is kept, on whatever database the tests are."""
+        return folder_of(name, settings(runs=self.folder / "runs"))
 
     def events(self, name: str = "night") -> list[Event]:
         """What happened to attempts, and in which stage."""
@@ -174,7 +180,7 @@ class Scenario:
 
     def findings_if_any(self, name: str = "night") -> list[str]:
         """The same for a run that was killed, perhaps before it was there."""
-        return self.findings(name) if (self.folder / "runs" / name / "ledger.db").exists() else []
+        return self.findings(name) if self.kept(name).exists() else []
 
     def log(self) -> dict[str, Any]:
         return self.emulator.log()

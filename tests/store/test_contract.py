@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 from overnight.core.errors import FileDamaged, LedgerError
 from overnight.store.contract import Kept, Store, StoredFile, hash_of
 from overnight.store.local import LocalStore
+from store import buckets
 from store.objects import ObjectStore
 
 FOLDERS, FILES = ("raw", "outbox"), ("sent",)
 STORES: dict[str, Callable[[Path], Store]] = {
     "a local folder": lambda path: LocalStore(path, folders=FOLDERS, files=FILES),
     "objects": lambda _: ObjectStore(FOLDERS, FILES),
+    "a bucket": lambda _: buckets.made(FOLDERS, FILES),
 }
 NAMES = [*(f"{folder}/some.jsonl" for folder in FOLDERS), *FILES]
 
@@ -275,7 +277,20 @@ def test_all_of_it_can_be_taken_away(store: Store) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["/etc/passwd", "../victim", "raw/../../victim", "", "raw//x", "lock", "raw/a\nb", "raw/.", "sent/x", "raw\\x"],
+    [
+        "/etc/passwd",
+        "../victim",
+        "raw/../../victim",
+        "",
+        "raw//x",
+        "lock",
+        "raw/a\nb",
+        "raw/.",
+        "sent/x",
+        "raw\\x",
+        "parts/raw/x",
+        "raw/\udc80",
+    ],
 )
 def test_no_name_leads_out(store: Store, name: str) -> None:
     verbs: list[Callable[[str], object]] = [

@@ -29,7 +29,6 @@ from overnight.ledger.transaction import Transaction
 from overnight.providers import answers_in_order, vendor, vendors
 from overnight.settings import Settings, settings
 from overnight.store.contract import Writer
-from overnight.store.run_folder import RunFolder
 
 
 class _Tracked(msgspec.Struct):
@@ -98,7 +97,7 @@ def adopt(
 
 
 def _copy_raw(run: Run, target: Path) -> None:
-    files = RunFolder(run.path).files
+    files = run.folder.files
     try:
         with target.open("wb") as whole:
             for name in reversed(files.names("raw")):

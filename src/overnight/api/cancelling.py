@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from overnight.api.places import run_folder, run_with_batch, short_id, whole_id
+from overnight.api.places import is_there, run_folder, run_with_batch, short_id, whole_id
 from overnight.api.status import unfinished
 from overnight.api.tabling import keep_tables
 from overnight.api.work import Run, Say, Tell, connector, go_on_with, saved_work, silent
@@ -43,7 +43,7 @@ def cancel(
     None when another process works on the run: it sees the mark, sends no more, and collects.
     """
     place = settings(runs=runs, emulate=emulate)
-    if isinstance(run, str) and not (place.root / run).exists():
+    if isinstance(run, str) and not is_there(run, place):
         found = run_with_batch(run, place)
         if found is not None:
             holder, batch_id = found

@@ -60,7 +60,7 @@ def _of_each(
     """By run; and why some of them cannot be told. One that is damaged keeps nobody from the others."""
     folders = [run_folder(one, place) for one in named] if named else all_runs(place)
     if not folders:
-        raise StudyError(f"no runs in {place.root} yet; `overnight run STUDY` makes one")
+        raise StudyError(f"no runs in {place.where} yet; `overnight run STUDY` makes one")
     lines: dict[str, list[BillLine]] = {}
     troubles: dict[str, str] = {}
     for folder in folders:

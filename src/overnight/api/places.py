@@ -1,12 +1,16 @@
-"""Runs on disk: where they are, which one is meant, and which one holds a batch."""
+"""Runs: where they are, which one is meant, and which one holds a batch."""
 
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from overnight.core.errors import LedgerError, StudyError, UnknownName, nearest
 from overnight.core.names import check_run_name
 from overnight.ledger.ledger import look_at
+from overnight.ledger.postgres.registry import runs_in
+from overnight.ledger.shared_run import REHEARSAL, SharedRun
 from overnight.ledger.traces import traces
 from overnight.settings import Settings
 from overnight.store.run_folder import RunFolder
@@ -17,11 +21,38 @@ _MOST_SHOWN = 3
 
 
 def all_runs(settings: Settings) -> list[RunFolder]:
-    """Every run in the runs folder, by name."""
+    """Every run where runs are kept, by name."""
+    if settings.database is not None:
+        return [
+            SharedRun(settings.database, name, settings.root, rehearsal=settings.emulate) for name in _names(settings)
+        ]
     if not settings.root.is_dir():
         return []
     folders = (RunFolder(path) for path in sorted(settings.root.iterdir()) if not path.name.startswith("."))
     return [folder for folder in folders if is_run(folder)]
+
+
+def _names(settings: Settings) -> list[str]:
+    """Of the runs in a database that are still there: rehearsals, or real ones."""
+    assert settings.database is not None
+    there = [run.name for run in runs_in(settings.database) if run.moved_to is None]
+    beginning = f"{REHEARSAL}/"
+    if settings.emulate:
+        return [name.removeprefix(beginning) for name in there if name.startswith(beginning)]
+    return [name for name in there if not name.startswith(beginning)]
+
+
+def folder_of(name: str, settings: Settings) -> RunFolder:
+    """Where a run of that name is, or would be."""
+    if settings.database is not None:
+        return SharedRun(settings.database, name, settings.root, rehearsal=settings.emulate)
+    return RunFolder(settings.root / name)
+
+
+def is_there(name: str, settings: Settings) -> bool:
+    """Whether anything is where a run of that name would be."""
+    folder = folder_of(name, settings)
+    return folder.path.exists() if settings.database is None else folder.exists()
 
 
 def is_run(folder: RunFolder) -> bool:
@@ -34,7 +65,7 @@ def is_run(folder: RunFolder) -> bool:
 
 def named_folder(settings: Settings, as_name: str | None, name: str) -> RunFolder:
     """Where a run of that name is, or will be; `as_name` is what the user calls it instead."""
-    return RunFolder(settings.root / (name if as_name is None else check_run_name(as_name, "--as")))
+    return folder_of(name if as_name is None else check_run_name(as_name, "--as"), settings)
 
 
 def run_folder(name: str | Path, settings: Settings) -> RunFolder:
@@ -42,15 +73,15 @@ def run_folder(name: str | Path, settings: Settings) -> RunFolder:
     direct = Path(name)
     if len(direct.parts) > 1 and is_run(RunFolder(direct)):
         return RunFolder(direct)
-    folder = RunFolder(settings.root / str(name))
+    folder = folder_of(str(name), settings)
     if is_run(folder):
         return folder
-    if not settings.emulate and RunFolder(settings.runs / ".rehearsal" / str(name)).exists():
-        message = f"no run '{name}' in {settings.root}, but a rehearsal of that name: add --emulate"
+    if not settings.emulate and folder_of(str(name), msgspec.structs.replace(settings, emulate=True)).exists():
+        message = f"no run '{name}' in {settings.where}, but a rehearsal of that name: add --emulate"
         raise UnknownName(message)
     known = [run.name for run in all_runs(settings)]
     there = f"; there is {', '.join(known[:8])}" if known else ""
-    message = f"no run '{name}' in {settings.root}{nearest(str(name), known) or there}"
+    message = f"no run '{name}' in {settings.where}{nearest(str(name), known) or there}"
     raise UnknownName(message)
 
 
@@ -60,7 +91,7 @@ def chosen_runs(name: str | Path | None, settings: Settings) -> list[RunFolder]:
         return [run_folder(name, settings)]
     runs = all_runs(settings)
     if not runs:
-        message = f"no runs in {settings.root} yet; `overnight run STUDY` makes one"
+        message = f"no runs in {settings.where} yet; `overnight run STUDY` makes one"
         raise StudyError(message)
     return runs
 

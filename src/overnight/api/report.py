@@ -72,7 +72,7 @@ def report(
     `figures` is a folder for each figure as SVG and CSV; `png` adds PNG files (the extra `png`).
     """
     place = settings(runs=runs, emulate=emulate)
-    folder = RunFolder(run.path) if isinstance(run, Run) else run_folder(run, place)
+    folder = run.folder if isinstance(run, Run) else run_folder(run, place)
     if png and figures is None:
         message = "--png goes with --figures DIR: it says how figures are written there"
         raise StudyError(message)

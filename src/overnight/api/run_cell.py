@@ -22,7 +22,6 @@ from overnight.reporting.files import figure_svg
 from overnight.reporting.page.html import figures_of
 from overnight.reporting.parts import Figure, Section, Sentence
 from overnight.reporting.shown_text import escaped
-from overnight.store.run_folder import RunFolder
 
 # As many as a cell holds well; the report has all.
 _MOST_FIGURES = 4
@@ -39,7 +38,7 @@ def run_html(run: Run) -> str:
 
 def _found(run: Run) -> Iterator[str]:
     """From the tables of its last pass; nothing while there are none, or where they cannot be drawn."""
-    folder = RunFolder(run.path)
+    folder = run.folder
     if not (folder.tables / "results.parquet").is_file():
         return
     try:

@@ -12,7 +12,7 @@ import msgspec
 from overnight.api.endings import check_notify, end_anew, was_told
 from overnight.api.pacing import kept_deadline, paced_study, paced_work, read_live
 from overnight.api.phases import EXPECTED, expected_costs
-from overnight.api.places import chosen_runs, is_run, named_folder, run_folder
+from overnight.api.places import chosen_runs, folder_of, is_run, named_folder, run_folder
 from overnight.api.planned import cost_text
 from overnight.api.planning import check_limit, check_rounds, clamped, plan_file, plan_resolved
 from overnight.api.pricing import check_prices, check_spill, keep_price_file, keep_prices, prices_for, prices_of
@@ -211,7 +211,7 @@ def _send(written: Study, place: Settings, wish: Wish, say: Say, tell: Tell) -> 
         description=wish.description,
         notify=tuple(target.text for target in resolved.notify),
     )
-    copy_of = place.root / resolved.name if wish.as_name and wish.as_name != resolved.name else None
+    copy_of = folder_of(resolved.name, place) if wish.as_name and wish.as_name != resolved.name else None
     expected = expectation(resolved, place, folder)
     prepare = partial(_prepare, resolved, work, wish.limit, wish.reask, copy_of, expected, say)
     return work_on(folder, place, work, prepare=prepare, say=say, tell=tell)
@@ -245,7 +245,7 @@ def _prepare(
     work: Work,
     limit: int | None,
     reask: tuple[Reask, ...],
-    copy_of: Path | None,
+    copy_of: RunFolder | None,
     expected: str | None,
     say: Say,
     session: Session,
@@ -282,8 +282,8 @@ def _prepare(
     keep_price_file(session.folder, resolved.prices)
     timed = session.ledger.write("intake", fact).result()
     session.go_on()
-    if copy_of is not None and is_run(RunFolder(copy_of)):
-        _reuse(session, RunFolder(copy_of), say, leave_damaged="damaged" in reask)
+    if copy_of is not None and is_run(copy_of):
+        _reuse(session, copy_of, say, leave_damaged="damaged" in reask)
     for kind in reask:
         count = reask_rows(session, kind)
         say(f"{number_of(count, f'{kind} row')} {'is' if count == 1 else 'are'} asked again")

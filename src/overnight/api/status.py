@@ -22,7 +22,7 @@ from overnight.api.html import (
 )
 from overnight.api.on_record import stages_on_record
 from overnight.api.phases import phase_costs
-from overnight.api.places import chosen_runs, run_folder, run_with_batch
+from overnight.api.places import chosen_runs, folder_of, is_there, run_folder, run_with_batch
 from overnight.api.run_state import left_out_text, undecided_text
 from overnight.core.arguments import checked
 from overnight.core.ask import Arm
@@ -149,13 +149,17 @@ def status(
     found = _statuses(run, place)
     if not check:
         return found
-    return Statuses(
-        msgspec.structs.replace(one, checked=check_batches(RunFolder(Path(one.path)), place)) for one in found
-    )
+    return Statuses(msgspec.structs.replace(one, checked=check_batches(_folder(one, place), place)) for one in found)
+
+
+def _folder(status: RunStatus, place: Settings) -> RunFolder:
+    """The run that this tells of: it may lie anywhere, unless a database keeps it."""
+    named = folder_of(status.run, place)
+    return named if named.path == Path(status.path) else RunFolder(Path(status.path))
 
 
 def _statuses(run: str | Path | None, place: Settings) -> Statuses:
-    if isinstance(run, str) and not (place.root / run).exists():
+    if isinstance(run, str) and not is_there(run, place):
         found = run_with_batch(run, place)
         if found is not None:
             return Statuses([status_of(found[0])])

@@ -53,6 +53,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     message: str
     snapshot: Snapshot
+    # Where it is kept, if that is not `path` alone.
+    kept: RunFolder | None = None
+
+    @property
+    def folder(self) -> RunFolder:
+        return self.kept or RunFolder(self.path)
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}, {self.state}: {outcomes_text(counts_of(self.snapshot))})"
@@ -70,11 +76,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """How the run stands now, whoever has worked on it since."""
         from overnight.api.status import status_of  # noqa: PLC0415 - it imports this module
 
-        return status_of(RunFolder(self.path))
+        return status_of(self.folder)
 
     def costs(self) -> pl.DataFrame:
         """The bill by arm, in US dollars; empty where no price is known."""
-        return costs_of(RunFolder(self.path))
+        return costs_of(self.folder)
 
     def results(self) -> pl.DataFrame:
         """The rows so far, as a polars frame; those that have not landed yet are pending."""
@@ -89,7 +95,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return self._table("rankings")
 
     def _table(self, name: str) -> pl.DataFrame:
-        with tables_now(RunFolder(self.path)) as tables:
+        with tables_now(self.folder) as tables:
             return pl.read_parquet(tables.path / f"{name}.parquet", glob=False)
 
 
@@ -210,7 +216,7 @@ def blocked(folder: RunFolder, error: OvernightError) -> Run:
         input_tokens=0, output_tokens=0, trouble=str(error),
     )  # fmt: skip
     state: State = "held up" if isinstance(error, ProviderError) else "blocked"
-    return Run(name=folder.name, path=folder.path, state=state, message=str(error), snapshot=nothing)
+    return Run(name=folder.name, path=folder.path, state=state, message=str(error), snapshot=nothing, kept=folder)
 
 
 def _leave_nothing(new_above: Sequence[Path]) -> None:
@@ -249,7 +255,7 @@ def _tell_of_echoes(session: Session, say: Say) -> None:
 
 def _run(folder: RunFolder, worked: Worked, work: Work) -> Run:
     state, message = verdict(folder.name, worked, work)
-    return Run(name=folder.name, path=folder.path, state=state, message=message, snapshot=worked.snapshot)
+    return Run(name=folder.name, path=folder.path, state=state, message=message, snapshot=worked.snapshot, kept=folder)
 
 
 def saved_work(folder: RunFolder) -> Work:

@@ -10,7 +10,7 @@ import polars as pl
 from rich.console import RenderableType
 from rich.text import Text
 
-from overnight.api import Comparison, KeyStatus, ModelCard, Plan, Report, Run, RunStatus, report, status
+from overnight.api import Comparison, KeyStatus, ModelCard, Plan, Report, Run, RunStatus, report
 from overnight.api.on_record import kinds_on_record
 from overnight.api.phases import phase_lines
 from overnight.api.places import run_folder
@@ -147,12 +147,11 @@ class Display:
         if not self._voice.json:
             self.output.print(closing.headline(run, message))
         drawn = self._draw(run)
-        phases = () if run.state == "blocked" else phase_lines(RunFolder(run.path))
+        phases = () if run.state == "blocked" else phase_lines(run.folder)
         if not self._voice.json and not self._voice.quiet and run.state != "blocked":
             next_command = self._voice.typed(f"overnight results {run.name}")
             self.output.print(closing.details(run, causes, next_command, drawn, phases))
-            folder = RunFolder(run.path)
-            self.output.print(*self._summaries(folder, folder.tables))
+            self.output.print(*self._summaries(run.folder, run.folder.tables))
         return closing.document(run, message, causes, drawn, phases)
 
     def _draw(self, run: Run) -> Path | None:
@@ -175,7 +174,7 @@ class Display:
         snapshot = run.snapshot
         if not isinstance(self._voice, Flags) or snapshot.answered == snapshot.settled:
             return {}
-        return status(run.path, emulate=self._voice.emulate, runs=self._voice.runs)[0].causes
+        return run.status().causes
 
     def show_plan(self, plan: Plan) -> int:
         return self.show(

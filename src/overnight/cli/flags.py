@@ -63,7 +63,11 @@ class Flags(Voice):
         ),
     ] = None
     runs: Annotated[
-        Path | None, Parameter(help="Folder that holds the runs; default: OVERNIGHT_RUNS or runs.", metavar="DIR")
+        str | None,
+        Parameter(
+            help="Folder that holds the runs, or postgresql://HOST/DB?files=PLACE; default: OVERNIGHT_RUNS or runs.",
+            metavar="PLACE",
+        ),
     ] = None
 
     def settings(self) -> "Settings":
@@ -78,7 +82,9 @@ class Flags(Voice):
     @property
     def _extra(self) -> str:
         emulate = {None: "", True: " --emulate", False: " --no-emulate"}[self.emulate]
-        runs = "" if self.runs is None else f" --runs {shlex.quote(str(self.runs))}"
+        # A database's address is shown without its password.
+        place = str(self.runs) if "://" not in str(self.runs) else self.settings().where
+        runs = "" if self.runs is None else f" --runs {shlex.quote(place)}"
         return emulate + runs
 
 

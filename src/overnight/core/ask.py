@@ -94,17 +94,21 @@ def question_of(model: Model) -> bytes:
     return _canonical.encode([model.provider, model.name, model.options, model.base_url])
 
 
-# The words of the last question, and their JSON.
-_last: tuple[tuple[Message, ...], bytes] = ((), b"[]")
+class _LastQuestion:
+    """Its words and their JSON, in one pair that is replaced as a whole."""
+
+    pair: tuple[tuple[Message, ...], bytes] = ((), b"[]")
+
+
+_last = _LastQuestion()
 
 
 def messages_json(messages: tuple[Message, ...]) -> bytes:
     """A question's words as JSON. Its key and its body both want them, one after the other: they are encoded once."""
-    global _last  # noqa: PLW0603 - one pair, replaced as a whole
-    known, text = _last
+    known, text = _last.pair
     if known is not messages:
         text = _canonical.encode(messages)
-        _last = messages, text
+        _last.pair = messages, text
     return text
 
 

@@ -20,9 +20,12 @@ OvernightError
     LedgerTooNew        written by a newer version
     LedgerLost          gone, or older than what the folder shows
     RunBusy             another process holds the run
+    RunMoved            the run is kept elsewhere now
+    LeaseLost           another process has taken the run over
     FolderUnfit         cannot be locked or written safely
     RowDamaged          a row of the ledger is none that its task has made
     FileDamaged         a file of the run is not what the ledger says of it, or no plain file
+    OutOfReach          the place that keeps the run does not answer: worth trying    exit 4
 KeyboardInterrupt
   Interrupted           Ctrl-C, after a safe stop                                  exit 130
 """
@@ -135,6 +138,14 @@ class RunBusy(LedgerError):
     """Another process holds the run."""
 
 
+class RunMoved(LedgerError):
+    """The run was brought elsewhere, and goes on there."""
+
+
+class LeaseLost(LedgerError):
+    """Another process has taken the run over: this one writes and sends nothing more."""
+
+
 class FolderUnfit(LedgerError):
     """The folder cannot be locked or written safely."""
 
@@ -154,6 +165,12 @@ class FileDamaged(LedgerError):
 
     Nor is a link or a pipe in its place, which is not even opened.
     """
+
+
+class OutOfReach(LedgerError):
+    """The bucket or database that keeps the run does not answer: nothing is lost, and it is worth trying again."""
+
+    exit_code = PROVIDER
 
 
 class Interrupted(KeyboardInterrupt):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from overnight.core.announcing import announce
 from overnight.core.ask import Arm
 from overnight.core.attempt import Attempt, AttemptEvent, Creating
 from overnight.engine.account_history import AccountHistory
@@ -131,6 +132,8 @@ class RunContext:
         """One fact, durable before anything follows from it."""
         at = self.now()
         name = type(event).__name__.lower()
+        if isinstance(event, Creating):
+            announce()
         after = await self.ledger.commit(name, lambda tx: tx.attempts.record(attempt, event, at))
         self.keep(after)
         if isinstance(event, Creating):

@@ -109,7 +109,7 @@ class Scheduler:
             context.keep(
                 await context.ledger.commit("called off", lambda tx: tx.attempts.abandon(attempt, at, "called off"))
             )
-            input_file(context.files, attempt.token).remove()
+            await asyncio.to_thread(input_file(context.files, attempt.token).remove)
             return False
         if attempt.state == "running" and attempt.batch_id is not None:
             account = context.account_of(attempt.arm)

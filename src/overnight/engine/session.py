@@ -26,6 +26,7 @@ from overnight.engine.scheduler import SPILLED, Held, Scheduler
 from overnight.engine.waiting import Waiting
 from overnight.engine.work import Work
 from overnight.ledger.checks import diagnosed
+from overnight.ledger.homes import home_of
 from overnight.ledger.ledger import Ledger, open_ledger
 from overnight.ledger.threads import LeftOut
 from overnight.ledger.traces import check_age, no_ledger, refuse_blank
@@ -189,7 +190,7 @@ class Session:
     def _refuse_to_pay_twice(self, view: View) -> None:
         """A ledger that was edited or damaged sends nothing."""
         carried = {attempt.shard for attempt in view.attempts.everything() if attempt.state != "closed"}
-        view.checks.refuse_to_send(self.folder.ledger, [shard.id for shard in view.shards.waiting(carried)])
+        view.checks.refuse_to_send(self.ledger.where, [shard.id for shard in view.shards.waiting(carried)])
 
     def _flow(self, context: RunContext, stages: Sequence[Stage]) -> Flow:
         providers = {account.provider.name: account.provider for account in context.accounts.values()}
@@ -278,7 +279,7 @@ def opened(folder: RunFolder, accounts_folder: RunFolder, clock: Clock) -> Itera
     A run that was not there and that nobody has begun is taken away again, while the lock is held: who does not hold
     it removes nothing.
     """
-    with folder.locked() as made, diagnosed(folder.ledger), seldom_collected():
+    with folder.locked() as made, diagnosed(home_of(folder)), seldom_collected():
         new = no_ledger(folder)
         session: Session | None = None
         history = AccountHistory(accounts_folder.path / HISTORY)

@@ -1,6 +1,5 @@
 """Results on record: read once, settled once, and asked again where the user wants that."""
 
-import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from operator import lt
 from typing import NamedTuple
@@ -10,9 +9,10 @@ import msgspec
 
 from overnight.core.errors import FileDamaged
 from overnight.core.result import Result, Usage
-from overnight.ledger.bulk_insert import NO_COUNT, BulkInsert
+from overnight.ledger.bulk_insert import NO_COUNT
 from overnight.ledger.connection import Records
 from overnight.ledger.counts import Counts
+from overnight.ledger.database import found_among, tell_about
 from overnight.ledger.files import FilesView
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.shards import ShardRow
@@ -40,7 +40,7 @@ class Fate(msgspec.Struct, frozen=True, gc=False):
     tries: int
 
 
-_WHERE_AND_USED = "file, offset, length, digest, input, cached, cache_write, output, reasoning, cost"
+_WHERE_AND_USED = 'file, "offset", length, digest, input, cached, cache_write, output, reasoning, cost'
 _RESULT = (
     f"INSERT INTO result(attempt, line, ask, received_at, outcome, {_WHERE_AND_USED}, cause, detail) "
     "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
@@ -79,33 +79,34 @@ class AnswersView(Records):
         )
         counts = self._db.execute(f"SELECT count(*) {of_arm} GROUP BY shard.arm")
         every = max((-(-count // most) for (count,) in counts), default=1)
-        self._db.create_function("origin", 1, origin_of, deterministic=True)
-        self._db.create_function("drawn", 1, lambda item: crc32(origin_of(item).encode()) % every == 0)
+        # Several addresses may share a question: it was asked, and paid, once.
+        first = "slot.id=(SELECT min(other.id) FROM slot AS other WHERE other.ask=ask.id AND other.arm=shard.arm)"
+        rows = self._db.each(
+            "SELECT shard.arm, slot.item, slot.turn, ask.length, result.input, coalesce(result.cached, 0), "
+            f"result.output {of_arm} AND {first}"
+        )
         found: dict[int, list[Sized]] = {}
-        for arm, *row in self._db.execute(
-            "SELECT shard.arm, origin(slot.item), slot.turn, ask.length, result.input, coalesce(result.cached, 0), "
-            # Several addresses may share a question: it was asked, and paid, once.
-            f"result.output {of_arm} AND drawn(slot.item) GROUP BY result.attempt, result.line HAVING min(slot.id)"
-        ):
-            found.setdefault(arm, []).append(Sized._make(row))
+        for arm, item, *row in rows:
+            origin = origin_of(item)
+            if crc32(origin.encode()) % every == 0:
+                found.setdefault(arm, []).append(Sized(origin, *row))
         return found
 
     def settled_lines(self, attempt: int, lines: Iterable[int]) -> set[int]:
         """Those lines of an attempt whose answer is the one that counts."""
         query = (
-            "SELECT 1 FROM result JOIN settled ON settled.ask=result.ask AND settled.attempt=result.attempt "
-            "AND settled.line=result.line WHERE result.attempt=? AND result.line=?"
+            "SELECT result.line FROM result JOIN settled ON settled.ask=result.ask AND settled.attempt=result.attempt "
+            "AND settled.line=result.line WHERE result.attempt=? AND result.line IN ({})"
         )
-        found = ((line, self._db.execute(query, (attempt, line)).fetchone()) for line in lines)
-        return {line for line, row in found if row is not None}
+        return {int(line) for (line,) in found_among(self._db, query, lines, attempt)}
 
     def sharing(self, asks: Iterable[int]) -> dict[int, int]:
         """How many addresses share each of these questions, where it is more than one."""
         shared = self._db.execute("SELECT value FROM fact WHERE name='shared'").fetchone()
         if shared is None or shared[0] == "0":
             return {}
-        found = ((ask, self._db.execute("SELECT count(*) FROM slot WHERE ask=?", (ask,)).fetchone()[0]) for ask in asks)
-        return {ask: int(count) for ask, count in found if count > 1}
+        query = "SELECT ask, count(*) FROM slot WHERE ask IN ({}) GROUP BY ask HAVING count(*) > 1"
+        return {int(ask): int(count) for ask, count in found_among(self._db, query, asks)}
 
     def _known_lines(self, attempt: int, lines: Collection[int]) -> set[int]:
         rows = self._db.execute(
@@ -121,16 +122,19 @@ class AnswersView(Records):
         return [line for line in range(rows) if line not in found]
 
     def read_offset(self, attempt: int, file: int) -> int:
-        row = self._db.execute("SELECT offset FROM ingest WHERE attempt=? AND file=?", (attempt, file)).fetchone()
+        row = self._db.execute(
+            "SELECT ingest.offset FROM ingest WHERE attempt=? AND file=?", (attempt, file)
+        ).fetchone()
         return 0 if row is None else int(row[0])
 
     def asks_by_key(self, keys: Sequence[bytes]) -> list[int]:
-        found = (self._db.execute("SELECT id FROM ask WHERE key=?", (key,)).fetchone() for key in keys)
-        return [int(row[0]) for row in found if row is not None]
+        rows = found_among(self._db, "SELECT key, min(id) FROM ask WHERE key IN ({}) GROUP BY key", set(keys))
+        found = {bytes(key): int(number) for key, number in rows}
+        return [found[key] for key in keys if key in found]
 
     def damaged(self, files: Store) -> list[int]:
         """Settled questions whose raw lines are not those on record."""
-        rows = self._db.execute(
+        rows = self._db.each(
             "SELECT settled.ask, result.file, result.offset, result.length, result.digest FROM settled "
             "JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
             "WHERE result.file IS NOT NULL ORDER BY result.file, result.offset"
@@ -165,7 +169,7 @@ class Answers(AnswersView):
         self._db.execute("SAVEPOINT lines")
         try:
             self._keep_results(attempt, rows, fresh, at)
-        except sqlite3.IntegrityError:  # some were here before, which is rare enough to begin anew without them
+        except self._db.conflict:  # some were here before, which is rare enough to begin anew without them
             self._db.execute("ROLLBACK TO lines")
             known = self._known_lines(attempt, [one.line for one, _ in fresh])
             fresh = [pair for pair in fresh if pair[0].line not in known]
@@ -175,22 +179,22 @@ class Answers(AnswersView):
         if overtaken:
             answered = [one for one, _ in fresh if one.result.outcome != "failed"]
             self._settle(attempt, rows, answered)
-            self._db.executemany("DELETE FROM queue WHERE ask=?", ((rows[one.line].ask,) for one in answered))
+            tell_about(self._db, "DELETE FROM queue WHERE ask IN ({})", (rows[one.line].ask for one in answered))
             return fresh
         self._settle(attempt, rows, [one for one, fate in fresh if fate.final])
         self._db.executemany(
-            "INSERT OR REPLACE INTO queue SELECT ?1, ?2, 0 WHERE ?1 NOT IN (SELECT ask FROM settled WHERE ask=?1)",
+            "INSERT INTO queue SELECT ?1, ?2, 0 WHERE NOT EXISTS (SELECT 1 FROM settled WHERE ask=?1) "
+            "ON CONFLICT(ask) DO UPDATE SET tries=excluded.tries, follow=excluded.follow",
             ((rows[one.line].ask, fate.tries) for one, fate in fresh if not fate.final),
         )
         return fresh
 
     def _settle(self, attempt: int, rows: Sequence[ShardRow], final: Sequence[Landed]) -> None:
         """What these say is the last word on their questions, unless there is one already."""
-        before = self._db.total_changes
-        settled = BulkInsert(self._db, "settled", 3, verb="INSERT OR IGNORE")
+        settled = self._db.bulk("settled", 3, or_ignore=True)
         settled.add([value for one in final for value in (rows[one.line].ask, attempt, one.line)])
         settled.flush()
-        if self._db.total_changes - before < len(final):
+        if settled.written < len(final):
             counts = self.settled_lines(attempt, [one.line for one in final])
             final = [one for one in final if one.line in counts]
         Threads(self._db).land(rows[one.line].ask for one in final)
@@ -204,7 +208,7 @@ class Answers(AnswersView):
         self, attempt: int, rows: Sequence[ShardRow], fresh: Iterable[tuple[Landed, Fate]], at: float
     ) -> None:
         """Nearly all rows are in a file and have neither cause nor detail: these go in by the cheapest way there is."""
-        plain = BulkInsert(self._db, _PLAIN_RESULT, 15, counts=6)
+        plain = self._db.bulk(_PLAIN_RESULT, 15, counts=6)
         others: list[tuple[object, ...]] = []
         for one, _ in fresh:
             result = one.result
@@ -220,7 +224,10 @@ class Answers(AnswersView):
         self._db.executemany(_RESULT, others)
 
     def set_read_offset(self, attempt: int, file: int, offset: int) -> None:
-        self._db.execute("INSERT OR REPLACE INTO ingest VALUES(?,?,?)", (attempt, file, offset))
+        self._db.execute(
+            'INSERT INTO ingest VALUES(?,?,?) ON CONFLICT(attempt, file) DO UPDATE SET "offset"=excluded.offset',
+            (attempt, file, offset),
+        )
 
     def unsettle(self, outcomes: Sequence[str]) -> int:
         """Ask again what ended so: the old result stays on record, the row goes back to the queue."""
@@ -230,7 +237,8 @@ class Answers(AnswersView):
             f"AND result.line=settled.line WHERE result.outcome IN ({marks})"
         )
         count = self._db.execute(
-            f"INSERT OR IGNORE INTO queue SELECT ask, 0, 0 FROM ({chosen})", tuple(outcomes)
+            f"INSERT INTO queue SELECT ask, 0, 0 FROM ({chosen}) AS again WHERE 1=1 ON CONFLICT DO NOTHING",
+            tuple(outcomes),
         ).rowcount
         self._db.execute("DELETE FROM settled WHERE ask IN (SELECT ask FROM queue)")
         Threads(self._db).reopen()
@@ -239,8 +247,8 @@ class Answers(AnswersView):
 
     def ask_again(self, asks: Sequence[int]) -> int:
         """Put chosen questions back in the queue (their answers could not be read by the task)."""
-        self._db.executemany("INSERT OR IGNORE INTO queue VALUES(?, 0, 0)", ((ask,) for ask in asks))
-        self._db.executemany("DELETE FROM settled WHERE ask=?", ((ask,) for ask in asks))
+        self._db.executemany("INSERT INTO queue VALUES(?, 0, 0) ON CONFLICT DO NOTHING", ((ask,) for ask in asks))
+        tell_about(self._db, "DELETE FROM settled WHERE ask IN ({})", asks)
         Threads(self._db).reopen()
         Counts(self._db).recount()
         return len(asks)

@@ -22,9 +22,10 @@ from overnight.core.shard import Shard, is_token, token_of
 from overnight.core.wording import cancelled_words
 from overnight.ledger.answers import AnswersView
 from overnight.ledger.connection import Records
+from overnight.ledger.database import found_among
 from overnight.ledger.files import Files
 from overnight.ledger.identity import Facts
-from overnight.ledger.shards import Shards
+from overnight.ledger.shards import REQUEUE, Shards
 from overnight.store.contract import Kept
 
 _decode_event = msgspec.json.Decoder(AttemptEvent).decode
@@ -58,8 +59,8 @@ class AttemptsView(Records):
 
     def known_tokens(self, tokens: Iterable[str]) -> set[str]:
         """Those of these names that an attempt bears."""
-        found = (self._db.execute("SELECT token FROM attempt WHERE token=?", (token,)).fetchone() for token in tokens)
-        return {str(row[0]) for row in found if row is not None}
+        rows = found_among(self._db, "SELECT token FROM attempt WHERE token IN ({})", tokens)
+        return {str(token) for (token,) in rows}
 
     def sent_tokens(self) -> set[str]:
         """The names of attempts of which something may have gone out."""
@@ -78,7 +79,7 @@ class AttemptsView(Records):
 
     def _content(self, shard_number: int) -> str:
         """The shard's questions in the order of their lines, as one digest."""
-        keys = self._db.execute(
+        keys = self._db.each(
             "SELECT ask.key FROM shard_row JOIN ask ON ask.id=shard_row.ask WHERE shard=? ORDER BY shard_row.line",
             (shard_number,),
         )
@@ -134,7 +135,7 @@ class AttemptsView(Records):
     def _events(self, only: Sequence[int] | None) -> Iterator[tuple[int, AttemptEvent, float]]:
         query = "SELECT attempt, data, at FROM event WHERE attempt IS NOT NULL"
         if only is not None:
-            query += f" AND attempt IN ({','.join(str(int(number)) for number in only)})"
+            query += f" AND attempt IN ({','.join(str(int(number)) for number in only) or 'NULL'})"
         for number, data, at in self._db.execute(query + " ORDER BY id"):
             yield number, _decode_event(data), at
 
@@ -149,8 +150,8 @@ class AttemptsView(Records):
     def came_of(self, attempt: int) -> tuple[int, int]:
         """(rows of an attempt with a result, those of them that the provider has run)."""
         row = self._db.execute(
-            "SELECT count(*), coalesce(sum(outcome<>'failed' OR cause IN ('unreadable', 'content_filter') "
-            "OR input IS NOT NULL), 0) FROM result WHERE attempt=?",
+            "SELECT count(*), count(*) FILTER (WHERE outcome<>'failed' OR cause IN ('unreadable', 'content_filter') "
+            "OR input IS NOT NULL) FROM result WHERE attempt=?",
             (attempt,),
         ).fetchone()
         return int(row[0]), int(row[1])
@@ -183,9 +184,9 @@ class Attempts(AttemptsView):
             "INSERT INTO shard(arm, rows, bytes, made_at) VALUES(?,?,?,?) RETURNING id",
             (arm, len(asks), sizes.fetchone()[0], at),
         ).fetchone()
-        self._db.executemany(
-            "INSERT INTO shard_row VALUES(?,?,?,0)", ((shard, line, ask) for line, ask in enumerate(asks))
-        )
+        lines = self._db.bulk("shard_row", 4)
+        lines.add(value for line, ask in enumerate(asks) for value in (shard, line, ask, 0))
+        lines.flush()
         self._insert((shard, 1, token, account, 0, "", at, 1))
         return self.named(token)
 
@@ -219,11 +220,10 @@ class Attempts(AttemptsView):
         """Ask its rows elsewhere, though it may still answer some. What is set aside for it stays so until its end."""
         after = self.record(attempt, Overtaken(), at)
         self._db.execute(
-            "INSERT OR IGNORE INTO queue SELECT ask, tries, 0 FROM shard_row WHERE shard=? "
-            "AND ask NOT IN (SELECT ask FROM settled)",
+            f"{REQUEUE} ON CONFLICT DO NOTHING",
             (attempt.shard,),
         )
-        self._db.execute("INSERT OR IGNORE INTO shard_done VALUES(?,?)", (attempt.shard, at))
+        self._db.execute("INSERT INTO shard_done VALUES(?,?) ON CONFLICT DO NOTHING", (attempt.shard, at))
         return after
 
     def abandon(self, attempt: Attempt, at: float, message: str) -> Attempt:
@@ -240,7 +240,10 @@ class Attempts(AttemptsView):
 
     def announce(self, attempt: int, lines: int) -> None:
         """The first so many lines may be asked from now on: after a crash, each of them may have been."""
-        self._db.execute("INSERT OR REPLACE INTO announced VALUES(?,?)", (attempt, lines))
+        self._db.execute(
+            "INSERT INTO announced VALUES(?,?) ON CONFLICT(attempt) DO UPDATE SET lines=excluded.lines",
+            (attempt, lines),
+        )
 
     def close_calls(
         self,
@@ -254,8 +257,7 @@ class Attempts(AttemptsView):
         Files(self._db).complete(attempt.files[0], *file)
         self._db.execute("DELETE FROM announced WHERE attempt=?", (attempt.id,))
         self._db.execute(
-            "INSERT OR IGNORE INTO queue SELECT ask, tries, 0 FROM shard_row WHERE shard=?1 "
-            "AND line NOT IN (SELECT line FROM result WHERE attempt=?2) AND ask NOT IN (SELECT ask FROM settled)",
+            f"{REQUEUE} AND line NOT IN (SELECT line FROM result WHERE attempt=?) ON CONFLICT DO NOTHING",
             (attempt.shard, attempt.id),
         )
         Shards(self._db).finish(attempt.shard, at)

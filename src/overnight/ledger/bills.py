@@ -11,8 +11,9 @@ from overnight.core.result import MOST_TOKENS
 from overnight.ledger.connection import Records
 
 # Sums in floating point never overflow, and are exact up to nine million dollars and nine quadrillion tokens.
-_SUM = "CAST(total({}) AS INTEGER)"
-_DAY = "CAST({} / 86400 AS INTEGER)"
+_SUM = "CAST(total({}) AS BIGINT)"
+# Cut off, where a cast alone would be rounded by some databases.
+_DAY = "CAST(round(CAST({} / 86400 AS NUMERIC) - 0.5) AS BIGINT)"
 _PARTS = ("input", "cached", "cache_write", "output", "reasoning")
 _RESULTS = (
     "FROM result JOIN attempt ON attempt.id=result.attempt JOIN shard ON shard.id=attempt.shard "
@@ -68,7 +69,8 @@ class BillsView(Records):
         sums = ", ".join(_SUM.format(f"result.{part}") for part in _PARTS)
         query = (
             f"SELECT ask.arm, shard.live, {_DAY.format('result.received_at')}, count(*), "
-            f"sum(result.outcome<>'failed'), {sums}, {_SUM.format('result.cost')}, sum(result.cost IS NULL) "
+            f"count(*) FILTER (WHERE result.outcome<>'failed'), {sums}, {_SUM.format('result.cost')}, "
+            f"count(*) FILTER (WHERE result.cost IS NULL) "
             f"{_RESULTS} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
         )
         for arm, live, day, *numbers in self._db.execute(query):

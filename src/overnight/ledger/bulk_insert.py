@@ -1,4 +1,4 @@
-"""Rows by the thousand: many of them in one statement, because a statement of its own costs more than the row."""
+"""Rows by the thousand in SQLite: many in one statement, because a statement of its own costs more than a row."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -16,22 +16,20 @@ NO_COUNT = -1
 class BulkInsert:
     """Rows for one table, written when enough of them wait, and at `flush`."""
 
-    def __init__(self, db: sqlite3.Connection, into: str, width: int, *, verb: str = "INSERT", counts: int = 0) -> None:
-        """`into` is a table, with the names of its columns where not all are given; `width` is how many there are.
-
-        The last so many of them are `counts`, of which NO_COUNT says that there is none.
-        """
+    def __init__(
+        self, db: sqlite3.Connection, into: str, width: int, *, or_ignore: bool = False, counts: int = 0
+    ) -> None:
         self._db = db
         self._width = width
         self._together = min(_TOGETHER, _MOST_VALUES // width)
-        self._many = _statement(verb, into, width, counts, self._together)
-        self._one = _statement(verb, into, width, counts, 1)
+        self._many = _statement(into, width, counts, self._together, or_ignore=or_ignore)
+        self._one = _statement(into, width, counts, 1, or_ignore=or_ignore)
         # The values of the first row, then those of the next.
         self._values: list[object] = []
         self.rows = 0
+        self.written = 0
 
     def add(self, values: Iterable[object]) -> None:
-        """Whole rows, one after another."""
         self._values += values
         if len(self._values) >= _WAITING * self._width:
             self.flush()
@@ -40,15 +38,17 @@ class BulkInsert:
         values, width, together = self._values, self._width, self._width * self._together
         whole = len(values) - len(values) % together
         for start in range(0, whole, together):
-            self._db.execute(self._many, values[start : start + together])
-        rest = range(whole, len(values), width)
-        self._db.executemany(self._one, (values[start : start + width] for start in rest))
+            self.written += self._db.execute(self._many, values[start : start + together]).rowcount
+        if whole < len(values):
+            rest = range(whole, len(values), width)
+            self.written += self._db.executemany(self._one, (values[start : start + width] for start in rest)).rowcount
         self.rows += len(values) // width
         self._values = []
 
 
 @cache
-def _statement(verb: str, into: str, width: int, counts: int, rows: int) -> str:
+def _statement(into: str, width: int, counts: int, rows: int, *, or_ignore: bool) -> str:
     marks = [*["?"] * (width - counts), *[f"nullif(?,{NO_COUNT})"] * counts]
     row = f"({','.join(marks)})"
-    return f"{verb} INTO {into} VALUES {','.join([row] * rows)}"
+    ending = " ON CONFLICT DO NOTHING" if or_ignore else ""
+    return f"INSERT INTO {into} VALUES {','.join([row] * rows)}{ending}"

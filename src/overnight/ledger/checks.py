@@ -4,23 +4,19 @@ Looked for when a run is verified, and when reading one has failed for no reason
 ledger, or is it us?".
 """
 
-import sqlite3
-import stat
 from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager, suppress
-from pathlib import Path
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 
 import msgspec
 
 from overnight.core.errors import LedgerError, OvernightError
 from overnight.ledger.attempts import AttemptsView
-from overnight.ledger.connection import Records, check_file
+from overnight.ledger.connection import Records
 from overnight.ledger.counts import Count, CountsView
-from overnight.ledger.schema import migrate
+from overnight.ledger.database import Database, Home
+from overnight.ledger.sqlite_damage import LAST_TIME
 
-_KINDS = {"INTEGER": ("integer",), "REAL": ("real", "integer"), "TEXT": ("text",), "BLOB": ("blob",)}
-_LAST_TIME = 253_402_300_799  # the end of the year 9999, past which there is no date
 # Columns that hold JSON, and those that point to a row of another table.
 _JSON = (
     *(("stage", "spec"), ("stage", "settings"), ("arm", "definition"), ("price", "price"), ("event", "data")),
@@ -47,78 +43,69 @@ _POINTERS = (
 # What else cannot be: how many rows are so, and the words for it.
 _CONTRADICTIONS = {
     "arm.definition names another stage than its own": "SELECT count(*) FROM arm JOIN stage ON stage.id=arm.stage "
-    "WHERE json_valid(definition) AND json_extract(definition, '$.stage') IS NOT stage.name",
+    "WHERE json_valid(definition) AND coalesce(json_extract(definition, '$.stage'), '') <> stage.name",
     "stage.settings names a stage that does not come before it": "SELECT count(*) FROM stage, "
-    "(SELECT '$.of' AS place UNION ALL SELECT '$.after.stage' UNION ALL SELECT '$.beside.stage') "
+    "(SELECT '$.of' AS place UNION ALL SELECT '$.after.stage' UNION ALL SELECT '$.beside.stage') AS named "
     "WHERE json_valid(settings) AND json_extract(settings, place) IS NOT NULL AND NOT EXISTS "
     "(SELECT 1 FROM stage AS before WHERE before.id<stage.id AND before.name=json_extract(stage.settings, place))",
     # Arms may share a question, but no two models do.
     "slot.arm has another model than its question": "SELECT count(*) FROM slot JOIN ask ON ask.id=slot.ask "
     "JOIN arm ON arm.id=slot.arm JOIN arm AS asked ON asked.id=ask.arm WHERE arm.id<>asked.id AND "
     "json_valid(arm.definition) AND json_valid(asked.definition) "
-    "AND json_extract(arm.definition, '$.model') IS NOT json_extract(asked.definition, '$.model')",
+    "AND coalesce(json_extract(arm.definition, '$.model'), '') "
+    "<> coalesce(json_extract(asked.definition, '$.model'), '')",
     # No count is kept above this.
-    "counted has a number that cannot be": "SELECT count(*) FROM counted WHERE "
-    f"max(addresses, tries, settled, unbilled, input, cached, output) > {2**62} "
-    "OR min(addresses, tries, settled, unbilled, input, cached, output) < 0",
+    "counted has a number that cannot be": "SELECT count(*) FROM counted WHERE NOT ("
+    + " AND ".join(f"{count} BETWEEN 0 AND {2**62}" for count in Count._fields)
+    + ")",
     # Tables hold them in 32 bits.
-    "slot has a number that cannot be": "SELECT count(*) FROM slot WHERE "
-    f"max(replicate, turn, round) >= {2**31} OR min(replicate, turn, round) < 0",
+    "slot has a number that cannot be": "SELECT count(*) FROM slot WHERE NOT ("
+    + " AND ".join(f"{number} BETWEEN 0 AND {2**31 - 1}" for number in ("replicate", "turn", "round"))
+    + ")",
     "result.offset and length do not go with its file": "SELECT count(*) FROM result "
-    "WHERE (file IS NULL) + (offset IS NULL) + (length IS NULL) NOT IN (0, 3)",
+    "WHERE (file IS NULL)<>(result.offset IS NULL) OR (file IS NULL)<>(length IS NULL)",
     "result.cause is missing": "SELECT count(*) FROM result WHERE outcome='failed' AND cause IS NULL",
     "fact.value of begun_at is no time": "SELECT count(*) FROM fact WHERE name='begun_at' "
-    f"AND (CAST(value AS REAL) NOT BETWEEN 1 AND {_LAST_TIME})",
+    f"AND (CAST(value AS DOUBLE PRECISION) NOT BETWEEN 1 AND {LAST_TIME})",
 }
 # What came in a file, or from another run, was sent with no account that we know.
-_POINTS_NOWHERE = {("attempt", "account"): "adopted AND account=0"}
-
-
-def refuse_strange(run: Path) -> None:
-    """Nothing in a run is a pipe, a socket or a device: whoever opened one might wait for ever."""
-    for found in (*run.glob("*"), *run.glob("*/*")):
-        with suppress(OSError):
-            mode = found.stat().st_mode
-            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-                raise LedgerError(f"{found}: this is no file; bring it back from a copy of the run")
+_POINTS_NOWHERE = {("attempt", "account"): "adopted<>0 AND account=0"}
 
 
 @contextmanager
-def diagnosed(path: Path) -> Iterator[None]:
+def diagnosed(home: Home) -> Iterator[None]:
     """What is no error of ours, and yet ends the reading of a ledger, is blamed on the ledger only if it is damaged."""
-    refuse_strange(path.parent)
+    home.refuse_strange()
     try:
         yield
     except OvernightError:
         raise
-    except (sqlite3.Error, msgspec.MsgspecError) as error:
-        raise LedgerError(f"{path}: the ledger cannot be read: {error}; {_WAY_OUT}") from error
     except Exception as error:
-        problem = next(damages_of(path), None)
+        if home.trouble(error) is not None or isinstance(error, msgspec.MsgspecError):
+            raise LedgerError(f"{home.where}: the ledger cannot be read: {error}; {_WAY_OUT}") from error
+        problem = next(damages_of(home), None)
         if problem is None:
             raise
-        raise LedgerError(f"{path}: {problem}; {_WAY_OUT}") from error
+        raise LedgerError(f"{home.where}: {problem}; {_WAY_OUT}") from error
 
 
 _WAY_OUT = "bring ledger.db back from a copy of the run; `overnight verify` tells more"
 
 
-def damages_of(path: Path) -> Iterator[str]:
+def damages_of(home: Home) -> Iterator[str]:
     try:
-        check_file(path)
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
-            yield from damages(db)
-    except (sqlite3.Error, LedgerError, OSError) as error:
+        with closing(home.to_diagnose()) as db:
+            try:
+                yield from damages(db)
+            except db.error as error:
+                yield f"the ledger cannot be read: {error}"
+    except (LedgerError, OSError) as error:
         yield f"the ledger cannot be read: {error}"
 
 
-def damages(db: sqlite3.Connection) -> Iterator[str]:
+def damages(db: Database) -> Iterator[str]:
     """Each in one line. The tables are held against those that this version would make."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as wanted:
-        migrate(wanted, Path("a new ledger"))
-        tables = [name for (name,) in wanted.execute("SELECT name FROM sqlite_master WHERE type='table' ORDER BY name")]
-        for table in tables:
-            yield from _table_damages(db, table, wanted.execute(f"PRAGMA table_info({table})").fetchall())
+    yield from db.damaged_columns()
     for table, column in _JSON:
         query = f"SELECT count(*) FROM {table} WHERE NOT json_valid({column})"
         yield from _counted(db, query, f"{table}.{column} is no JSON")
@@ -132,30 +119,10 @@ def damages(db: sqlite3.Connection) -> Iterator[str]:
         yield from _counted(db, query, words)
 
 
-def _table_damages(
-    db: sqlite3.Connection, table: str, columns: list[tuple[int, str, str, int, object, int]]
-) -> Iterator[str]:
-    there = {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
-    if not there:
-        yield f"the table {table} is missing"
-        return
-    for _, column, declared, not_null, _, key in columns:
-        if column not in there:
-            yield f"the column {table}.{column} is missing"
-            continue
-        kinds = _KINDS[declared] if not_null or key else (*_KINDS[declared], "null")
-        allowed = ", ".join(f"'{kind}'" for kind in kinds)
-        query = f"SELECT count(*) FROM {table} WHERE typeof({column}) NOT IN ({allowed})"
-        yield from _counted(db, query, f"{table}.{column} is not {' or '.join(kinds)}")
-        if column == "at" or column.endswith("_at"):
-            query = f"SELECT count(*) FROM {table} WHERE {column} NOT BETWEEN 0 AND {_LAST_TIME}"
-            yield from _counted(db, query, f"{table}.{column} is no time")
-
-
-def _counted(db: sqlite3.Connection, query: str, words: str) -> Iterator[str]:
+def _counted(db: Database, query: str, words: str) -> Iterator[str]:
     try:
         (count,) = db.execute(query).fetchone()
-    except sqlite3.Error as error:
+    except db.error as error:
         yield f"{words.partition(' ')[0]} cannot be read: {error}"
         return
     if count:
@@ -188,13 +155,13 @@ class Checks(Records):
     def damages(self) -> Iterator[str]:
         """Whether it can be trusted at all: its pages, its columns, and the order of its events. Each in one line."""
         try:
-            (problem,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
-            if problem != "ok":
-                yield f"ledger.db is damaged: {problem}"
+            torn = list(self._db.torn_pages())
+            if torn:
+                yield torn[0]
                 return
             yield from damages(self._db)
             AttemptsView(self._db).everything()
-        except sqlite3.DatabaseError as error:
+        except self._db.error as error:
             yield f"ledger.db is damaged: {error}"
         except (LedgerError, msgspec.MsgspecError, ValueError, TypeError, LookupError) as error:
             yield f"the events do not add up: {error}"
@@ -219,18 +186,18 @@ class Checks(Records):
         found = {what: [int(row[0]) for row in self._db.execute(query)] for what, query in _SETTLEMENTS.items()}
         return {what: asks for what, asks in found.items() if asks}
 
-    def refuse_to_send(self, path: Path, waiting: Collection[int]) -> None:
+    def refuse_to_send(self, where: str, waiting: Collection[int]) -> None:
         """LedgerError where what has been asked would be asked, and paid, again. `waiting`: shards that may be sent."""
         found = (problem for words, query in _PAID_AGAIN.items() for problem in _counted(self._db, query, words))
         for problem in (*found, *self.answered_shards(waiting)):
-            raise LedgerError(f"{path}: {problem}; nothing is sent; {_WAY_OUT}")
+            raise LedgerError(f"{where}: {problem}; nothing is sent; {_WAY_OUT}")
 
     def answered_shards(self, waiting: Collection[int]) -> Iterator[str]:
         """Whether shards that may be sent have been, and were answered."""
         query = (
             "SELECT count(DISTINCT shard_row.shard) FROM shard_row JOIN settled ON settled.ask=shard_row.ask "
             "JOIN attempt ON attempt.id=settled.attempt AND attempt.shard=shard_row.shard "
-            f"WHERE shard_row.shard IN ({', '.join(map(str, waiting))})"
+            f"WHERE shard_row.shard IN ({', '.join(map(str, waiting)) or 'NULL'})"
         )
         return _counted(self._db, query, "shard_done lacks shards that were answered,")
 
@@ -244,11 +211,11 @@ class Checks(Records):
 
     def body_places(self) -> Iterator[PlaceOnRecord]:
         """Every question's body, in the order in which they lie."""
-        rows = self._db.execute("SELECT file, offset, length, digest FROM ask ORDER BY file, offset")
+        rows = self._db.each("SELECT file, ask.offset, length, digest FROM ask ORDER BY file, ask.offset")
         return map(PlaceOnRecord._make, rows)
 
     def item_places(self) -> Iterator[PlaceOnRecord]:
-        rows = self._db.execute("SELECT file, offset, length, digest FROM item ORDER BY file, offset")
+        rows = self._db.each("SELECT file, item.offset, length, digest FROM item ORDER BY file, item.offset")
         return map(PlaceOnRecord._make, rows)
 
 
@@ -266,6 +233,6 @@ _SETTLEMENTS = {
 # What would send a question again that has its answer: looked for each time before anything is sent.
 _PAID_AGAIN = {
     "settled names no result of its question": "SELECT count(*) FROM settled LEFT JOIN result "
-    "ON result.attempt=settled.attempt AND result.line=settled.line WHERE result.ask IS NOT settled.ask",
+    "ON result.attempt=settled.attempt AND result.line=settled.line WHERE coalesce(result.ask, -1) <> settled.ask",
     "queue holds a question that is settled": "SELECT count(*) FROM queue JOIN settled ON settled.ask=queue.ask",
 }

@@ -3,20 +3,119 @@
 import contextlib
 import sqlite3
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from overnight.core.errors import LedgerError
 from overnight.core.opening import make_private, refuse_strange, sync_directory
 from overnight.core.surroundings import disk_trouble
+from overnight.ledger.bulk_insert import BulkInsert
+from overnight.ledger.database import Database, Row, Values
 from overnight.ledger.schema import is_older, migrate, version
+from overnight.ledger.sqlite_damage import damages_of_columns, damages_of_pages
 from overnight.ledger.trouble import ledger_trouble
 
 
 class Records:
     """Some of a ledger's tables behind verbs. Nobody outside sees the connection."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
+
+
+class SqliteDatabase(sqlite3.Connection):
+    """SQLite's own connection, with what the ledger wants of a database beside it."""
+
+    error: type[Exception] = sqlite3.Error
+    conflict: type[Exception] = sqlite3.IntegrityError
+
+    def each(self, sql: str, values: Values = ()) -> Iterator[Row]:
+        return self.execute(sql, values)
+
+    def bulk(self, into: str, width: int, *, or_ignore: bool = False, counts: int = 0) -> BulkInsert:
+        return BulkInsert(self, into, width, or_ignore=or_ignore, counts=counts)
+
+    def begin(self) -> None:
+        self.execute("BEGIN IMMEDIATE")
+        self.execute("SAVEPOINT fact")
+
+    def next_fact(self) -> None:
+        self.execute("RELEASE fact")
+        self.execute("SAVEPOINT fact")
+
+    def take_back(self) -> None:
+        self.execute("ROLLBACK TO fact")
+
+    def commit(self) -> None:
+        self.execute("COMMIT")
+
+    def roll_back(self) -> None:
+        if self.in_transaction:
+            self.execute("ROLLBACK")
+
+    def begin_reading(self) -> None:
+        self.execute("BEGIN")
+
+    def torn_pages(self) -> Iterator[str]:
+        return damages_of_pages(self)
+
+    def damaged_columns(self) -> Iterator[str]:
+        return damages_of_columns(self)
+
+
+class SqliteFile:
+    """A ledger in a file of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def where(self) -> str:
+        return str(self._path)
+
+    @property
+    def way_back(self) -> str:
+        return "Put the newest ledger.db back from a backup (with its ledger.db-wal, where there is one)"
+
+    def missing(self) -> str | None:
+        try:
+            return "is empty" if self._path.stat().st_size == 0 else None
+        except FileNotFoundError:
+            return "is gone"
+        except OSError as error:
+            raise disk_trouble(self._path, error, "cannot read") from error
+
+    def writer(self) -> SqliteDatabase:
+        if self.missing():
+            found(self._path)
+        db = connect(self._path)
+        with contextlib.ExitStack() as stack:
+            stack.callback(db.close)
+            migrate(db, self._path)
+            stack.pop_all()
+        return db
+
+    def reader(self) -> SqliteDatabase:
+        return up_to_date(connect(self._path, read_only=True), self._path)
+
+    def readers(self) -> int | None:
+        return None
+
+    def trouble(self, error: Exception) -> LedgerError | None:
+        return ledger_trouble(self._path, error) if isinstance(error, sqlite3.Error) else None
+
+    def refuse_strange(self) -> None:
+        """Nothing in a run is a pipe, a socket or a device."""
+        run = self._path.parent
+        for path in (*run.glob("*"), *run.glob("*/*")):
+            with contextlib.suppress(OSError):
+                mode = path.stat().st_mode
+                if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                    raise LedgerError(f"{path}: this is no file; bring it back from a copy of the run")
+
+    def to_diagnose(self) -> SqliteDatabase:
+        check_file(self._path)
+        return sqlite3.connect(f"{self._path.resolve().as_uri()}?mode=ro", uri=True, factory=SqliteDatabase)
 
 
 def check_file(path: Path) -> None:
@@ -25,7 +124,7 @@ def check_file(path: Path) -> None:
         raise LedgerError(f"{path}: this is no file; bring ledger.db back from a copy of the run")
 
 
-def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+def connect(path: Path, *, read_only: bool = False) -> SqliteDatabase:
     for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
         refuse_strange(path.with_name(name))
     check_file(path)
@@ -38,6 +137,7 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
                 isolation_level=None,
                 check_same_thread=False,
                 timeout=30,
+                factory=SqliteDatabase,
             )
             stack.callback(db.close)
             if not read_only:
@@ -52,11 +152,11 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     return db
 
 
-def up_to_date(db: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+def up_to_date(db: SqliteDatabase, path: Path) -> SqliteDatabase:
     """The same to be read: a ledger of an older version is copied into memory and brought up to date there."""
     if not is_older(db, path):
         return db
-    copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=SqliteDatabase)
     with contextlib.ExitStack() as stack:
         stack.callback(copy.close)
         db.backup(copy)

@@ -1,6 +1,7 @@
 """Answers taken over from another run's ledger, with the bytes they came in."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import PurePosixPath
 
 import msgspec
@@ -9,11 +10,14 @@ from overnight.core.attempt import Closed
 from overnight.ledger.attempts import Attempts
 from overnight.ledger.connection import Records
 from overnight.ledger.counts import Counts
+from overnight.ledger.database import found_among
 from overnight.ledger.files import Files
 from overnight.ledger.shards import Shards
 from overnight.ledger.threads import Threads
 from overnight.store.contract import Writer
 
+# Questions that are looked for at once.
+_AT_ONCE = 2_000
 # An attempt whose answers came from another run, and bear the custom ids that they had there.
 REUSED = "reused-"
 
@@ -37,35 +41,32 @@ class CopiesView(Records):
 
     def wanted(self) -> Iterator[tuple[int, int, bytes]]:
         """(question, arm, key) of everything in the queue."""
-        return self._db.execute(
-            "SELECT ask.id, ask.arm, ask.key FROM queue JOIN ask ON ask.id=queue.ask ORDER BY ask.id"
-        )
+        return self._db.each("SELECT ask.id, ask.arm, ask.key FROM queue JOIN ask ON ask.id=queue.ask ORDER BY ask.id")
 
-    def answered(self, ask: int, arm: int, key: bytes) -> Reusable | None:
-        """This run's answer to another run's question. Failures are not taken over."""
-        row = self._db.execute(
-            "SELECT result.outcome, result.cause, result.file, result.offset, result.length, result.digest, "
+    def answered(self, wanted: Sequence[tuple[int, int, bytes]]) -> Iterator[Reusable]:
+        """This run's answers to another run's questions, in their order. Failures are not taken over."""
+        query = (
+            "SELECT ask.key, result.outcome, result.cause, result.file, result.offset, result.length, result.digest, "
             "result.input, result.cached, result.cache_write, result.output, result.reasoning FROM ask "
             "JOIN settled ON settled.ask=ask.id "
             "JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
-            "WHERE ask.key=? AND result.outcome != 'failed' AND result.file IS NOT NULL",
-            (key,),
-        ).fetchone()
-        if row is None:
-            return None
-        outcome, cause, file, offset, length, digest, *usage = row
-        return Reusable(
-            ask=ask, arm=arm, outcome=outcome, cause=cause, file=file, offset=offset, length=length,
-            digest=digest, usage=tuple(usage),
-        )  # fmt: skip
+            "WHERE result.outcome != 'failed' AND result.file IS NOT NULL AND ask.key IN ({}) ORDER BY ask.id DESC"
+        )
+        found = {row[0]: row[1:] for row in found_among(self._db, query, (key for _, _, key in wanted))}
+        for ask, arm, key in wanted:
+            if key in found:
+                outcome, cause, file, offset, length, digest, *usage = found[key]
+                yield Reusable(
+                    ask=ask, arm=arm, outcome=outcome, cause=cause, file=file, offset=offset, length=length,
+                    digest=digest, usage=tuple(usage),
+                )  # fmt: skip
 
 
 def reusable(here: CopiesView, there: CopiesView) -> Iterator[Reusable]:
     """Questions in this queue that the other run has an answer to."""
-    for wanted in here.wanted():
-        found = there.answered(*wanted)
-        if found is not None:
-            yield found
+    waiting = here.wanted()
+    while wanted := list(islice(waiting, _AT_ONCE)):
+        yield from there.answered(wanted)
 
 
 class Copies(CopiesView):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from overnight.core.result import UNBILLED, Result
 from overnight.ledger.connection import Records
+from overnight.ledger.database import found_among
 
 # Sums stay below what SQLite can hold, whatever a provider claims to have counted.
 _MOST = 2**62
@@ -44,7 +45,7 @@ _TOKENS = ("input", "cached", "output")
 _HALF = 31
 _TRIES = (
     "SELECT shard.arm, outcome, coalesce(cause, ''), count(*), "
-    f"sum(cost IS NULL AND (outcome<>'failed' OR coalesce(cause, '') IN ({_CAUSES}))), "
+    f"count(*) FILTER (WHERE cost IS NULL AND (outcome<>'failed' OR coalesce(cause, '') IN ({_CAUSES}))), "
     + ", ".join(
         f"coalesce(sum({column} >> {_HALF}), 0), coalesce(sum({column} & {2**_HALF - 1}), 0)" for column in _TOKENS
     )
@@ -113,7 +114,7 @@ class CountsView(Records):
             "SELECT count(*) FROM event CROSS JOIN result ON result.attempt=event.attempt "
             "WHERE event.kind='overtaken' AND result.outcome<>'failed' AND result.ask IN (SELECT ask FROM shard "
             "JOIN attempt ON attempt.shard=shard.id JOIN result AS other ON other.attempt=attempt.id "
-            "WHERE shard.live AND other.outcome<>'failed')"
+            "WHERE shard.live<>0 AND other.outcome<>'failed')"
         ).fetchone()
         return int(row[0])
 
@@ -146,10 +147,10 @@ class Counts(CountsView):
             self._add((arm, outcome, cause or ""), Count(settled=count))
         moved: Counter[Kind] = Counter()
         if self._shared():
-            query = "SELECT arm, count(*) FROM slot WHERE ask=? GROUP BY arm"
-            for ask, result in questions:
-                for place, count in self._db.execute(query, (ask,)):
-                    moved[place, result.outcome, result.cause or ""] += count
+            query = "SELECT ask, arm, count(*) FROM slot WHERE ask IN ({}) GROUP BY ask, arm"
+            told = dict(questions)
+            for ask, place, count in found_among(self._db, query, told):
+                moved[place, told[ask].outcome, told[ask].cause or ""] += count
         else:  # each has one address, which is of the arm that asked
             moved.update({(arm, outcome, cause or ""): count for (outcome, cause), count in ended.items()})
         for kind, count in moved.items():
@@ -178,6 +179,11 @@ class Counts(CountsView):
         return row is not None and row[0] != "0"
 
     def _add(self, kind: Kind, count: Count) -> None:
-        sums = ", ".join(f"{field}=min({field}+excluded.{field}, {_MOST})" for field in Count._fields)
+        sums = ", ".join(
+            f"{field}=min(counted.{field}, {_MOST}-excluded.{field})+excluded.{field}" for field in Count._fields
+        )
         marks = ",".join("?" * (len(kind) + len(count)))
-        self._db.execute(f"INSERT INTO counted VALUES({marks}) ON CONFLICT DO UPDATE SET {sums}", (*kind, *count))
+        self._db.execute(
+            f"INSERT INTO counted VALUES({marks}) ON CONFLICT(arm, outcome, cause) DO UPDATE SET {sums}",
+            (*kind, *count),
+        )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from overnight.core.errors import LedgerError
 from overnight.ledger.connection import Records
+from overnight.ledger.database import found_among
 from overnight.ledger.raw import LinesHash, beside_others
 from overnight.store.contract import Store, Writer
 
@@ -27,8 +28,8 @@ class FilesView(Records):
         """Of all files, or of these."""
         if numbers is None:
             return {int(number): str(path) for number, path in self._db.execute("SELECT id, path FROM file")}
-        query = "SELECT id, path FROM file WHERE id=?"
-        return {int(one): str(path) for number in numbers for one, path in self._db.execute(query, (number,))}
+        rows = found_among(self._db, "SELECT id, path FROM file WHERE id IN ({})", numbers)
+        return {int(number): str(path) for number, path in rows}
 
     def everything(self) -> list[FileOnRecord]:
         """By path."""
@@ -38,14 +39,15 @@ class FilesView(Records):
     def line_places(self) -> dict[tuple[str, int], tuple[int, int, int, bytes]]:
         """(file, offset, length, digest) of every raw line, by its file's path and its offset, as tables name it."""
         rows = self._db.execute(
-            "SELECT path, file, offset, length, digest FROM result JOIN file ON file.id=result.file "
-            "ORDER BY file, offset"
+            "SELECT path, file, result.offset, length, digest FROM result JOIN file ON file.id=result.file "
+            "ORDER BY file, result.offset"
         )
         return {(path, offset): (file, offset, length, digest) for path, file, offset, length, digest in rows}
 
     def on_record(self, numbers: Sequence[int]) -> list[FileOnRecord]:
-        query = "SELECT id, path, bytes, sha256 FROM file WHERE id=?"
-        return [FileOnRecord._make(row) for number in numbers for row in self._db.execute(query, (number,))]
+        rows = found_among(self._db, "SELECT id, path, bytes, sha256 FROM file WHERE id IN ({})", numbers)
+        found = {row[0]: FileOnRecord._make(row) for row in rows}
+        return [found[number] for number in numbers if number in found]
 
 
 class Files(FilesView):

@@ -131,7 +131,9 @@ class Stages(StagesView):
     """Stages and arms that are put on record."""
 
     def keep(self, name: str, task: str, version: str) -> int:
-        self._db.execute("INSERT OR IGNORE INTO stage(name, task, version) VALUES(?,?,?)", (name, task, version))
+        self._db.execute(
+            "INSERT INTO stage(name, task, version) VALUES(?,?,?) ON CONFLICT DO NOTHING", (name, task, version)
+        )
         return int(self._db.execute("SELECT id FROM stage WHERE name=?", (name,)).fetchone()[0])
 
     def describe(self, number: int, spec: str, settings: str) -> None:
@@ -169,7 +171,8 @@ class Accounts(AccountsView):
     def keep(self, account: Account) -> int:
         values = msgspec.structs.astuple(account)
         self._db.execute(
-            "INSERT OR IGNORE INTO account(provider, place, organization, project, fingerprint) VALUES(?,?,?,?,?)",
+            "INSERT INTO account(provider, place, organization, project, fingerprint) VALUES(?,?,?,?,?) "
+            "ON CONFLICT DO NOTHING",
             values,
         )
         row = self._db.execute(

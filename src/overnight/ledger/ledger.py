@@ -1,28 +1,28 @@
-"""A run's ledger: verbs and transactions over one SQLite file that nobody else sees.
+"""A run's ledger: verbs and transactions over a database that nobody else sees.
 
 One thread writes. Everything handed in while a commit runs shares the next one.
 """
 
 import asyncio
 import queue
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LedgerError
 from overnight.ledger.checks import diagnosed
-from overnight.ledger.connection import connect, found, up_to_date
-from overnight.ledger.schema import migrate
+from overnight.ledger.connection import SqliteFile
+from overnight.ledger.database import Database, Home
+from overnight.ledger.homes import home_of
 from overnight.ledger.traces import no_ledger, refuse_blank
 from overnight.ledger.transaction import Transaction, View
-from overnight.ledger.trouble import damaged, ledger_trouble
+from overnight.ledger.trouble import damaged
 from overnight.store.run_folder import RunFolder
 
 T = TypeVar("T")
@@ -31,10 +31,11 @@ Work = tuple[str, Callable[[Transaction], Any], "Future[Any]"]
 
 @contextmanager
 def open_ledger(folder: RunFolder) -> Iterator["Ledger"]:
-    """For the one process that works on the run. Whatever is wrong with the file is said with its path."""
-    ledger = Ledger(folder.ledger)
+    """For the one process that works on the run. Whatever is wrong with the ledger is said with its place."""
+    home = home_of(folder)
+    ledger = Ledger(home)
     try:
-        with _told(folder):
+        with _told(home):
             yield ledger
     finally:
         ledger.close()
@@ -46,55 +47,62 @@ def look_at(folder: RunFolder) -> Iterator[View]:
 
     LedgerLost when the ledger was there and is no longer.
     """
-    with diagnosed(folder.ledger):
+    home = home_of(folder)
+    with diagnosed(home):
         no_ledger(folder)
-        db = connect(folder.ledger, read_only=True)
-        try:
-            with _told(folder):
-                db = up_to_date(db, folder.ledger)
+        with _told(home):
+            db = home.reader()
+            try:
                 view = View(db)
                 refuse_blank(folder, view.facts)
                 yield view
-        finally:
-            db.close()
+            finally:
+                db.close()
 
 
 @contextmanager
-def _told(folder: RunFolder) -> Iterator[None]:
+def _told(home: Home) -> Iterator[None]:
     try:
         yield
-    except sqlite3.DatabaseError as error:
-        raise ledger_trouble(folder.ledger, error) from error
     except msgspec.MsgspecError as error:
-        raise damaged(folder.ledger, error) from error
+        raise damaged(home.where, error) from error
+    except Exception as error:
+        trouble = home.trouble(error)
+        if trouble is None:
+            raise
+        raise trouble from error
 
 
 class Ledger:
     """Durable writes through `commit` and `write`; reads through `view`, each thread its own."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, place: Path | Home) -> None:
+        """`place` is where it is kept; a path is SQLite's file."""
+        self._home = home = SqliteFile(place) if isinstance(place, Path) else place
         self._views = threading.local()
-        self._readers: list[sqlite3.Connection] = []
+        self._readers: list[Database] = []
+        self._shared_views: list[View] = []
+        self._opening_reader = threading.Lock()
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         # Set once nothing more is written; held while something is handed in, so that nobody waits for a thread
         # that has gone.
         self._over: LedgerError | None = None
         self._handing_in = threading.Lock()
-        if not path.exists() or path.stat().st_size == 0:
-            found(path)
-        self._db = connect(path)
         try:
-            migrate(self._db, path)
-        except sqlite3.Error as error:
-            self._db.close()
-            raise ledger_trouble(path, error) from error
-        except BaseException:
-            self._db.close()
-            raise
+            self._db = home.writer()
+        except Exception as error:
+            trouble = home.trouble(error)
+            if trouble is None:
+                raise
+            raise trouble from error
         self._transaction = Transaction(self._db)
         self._thread = threading.Thread(target=self._drain, name="ledger-writer", daemon=True)
         self._thread.start()
+
+    @property
+    def where(self) -> str:
+        """How people find it."""
+        return self._home.where
 
     def write(self, name: str, fact: Callable[[Transaction], T]) -> "Future[T]":
         """Run `fact` inside the next transaction; the future is done once it is on disk.
@@ -116,17 +124,27 @@ class Ledger:
         """What is on record by now, for the thread that asks."""
         view: View | None = getattr(self._views, "view", None)
         if view is None:
-            db = connect(self.path, read_only=True)
-            self._readers.append(db)
-            view = self._views.view = View(db)
+            view = self._views.view = self._new_view()
         return view
+
+    def _new_view(self) -> View:
+        most = self._home.readers()
+        with self._opening_reader:
+            if most is not None and len(self._readers) >= most:
+                self._shared_views.append(self._shared_views.pop(0))  # in turn
+                return self._shared_views[0]
+            db = self._home.reader()
+            self._readers.append(db)
+            view = View(db)
+            self._shared_views.append(view)
+            return view
 
     async def read(self, look: Callable[[View], T]) -> T:
         """The same in a worker thread."""
         return await asyncio.to_thread(lambda: look(self.view()))
 
     def close(self) -> None:
-        self._end(LedgerError(f"{self.path}: the ledger is closed"))
+        self._end(LedgerError(f"{self.where}: the ledger is closed"))
         self._thread.join()
         for reader in self._readers:
             reader.close()
@@ -156,7 +174,7 @@ class Ledger:
 
     def _give_up(self, together: list[Work], error: BaseException) -> None:
         """Whatever it was: all who wait are told, and so are all who come later."""
-        trouble = LedgerError(f"{self.path}: the ledger's writer has ended: {type(error).__name__}: {error}")
+        trouble = LedgerError(f"{self.where}: the ledger's writer has ended: {type(error).__name__}: {error}")
         trouble.__cause__ = error
         self._end(trouble)
         while (more := self._work.get()) is not None:
@@ -173,17 +191,18 @@ class Ledger:
         if not together:
             return
         try:
-            self._db.execute("BEGIN IMMEDIATE")
+            self._db.begin()
             for _, fact, done in together:
                 outcomes.append((done, *self._attempted(fact)))
             checkpoint(f"commit {names}")
-            self._db.execute("COMMIT")
+            self._db.commit()
         except _TransactionLost as lost:
             outcomes = [(done, None, lost.trouble) for _, _, done in together]
-        except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            trouble = ledger_trouble(self.path, error)
+        except Exception as error:
+            trouble = self._home.trouble(error)
+            if trouble is None:
+                raise
+            self._db.roll_back()
             outcomes = [(done, None, trouble) for _, _, done in together]
         else:
             checkpoint(f"committed {names}")
@@ -195,28 +214,26 @@ class Ledger:
 
     def _attempted(self, fact: Callable[[Transaction], Any]) -> tuple[Any, BaseException | None]:
         """One fact that fails takes back its own rows and nobody else's."""
-        self._db.execute("SAVEPOINT fact")
         try:
             value = fact(self._transaction)
         except Exception as error:  # the worker's edge: whoever waits gets it
-            trouble = ledger_trouble(self.path, error) if _of_the_file(error) else error
+            trouble = self._told_as(error)
             if not self._db.in_transaction:
-                # SQLite gave up the whole transaction (disk full): so must we
+                # The database gave up the whole transaction (disk full, connection lost): so must we
                 raise _TransactionLost(trouble) from error
-            self._db.execute("ROLLBACK TO fact")
-            self._db.execute("RELEASE fact")
+            self._db.take_back()
             return None, trouble
-        self._db.execute("RELEASE fact")
+        self._db.next_fact()
         return value, None
 
-
-def _of_the_file(error: Exception) -> TypeGuard[sqlite3.Error]:
-    """Whether the file or the disk is to blame, and not what was to be written."""
-    return type(error) in (sqlite3.OperationalError, sqlite3.DatabaseError)
+    def _told_as(self, error: Exception) -> Exception:
+        """In words where the database or its disk is to blame, and not what was to be written."""
+        trouble = None if isinstance(error, self._db.conflict) else self._home.trouble(error)
+        return error if trouble is None else trouble
 
 
 class _TransactionLost(Exception):
-    """SQLite took back everything, not only the fact at hand."""
+    """The database took back everything, not only the fact at hand."""
 
     def __init__(self, trouble: Exception) -> None:
         super().__init__(str(trouble))

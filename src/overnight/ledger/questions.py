@@ -1,7 +1,6 @@
 """Questions on record: the items they come from, their bodies on disk, their addresses, their queue."""
 
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import msgspec
@@ -9,9 +8,9 @@ import msgspec
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.errors import StudyChanged
 from overnight.core.priority import priority_of
-from overnight.ledger.bulk_insert import BulkInsert
 from overnight.ledger.connection import Records
 from overnight.ledger.counts import Counts
+from overnight.ledger.database import Database, found_among
 from overnight.ledger.files import Files
 from overnight.ledger.identity import Facts, FactsView, Stages
 from overnight.ledger.raw import digest_of
@@ -26,11 +25,11 @@ _canonical = msgspec.json.Encoder(order="deterministic")
 # Of questions that are all new, in one reading of the index; of some that come to many, by a look for each of them.
 _ALL_TWINS = (
     "SELECT ask.id AS id, first.id AS first FROM ask JOIN (SELECT key, min(id) AS id FROM ask GROUP BY key "
-    "HAVING count(*) > 1) AS first ON first.key=ask.key WHERE ask.id > max(first.id, ?)"
+    "HAVING count(*) > 1) AS first ON first.key=ask.key WHERE ask.id > max(first.id, {after})"
 )
 _NEW_TWINS = (
     "SELECT id, first FROM (SELECT ask.id AS id, (SELECT min(id) FROM ask AS other WHERE other.key=ask.key) AS first "
-    "FROM ask WHERE ask.id > ?) WHERE first < id"
+    "FROM ask WHERE ask.id > {after}) AS new WHERE first < id"
 )
 
 
@@ -53,7 +52,7 @@ class Intake:
 
     def __init__(
         self,
-        db: sqlite3.Connection,
+        db: Database,
         files: Store,
         stage: tuple[str, str, str],
         arms: Iterable[Arm],
@@ -73,9 +72,9 @@ class Intake:
         self._last_ask = self._floor
         # Items that came, known ones included.
         self.seen = 0
-        self._new_items = BulkInsert(db, "item", 7)
-        self._new_asks = BulkInsert(db, "ask", 7)
-        self._new_slots = BulkInsert(db, "slot(arm, item, replicate, turn, ask, round)", 6)
+        self._new_items = db.bulk("item", 7)
+        self._new_asks = db.bulk("ask", 7)
+        self._new_slots = db.bulk("slot(arm, item, replicate, turn, ask, round)", 6)
 
     def items(self, source: Iterable[Item]) -> Iterator[Item]:
         """Pass the items through, keeping a copy of each new one."""
@@ -93,10 +92,11 @@ class Intake:
         texts: list[bytes] = []
         digests: list[bytes] = []
         values: list[object] = []
+        known = {} if fresh else self._known_items(items)
         for item in items:
             text = _canonical.encode(item.fields)
             digest = digest_of(text)
-            if fresh or not self._known_item(item, digest):
+            if fresh or not _is_same_item(item, digest, known):
                 length = len(text)
                 # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
                 urgency = 0.0 if self._priority is None else priority_of(item.fields.get(self._priority)) or 0.0
@@ -108,18 +108,11 @@ class Intake:
         self._new_items.add(values)
         return digests
 
-    def _known_item(self, item: Item, digest: bytes) -> bool:
-        query = "SELECT digest FROM item WHERE stage=? AND item_id=?"
-        row = self._db.execute(query, (self.stage, item.id)).fetchone()
-        if row is None:
-            return False
-        if row[0] != digest:
-            message = (
-                f"items: '{item.id}' is not what it was when the run began; put it back, give it a new id, "
-                "or start a copy with --as NAME"
-            )
-            raise StudyChanged(message)
-        return True
+    def _known_items(self, items: Sequence[Item]) -> dict[str, bytes]:
+        """The digests of those of these items that are on record."""
+        self._new_items.flush()  # the same item may have come just before
+        query = "SELECT item_id, digest FROM item WHERE stage=? AND item_id IN ({})"
+        return dict(found_among(self._db, query, (item.id for item in items), self.stage))
 
     def asks(
         self,
@@ -181,10 +174,11 @@ class Intake:
         digests: list[bytes] = []
         new_asks: list[object] = []
         new_slots: list[object] = []
+        known = {} if fresh else self._known_slots(asks)
         for ask in asks:
             arm, keys = arms[ask.arm.name]
             key = keys.key(ask, shared=shared)
-            if not fresh and self._known_slot(ask, arm, key):
+            if not fresh and _is_same_ask(ask, key, known.get((arm, ask.item, ask.replicate, ask.turn))):
                 continue
             body = encode(ask)
             ask_id += 1
@@ -200,32 +194,55 @@ class Intake:
         self._last_ask = ask_id
         return digests
 
-    def _known_slot(self, ask: Ask, arm: int, key: bytes) -> bool:
-        row = self._db.execute(
-            "SELECT ask.key FROM slot JOIN ask ON ask.id=slot.ask "
-            "WHERE slot.item=? AND slot.arm=? AND replicate=? AND turn=?",
-            (ask.item, arm, ask.replicate, ask.turn),
-        ).fetchone()
-        if row is None:
-            return False
-        if bytes(row[0]) != key:
-            message = (
-                f"item '{ask.item}' in arm {ask.arm.name} now asks something else than it did when the run began; "
-                "start a copy with --as NAME"
-            )
-            raise StudyChanged(message)
-        return True
+    def _known_slots(self, asks: Sequence[Ask]) -> dict[tuple[int, str, int, int], bytes]:
+        """The keys on record of all addresses about these items."""
+        query = (
+            "SELECT slot.arm, slot.item, slot.replicate, slot.turn, ask.key FROM slot JOIN ask ON ask.id=slot.ask "
+            "WHERE slot.arm=? AND slot.item IN ({})"
+        )
+        items: dict[int, set[str]] = {}
+        for ask in asks:
+            items.setdefault(self._arms[ask.arm.name][0], set()).add(ask.item)
+        return {
+            (slot[0], slot[1], slot[2], slot[3]): key
+            for arm, some in items.items()
+            for *slot, key in found_among(self._db, query, some, arm)
+        }
 
     def _share_twins(self) -> int:
         """Addresses that ask the same question point to the first of them; the others' rows go."""
-        self._db.execute(f"CREATE TEMP TABLE twin AS {_ALL_TWINS if self._floor == 0 else _NEW_TWINS}", (self._floor,))
-        self._db.execute("CREATE INDEX temp.twin_id ON twin(id)")
+        twins = _ALL_TWINS if self._floor == 0 else _NEW_TWINS
+        self._db.execute(f"CREATE TEMP TABLE twin AS {twins.format(after=self._floor)}")
+        self._db.execute("CREATE INDEX twin_id ON twin(id)")
         self._db.execute(
             "UPDATE slot SET ask=(SELECT first FROM twin WHERE twin.id=slot.ask) WHERE ask IN (SELECT id FROM twin)"
         )
         count = self._db.execute("DELETE FROM ask WHERE id IN (SELECT id FROM twin)").rowcount
-        self._db.execute("DROP TABLE temp.twin")
+        self._db.execute("DROP TABLE twin")
         return int(count)
+
+
+def _is_same_item(item: Item, digest: bytes, known: Mapping[str, bytes]) -> bool:
+    """Whether the item is on record; StudyChanged where another one of its id is."""
+    before = known.get(item.id)
+    if before is not None and before != digest:
+        message = (
+            f"items: '{item.id}' is not what it was when the run began; put it back, give it a new id, "
+            "or start a copy with --as NAME"
+        )
+        raise StudyChanged(message)
+    return before is not None
+
+
+def _is_same_ask(ask: Ask, key: bytes, before: bytes | None) -> bool:
+    """Whether the address is on record; StudyChanged where it asked something else."""
+    if before is not None and before != key:
+        message = (
+            f"item '{ask.item}' in arm {ask.arm.name} now asks something else than it did when the run began; "
+            "start a copy with --as NAME"
+        )
+        raise StudyChanged(message)
+    return before is not None
 
 
 class QuestionsView(Records):
@@ -240,7 +257,7 @@ class QuestionsView(Records):
 
     def known_keys(self, stage: str) -> Iterator[tuple[str, bytes]]:
         """Of the first questions of a stage, with the arms that have asked them."""
-        return self._db.execute(
+        return self._db.each(
             "SELECT arm.name, ask.key FROM slot JOIN ask ON ask.id=slot.ask JOIN arm ON arm.id=slot.arm "
             "JOIN stage ON stage.id=arm.stage WHERE stage.name=? AND slot.turn=0",
             (stage,),
@@ -249,7 +266,7 @@ class QuestionsView(Records):
     def known_addresses(self, stage: str) -> frozenset[tuple[str, str, int, int]]:
         """(arm, item, replicate, turn) of everything a stage has on record."""
         return frozenset(
-            self._db.execute(
+            self._db.each(
                 "SELECT arm.name, slot.item, slot.replicate, slot.turn FROM slot JOIN arm ON arm.id=slot.arm "
                 "JOIN stage ON stage.id=arm.stage WHERE stage.name=?",
                 (stage,),

@@ -77,7 +77,7 @@ class Reopening(Records):
     def _unsettle(self, rows: Iterable[_Row]) -> None:
         """By way of the queue: what followed from their failure is open again, as after any row that is asked anew."""
         asks = [(row.ask,) for row in rows]
-        self._db.executemany("INSERT OR IGNORE INTO queue VALUES(?, 0, 0)", asks)
+        self._db.executemany("INSERT INTO queue VALUES(?, 0, 0) ON CONFLICT DO NOTHING", asks)
         self._db.executemany("DELETE FROM settled WHERE ask=?", asks)
         Threads(self._db).reopen()
         self._db.executemany("DELETE FROM queue WHERE ask=?", asks)

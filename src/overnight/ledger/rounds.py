@@ -61,7 +61,7 @@ class RoundsView(Records):
     def threads(self, stage: int, n: int) -> Iterator[LandedThread]:
         """Settled addresses of a closed round, without those that came too late for it."""
         late = set(self.left_out(stage, n))
-        found = threads_of(self._db.execute(_ROUND + THREADS, {"source": stage, "round": n}))
+        found = threads_of(self._db.each(_ROUND + THREADS, {"source": stage, "round": n}))
         return (thread for thread in found if thread.slot not in late)
 
 
@@ -70,7 +70,11 @@ class Rounds(RoundsView):
 
     def open(self, stage: int, n: int, asks: int, at: float) -> None:
         """One that asked nothing may be opened again: there may be more to ask of it by now."""
-        self._db.execute("INSERT OR REPLACE INTO round VALUES(?,?,?,?)", (stage, n, asks, at))
+        self._db.execute(
+            "INSERT INTO round VALUES(?,?,?,?) ON CONFLICT(stage, n) DO UPDATE "
+            "SET asks=excluded.asks, opened_at=excluded.opened_at",
+            (stage, n, asks, at),
+        )
 
     def close(self, stage: int, n: int, left_out: Sequence[int], at: float) -> None:
         """Answers to those left out are kept, but not used. The digest of what it is judged by comes after."""

@@ -10,6 +10,7 @@ import msgspec
 from overnight.core.result import Result
 from overnight.ledger.answers import counted
 from overnight.ledger.connection import Records
+from overnight.ledger.database import found_among
 from overnight.ledger.threads import Place, Threads
 
 
@@ -111,7 +112,7 @@ class RowsView(Records):
         """Every address in the order of the tables, never the order of arrival: so many at once, and whole threads."""
         # Arm by arm along the index of addresses: nothing is sorted, so that memory does not grow with the rows.
         arms = self._db.execute("SELECT id FROM arm ORDER BY stage, name").fetchall()
-        rows = chain.from_iterable(self._db.execute(OF_ARM, arm) for arm in arms)
+        rows = chain.from_iterable(self._db.each(OF_ARM, arm) for arm in arms)
         turn = Addresses._fields.index("turn")
         chunk = list(islice(rows, at_once))
         while chunk:
@@ -161,7 +162,7 @@ class RowsView(Records):
         """The items before and after this one, by name."""
         of_arms = (
             "SELECT {one}(found) FROM "
-            "(SELECT (SELECT {one}(item) FROM slot WHERE slot.arm=arm.id AND item {than} ?) AS found FROM arm)"
+            "(SELECT (SELECT {one}(item) FROM slot WHERE slot.arm=arm.id AND item {than} ?) AS found FROM arm) AS one"
         )
         found = [
             self._db.execute(of_arms.format(one=one, than=than), (item,)).fetchone()[0]
@@ -172,7 +173,7 @@ class RowsView(Records):
     def tries(self, at_once: int) -> Iterator[Tries]:
         """Every row of every attempt, by attempt and line, so many at once."""
         # The cross join keeps SQLite to the order in which rows are stored, so that nothing needs sorting.
-        rows = self._db.execute(
+        rows = self._db.each(
             "SELECT attempt.id, shard_row.line, ask.key, result.received_at, result.outcome, result.cause, "
             "result.detail, result.file, result.offset, settled.ask IS NOT NULL "
             "FROM attempt CROSS JOIN shard_row ON shard_row.shard=attempt.shard JOIN ask ON ask.id=shard_row.ask "
@@ -180,11 +181,11 @@ class RowsView(Records):
             "LEFT JOIN settled ON settled.ask=ask.id AND settled.attempt=attempt.id AND settled.line=shard_row.line "
             "ORDER BY attempt.id, shard_row.line"
         )
-        while chunk := rows.fetchmany(at_once):
+        while chunk := list(islice(rows, at_once)):
             yield Tries._make(zip(*chunk, strict=True))
 
     def raw_results(self) -> Iterator[RawResult]:
-        rows = self._db.execute(
+        rows = self._db.each(
             "SELECT result.attempt, result.line, ask.arm, outcome, cause, cost, result.file, result.offset, "
             "result.length, result.digest, shard.live, settled.ask IS NOT NULL FROM result "
             "JOIN ask ON ask.id=result.ask LEFT JOIN settled ON settled.ask=result.ask "
@@ -210,9 +211,12 @@ class Rows(RowsView):
                 for attempt, line, result, price in corrections
             ),
         )
-        query = "SELECT ask FROM result JOIN settled USING(ask, attempt, line) WHERE attempt=? AND line=?"
-        places = ((one.attempt, one.line) for one in corrections)
-        Threads(self._db).land([int(row[0]) for place in places for row in self._db.execute(query, place)])
+        query = "SELECT ask FROM result JOIN settled USING(ask, attempt, line) WHERE attempt=? AND line IN ({})"
+        by_attempt: dict[int, list[int]] = {}
+        for one in corrections:
+            by_attempt.setdefault(one.attempt, []).append(one.line)
+        found = (found_among(self._db, query, lines, attempt) for attempt, lines in by_attempt.items())
+        Threads(self._db).land([int(ask) for (ask,) in chain.from_iterable(found)])
 
 
 class ItemsView(Records):
@@ -226,14 +230,14 @@ class ItemsView(Records):
         decode: Callable[[bytes], dict[str, Any]] = msgspec.json.decode,
     ) -> dict[str, Any]:
         """An item's fields as they were when the run began; nothing for an address that is not an item."""
-        query = "SELECT file, offset, length, digest FROM item WHERE stage=? AND item_id=?"
+        query = "SELECT file, item.offset, length, digest FROM item WHERE stage=? AND item_id=?"
         row = self._db.execute(query, (stage, item)).fetchone()
         return {} if row is None else decode(read(*row))
 
     def mark(self, stage: int) -> tuple[int, str]:
         """How many items a stage has, and a hash of all of them, whatever the order in which they came."""
         digest, count = sha256(), 0
-        rows = self._db.execute("SELECT item_id, digest FROM item WHERE stage=? ORDER BY item_id", (stage,))
+        rows = self._db.each("SELECT item_id, digest FROM item WHERE stage=? ORDER BY item_id", (stage,))
         for name, mark in rows:
             count += 1
             digest.update(sha256(name.encode(errors="surrogatepass")).digest() + (mark or b""))
@@ -243,7 +247,6 @@ class ItemsView(Records):
         self, read: Callable[[int, int, int, bytes], bytes], stage: int
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """A stage's items, id and fields, in the order in which they came."""
-        query = "SELECT item_id, file, offset, length, digest FROM item WHERE stage=? ORDER BY file, offset"
-        rows = self._db.execute(query, (stage,))
-        for name, *where in rows:
+        query = "SELECT item_id, file, item.offset, length, digest FROM item WHERE stage=? ORDER BY file, item.offset"
+        for name, *where in self._db.each(query, (stage,)):
             yield name, msgspec.json.decode(read(*where))

@@ -58,4 +58,7 @@ class Screening(ScreeningView):
 
     def open(self, stage: int, extent: str, at: float) -> None:
         """The stage has begun; again, where there was more to begin with."""
-        self._db.execute("INSERT OR REPLACE INTO opened VALUES(?,?,?)", (stage, extent, at))
+        self._db.execute(
+            "INSERT INTO opened VALUES(?,?,?) ON CONFLICT(stage) DO UPDATE SET extent=excluded.extent, at=excluded.at",
+            (stage, extent, at),
+        )

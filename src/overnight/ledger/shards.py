@@ -1,6 +1,5 @@
 """From the queue into shards."""
 
-import sqlite3
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -9,8 +8,8 @@ import msgspec
 from overnight.core.money import Purse
 from overnight.core.pack import Packer, Room, even, lent
 from overnight.core.shard import Shard
-from overnight.ledger.bulk_insert import BulkInsert
 from overnight.ledger.connection import Records
+from overnight.ledger.database import Database
 from overnight.ledger.spending import Spending
 
 
@@ -60,6 +59,13 @@ _URGENT = (
 )
 
 
+# The rows of a shard that nothing has settled, back in the queue.
+REQUEUE = (
+    "INSERT INTO queue SELECT ask, tries, 0 FROM shard_row WHERE shard=? "
+    "AND NOT EXISTS (SELECT 1 FROM settled WHERE settled.ask=shard_row.ask)"
+)
+
+
 class ShardsView(Records):
     """The queue, and the shards that were cut from it."""
 
@@ -86,7 +92,7 @@ class ShardsView(Records):
 
     def bodies(self, shard_number: int) -> Iterator[Body]:
         """In the order of their lines."""
-        rows = self._db.execute(
+        rows = self._db.each(
             "SELECT shard_row.line, ask.id, ask.file, ask.offset, ask.length, ask.digest FROM shard_row "
             "JOIN ask ON ask.id=shard_row.ask WHERE shard_row.shard=? ORDER BY shard_row.line",
             (shard_number,),
@@ -127,7 +133,7 @@ class Shards(ShardsView):
         last_before = self._db.execute("SELECT coalesce(max(id), 0) FROM shard").fetchone()[0]
         open_shards: dict[int, _OpenShard] = {}
         made = 0
-        for ask, arm, length, tries, priority in self._db.execute(_URGENT if self._has_priorities() else _IN_ORDER):
+        for ask, arm, length, tries, priority in self._db.each(_URGENT if self._has_priorities() else _IN_ORDER):
             if arm not in ready:
                 continue
             if arm not in open_shards:
@@ -156,7 +162,7 @@ class Shards(ShardsView):
 
     def finish(self, shard_number: int, at: float) -> None:
         """The shard's rows are settled or back in the queue: it is not sent again."""
-        self._db.execute("INSERT OR IGNORE INTO shard_done VALUES(?,?)", (shard_number, at))
+        self._db.execute("INSERT INTO shard_done VALUES(?,?) ON CONFLICT DO NOTHING", (shard_number, at))
         Spending(self._db).release(shard_number)
 
     def requeue_all(self, shards: Iterable[int], at: float) -> None:
@@ -166,8 +172,7 @@ class Shards(ShardsView):
     def requeue(self, shard_number: int, at: float) -> None:
         """Give every row back to the queue, to be packed anew."""
         self._db.execute(
-            "INSERT OR IGNORE INTO queue SELECT ask, tries, 0 FROM shard_row WHERE shard=? "
-            "AND ask NOT IN (SELECT ask FROM settled)",
+            f"{REQUEUE} ON CONFLICT DO NOTHING",
             (shard_number,),
         )
         self.finish(shard_number, at)
@@ -189,9 +194,7 @@ class _OpenShard:
     Where a shard must not be too small, the one before it is held as well: it may have to give the last one some rows.
     """
 
-    def __init__(
-        self, db: sqlite3.Connection, arm: int, packing: ArmPacking, segments: Iterator[int] | None, at: float
-    ) -> None:
+    def __init__(self, db: Database, arm: int, packing: ArmPacking, segments: Iterator[int] | None, at: float) -> None:
         self._db = db
         self._arm = arm
         self._packing = packing
@@ -233,7 +236,7 @@ class _OpenShard:
         number = self._db.execute(
             "INSERT INTO shard(arm, rows, bytes, made_at, live, priority) VALUES(?,?,?,?,?,?) RETURNING id", made
         ).fetchone()[0]
-        lines = BulkInsert(self._db, "shard_row", 4)
+        lines = self._db.bulk("shard_row", 4)
         lines.add([value for line, row in enumerate(rows) for value in (number, line, row.ask, row.tries)])
         lines.flush()
         self.taken += lines.rows

@@ -9,7 +9,7 @@ from overnight.ledger.connection import Records
 # Sums stay below what SQLite can hold, whatever amounts are handed in: a bill beyond that is no bill.
 _MOST = 2**62
 # Sums of a column in floating point never overflow, and are exact up to nine million dollars.
-_SUM = "CAST(total({}) AS INTEGER)"
+_SUM = "CAST(total({}) AS BIGINT)"
 
 
 class Charge(NamedTuple):
@@ -80,11 +80,11 @@ class SpendingView(Records):
         marks = ",".join(str(int(arm)) for arm in arms) or "NULL"
         (settled,) = self._db.execute(
             f"SELECT {_SUM.format('cost')} FROM result JOIN attempt ON attempt.id=result.attempt "
-            f"JOIN shard ON shard.id=attempt.shard WHERE shard.live AND shard.arm IN ({marks})"
+            f"JOIN shard ON shard.id=attempt.shard WHERE shard.live<>0 AND shard.arm IN ({marks})"
         ).fetchone()
         (reserved,) = self._db.execute(
             f"SELECT {_SUM.format('coalesce(amount, 0) - released')} FROM reservation "
-            f"JOIN shard ON shard.id=reservation.shard WHERE shard.live AND shard.arm IN ({marks})"
+            f"JOIN shard ON shard.id=reservation.shard WHERE shard.live<>0 AND shard.arm IN ({marks})"
         ).fetchone()
         return int(settled) + int(reserved)
 
@@ -112,11 +112,11 @@ class SpendingView(Records):
         )
         for what, column, rows in (("spent", "settled", cost), ("presumed spent", "presumed", presumed)):
             query = (
-                f"SELECT arm.id, ?1, coalesce(spent.{column}, 0) AS kept, min(coalesce(told.amount, 0), {_MOST}) "
-                f"AS rows FROM arm LEFT JOIN spent ON spent.arm=arm.id LEFT JOIN ({rows}) AS told ON told.arm=arm.id "
-                "WHERE kept<>rows ORDER BY arm.id"
+                f"SELECT arm.id, coalesce(spent.{column}, 0), min(coalesce(told.amount, 0), {_MOST}) "
+                f"FROM arm LEFT JOIN spent ON spent.arm=arm.id LEFT JOIN ({rows}) AS told ON told.arm=arm.id "
+                f"WHERE coalesce(spent.{column}, 0)<>min(coalesce(told.amount, 0), {_MOST}) ORDER BY arm.id"
             )
-            yield from map(WrongSum._make, self._db.execute(query, (what,)))
+            yield from (WrongSum(arm, what, kept, told) for arm, kept, told in self._db.execute(query))
 
     def strange_reservations(self, open_shards: Collection[int]) -> list[int]:
         """Shards of which less than nothing is set aside, or something although none of their rows is under way."""
@@ -151,7 +151,7 @@ class Spending(SpendingView):
     def book(self, shard: int, arm: int, attempt: int, charge: Charge) -> None:
         """Settle what landed rows cost, and let go of what was set aside for them, in one step."""
         self._db.execute(
-            "UPDATE reservation SET released=min(coalesce(amount, 0), released+?) WHERE shard=?",
+            "UPDATE reservation SET released=min(coalesce(amount, 0)-?1, released)+?1 WHERE shard=?2",
             (min(charge.released, _MOST), shard),
         )
         self.settle(arm, charge.settled)
@@ -195,17 +195,22 @@ class Spending(SpendingView):
         """What rows of an arm really cost."""
         if cost or presumed:
             self._db.execute(
-                "INSERT INTO spent VALUES(?,?,?) ON CONFLICT DO UPDATE SET "
-                f"settled=min(settled+excluded.settled, {_MOST}), presumed=min(presumed+excluded.presumed, {_MOST})",
+                "INSERT INTO spent VALUES(?,?,?) ON CONFLICT(arm) DO UPDATE SET "
+                # Never more than that, and no sum on the way to it is too large either.
+                f"settled=min(spent.settled, {_MOST}-excluded.settled)+excluded.settled, "
+                f"presumed=min(spent.presumed, {_MOST}-excluded.presumed)+excluded.presumed",
                 (arm, min(cost, _MOST), min(presumed, _MOST)),
             )
 
     def keep_price(self, arm: int, processing: str, price: str) -> None:
         """The price an arm's rows are settled with, in a batch or live, as it was when they were first planned."""
-        self._db.execute("INSERT OR IGNORE INTO price VALUES(?,?,?)", (arm, processing, price))
+        self._db.execute("INSERT INTO price VALUES(?,?,?) ON CONFLICT DO NOTHING", (arm, processing, price))
 
     def replace_price(self, arm: int, processing: str, price: str) -> None:
-        self._db.execute("INSERT OR REPLACE INTO price VALUES(?,?,?)", (arm, processing, price))
+        self._db.execute(
+            "INSERT INTO price VALUES(?,?,?) ON CONFLICT(arm, processing) DO UPDATE SET price=excluded.price",
+            (arm, processing, price),
+        )
 
     def recount(self) -> None:
         """Count the bill again from the rows: after they were read or priced anew."""
@@ -216,7 +221,7 @@ class Spending(SpendingView):
         self._db.execute("UPDATE spent SET settled=0")
         self._db.execute(
             f"INSERT INTO spent SELECT ask.arm, {_SUM.format('result.cost')}, 0 FROM result "
-            "JOIN ask ON ask.id=result.ask GROUP BY ask.arm ON CONFLICT DO UPDATE SET settled=excluded.settled"
+            "JOIN ask ON ask.id=result.ask GROUP BY ask.arm ON CONFLICT(arm) DO UPDATE SET settled=excluded.settled"
         )
         for (arm,) in self._db.execute("SELECT arm FROM spent").fetchall():
             self._count_presumed(arm)

@@ -14,6 +14,7 @@ import msgspec
 
 from overnight.core.result import Cause, Outcome
 from overnight.ledger.connection import Records
+from overnight.ledger.database import found_among, tell_about
 
 # The file, offset, length and digest of a line.
 Place = tuple[int, int, int, bytes]
@@ -77,12 +78,12 @@ class GroupedSlot(NamedTuple):
 
 
 _TO_FOLLOWERS = (
-    "INSERT OR IGNORE INTO landed SELECT follower.stage, slot.id FROM slot JOIN arm ON arm.id=slot.arm "
-    "JOIN follower ON follower.source=arm.stage AND follower.every_turn JOIN settled ON settled.ask=slot.ask "
+    "INSERT INTO landed SELECT follower.stage, slot.id FROM slot JOIN arm ON arm.id=slot.arm "
+    "JOIN follower ON follower.source=arm.stage AND follower.every_turn<>0 JOIN settled ON settled.ask=slot.ask "
     "WHERE {which} AND NOT EXISTS "
-    "(SELECT 1 FROM passed_on WHERE passed_on.stage=follower.stage AND passed_on.slot=slot.id)"
+    "(SELECT 1 FROM passed_on WHERE passed_on.stage=follower.stage AND passed_on.slot=slot.id) ON CONFLICT DO NOTHING"
 )
-_ADDRESSES_OF_ASK = _TO_FOLLOWERS.format(which="slot.ask=?")
+_ADDRESSES_OF_ASKS = _TO_FOLLOWERS.format(which="slot.ask IN ({})")
 _ADDRESSES_SINCE = _TO_FOLLOWERS.format(which="slot.id>?")
 _SLOT = "last.id, last.arm, last.item, last.replicate, last.turn"
 _ITEM = "item.file, item.offset, item.length, item.digest"
@@ -103,7 +104,7 @@ _LANDED = "WITH due AS MATERIALIZED (SELECT slot, slot AS n FROM landed WHERE st
 _GROUPED = (
     "WITH due AS MATERIALIZED (SELECT slot FROM landed WHERE stage=:stage ORDER BY slot LIMIT :limit), "
     "name AS MATERIALIZED (SELECT DISTINCT slot.item AS item FROM due CROSS JOIN slot ON slot.id=due.slot) "
-    "SELECT slot.item, slot.id, slot.arm, slot.replicate, settled.ask IS NOT NULL, coalesce(own.asks=0, 0), "
+    "SELECT slot.item, slot.id, slot.arm, slot.replicate, settled.ask IS NOT NULL, coalesce(own.asks, 1)=0, "
     "given.slot IS NOT NULL, item.item_id IS NOT NULL FROM name CROSS JOIN arm ON arm.stage=:source "
     "CROSS JOIN slot ON slot.arm=arm.id AND slot.item=name.item LEFT JOIN settled ON settled.ask=slot.ask "
     "LEFT JOIN passed_on AS own ON own.stage=:source AND own.slot=slot.id "
@@ -116,7 +117,7 @@ _LAST_ABOUT = (
     "CROSS JOIN settled ON settled.ask=slot.ask WHERE slot.item=:item AND arm.stage=:source "
     "ORDER BY arm.id, slot.replicate, slot.turn DESC LIMIT 1) "
 )
-_THESE = "WITH due AS MATERIALIZED (SELECT value AS slot, key AS n FROM json_each(:slots)) "
+_THESE = "WITH due(slot, n) AS MATERIALIZED (VALUES {}) "
 
 
 class ThreadsView(Records):
@@ -129,8 +130,10 @@ class ThreadsView(Records):
 
     def of_slots(self, source: int, slots: Sequence[int]) -> list[LandedThread]:
         """The threads that end with these settled addresses of `source`, in this order."""
-        text = msgspec.json.encode(slots).decode()
-        return list(threads_of(self._db.execute(_THESE + THREADS, {"source": source, "slots": text})))
+        if not slots:
+            return []
+        these = _THESE.format(",".join(f"({int(slot)},{n})" for n, slot in enumerate(slots)))
+        return list(threads_of(self._db.execute(these + THREADS, {"source": source})))
 
     def last_about(self, source: int, item: str) -> list[LandedThread]:
         """The thread about an item, up to its last settled turn; of several, the first."""
@@ -140,7 +143,8 @@ class ThreadsView(Records):
         """The last of the first addresses that have landed, and all addresses about the same items as these."""
         values = {"source": source, "stage": stage, "limit": limit}
         (last,) = self._db.execute(
-            "SELECT max(slot) FROM (SELECT slot FROM landed WHERE stage=:stage ORDER BY slot LIMIT :limit)", values
+            "SELECT max(slot) FROM (SELECT slot FROM landed WHERE stage=:stage ORDER BY slot LIMIT :limit) AS due",
+            values,
         ).fetchone()
         if last is None:
             return None, []
@@ -185,10 +189,11 @@ class ThreadsView(Records):
     def handed_on_asks(self, asks: list[int]) -> int:
         """How many of these questions' answers have been given to later turns or stages."""
         query = (
-            "SELECT 1 FROM passed_on JOIN slot ON slot.id=passed_on.slot "
-            "WHERE slot.ask=? AND passed_on.asks > 0 LIMIT 1"
+            "SELECT DISTINCT slot.ask FROM passed_on JOIN slot ON slot.id=passed_on.slot "
+            "WHERE passed_on.asks > 0 AND slot.ask IN ({})"
         )
-        return sum(self._db.execute(query, (ask,)).fetchone() is not None for ask in asks)
+        given = {ask for (ask,) in found_among(self._db, query, asks)}
+        return sum(ask in given for ask in asks)
 
     def stage_is_quiet(self, stage: int) -> bool:
         """Whether every address of the stage is settled: nothing queued, nothing on the way."""
@@ -225,22 +230,27 @@ class Threads(ThreadsView):
         known = {Follower(source, stage, bool(every)) for source, stage, every in rows}
         for new in wanted:
             if new not in known:
-                self._db.execute("INSERT OR REPLACE INTO follower VALUES(?,?,?)", new)
+                self._db.execute(
+                    "INSERT INTO follower VALUES(?,?,?) ON CONFLICT(source, stage) "
+                    "DO UPDATE SET every_turn=excluded.every_turn",
+                    (new.source, new.stage, int(new.every_turn)),
+                )
                 self._land_all(new)
 
     def _land_all(self, new: Follower) -> None:
         over = "EXISTS (SELECT 1 FROM passed_on WHERE passed_on.stage=:source AND passed_on.slot=slot.id AND asks=0)"
         self._db.execute(
-            "INSERT OR IGNORE INTO landed SELECT :stage, slot.id FROM slot JOIN arm ON arm.id=slot.arm "
-            f"JOIN settled ON settled.ask=slot.ask WHERE arm.stage=:source AND (:every_turn OR {over}) AND NOT EXISTS "
-            "(SELECT 1 FROM passed_on WHERE passed_on.stage=:stage AND passed_on.slot=slot.id)",
-            new._asdict(),
+            "INSERT INTO landed SELECT :stage, slot.id FROM slot JOIN arm ON arm.id=slot.arm "
+            f"JOIN settled ON settled.ask=slot.ask WHERE arm.stage=:source AND (:every_turn<>0 OR {over}) "
+            "AND NOT EXISTS (SELECT 1 FROM passed_on WHERE passed_on.stage=:stage AND passed_on.slot=slot.id) "
+            "ON CONFLICT DO NOTHING",
+            {"source": new.source, "stage": new.stage, "every_turn": int(new.every_turn)},
         )
 
     def land(self, asks: Iterable[int]) -> None:
         """These questions have just been settled: whoever follows their stages is to look."""
         if self._db.execute("SELECT 1 FROM follower LIMIT 1").fetchone() is not None:
-            self._db.executemany(_ADDRESSES_OF_ASK, ((ask,) for ask in asks))
+            tell_about(self._db, _ADDRESSES_OF_ASKS, asks)
 
     def land_new(self, after: int) -> None:
         """The same for addresses that came after this one and share an answer that was here before."""
@@ -262,7 +272,9 @@ class Threads(ThreadsView):
 
     def use(self, stage: int, slots: Iterable[int]) -> None:
         """These answers went with rows that a stage was given: as such they are passed on to it too."""
-        self._db.executemany("INSERT OR IGNORE INTO passed_on VALUES(?,?,1)", ((stage, slot) for slot in slots))
+        self._db.executemany(
+            "INSERT INTO passed_on VALUES(?,?,1) ON CONFLICT DO NOTHING", ((stage, slot) for slot in slots)
+        )
 
     def land_again(self, follower: Follower) -> None:
         """What a stage has looked at and not taken: there may be by now what it lacked."""
@@ -272,18 +284,18 @@ class Threads(ThreadsView):
         """So many more rows are not in the groups that a stage was given."""
         if missing or late:
             self._db.execute(
-                "INSERT INTO left_out VALUES(?,?,?) ON CONFLICT DO UPDATE SET "
-                "missing=missing+excluded.missing, late=late+excluded.late",
+                "INSERT INTO left_out VALUES(?,?,?) ON CONFLICT(stage) DO UPDATE SET "
+                "missing=left_out.missing+excluded.missing, late=left_out.late+excluded.late",
                 (stage, missing, late),
             )
 
     def end(self, source: int, slots: Sequence[int]) -> None:
         """Conversations that are over with these turns: later stages are to look at them."""
-        later = self._db.execute("SELECT stage FROM follower WHERE source=? AND NOT every_turn", (source,)).fetchall()
+        later = self._db.execute("SELECT stage FROM follower WHERE source=? AND every_turn=0", (source,)).fetchall()
         for (stage,) in later:
             self._db.executemany(
-                "INSERT OR IGNORE INTO landed SELECT ?1, ?2 WHERE NOT EXISTS "
-                "(SELECT 1 FROM passed_on WHERE stage=?1 AND slot=?2)",
+                "INSERT INTO landed SELECT ?1, ?2 WHERE NOT EXISTS "
+                "(SELECT 1 FROM passed_on WHERE stage=?1 AND slot=?2) ON CONFLICT DO NOTHING",
                 ((stage, slot) for slot in slots),
             )
 

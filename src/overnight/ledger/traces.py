@@ -10,8 +10,8 @@ from typing import Literal, cast
 
 from overnight.core.errors import LedgerLost
 from overnight.core.shard import TOKEN_LENGTH, is_of_run
-from overnight.core.surroundings import disk_trouble
 from overnight.ledger.attempts import AttemptsView
+from overnight.ledger.homes import home_of
 from overnight.ledger.identity import FactsView
 from overnight.store.contract import Store
 from overnight.store.names import FILES, HALF, SENT, TABLES
@@ -50,16 +50,10 @@ def traces(folder: RunFolder) -> list[str]:
 
 def no_ledger(folder: RunFolder) -> bool:
     """Whether there is none, and never was; LedgerLost when the folder shows that there was one."""
-    try:
-        empty = folder.ledger.stat().st_size == 0
-    except FileNotFoundError:
-        _refuse(folder, "is gone", traces(folder))
-        return True
-    except OSError as error:
-        raise disk_trouble(folder.ledger, error, "cannot read") from error
-    if empty:
-        _refuse(folder, "is empty", traces(folder))
-    return empty
+    missing = home_of(folder).missing()
+    if missing is not None:
+        _refuse(folder, missing, traces(folder))
+    return missing is not None
 
 
 def refuse_blank(folder: RunFolder, facts: FactsView) -> None:
@@ -72,7 +66,7 @@ def refuse_blank(folder: RunFolder, facts: FactsView) -> None:
 def _refuse(folder: RunFolder, what: str, found: list[str]) -> None:
     """A folder with a run's traces needs the run's ledger: without it, all would be asked and paid again."""
     if found:
-        message = f"{folder.ledger} {what}, but the folder holds a run ({', '.join(found)}). {_way_out(folder)}"
+        message = f"{home_of(folder).where} {what}, but the folder holds a run ({', '.join(found)}). {_way_out(folder)}"
         raise LedgerLost(message)
 
 
@@ -90,7 +84,9 @@ def check_age(folder: RunFolder, attempts: AttemptsView, run_id: str) -> str | N
         return None
     names = ", ".join(unknown[:_SHOWN]) + (", ..." if len(unknown) > _SHOWN else "")
     were = "1 attempt was" if len(unknown) == 1 else f"{len(unknown):,} attempts were"
-    text = f"{folder.ledger}: this ledger is older than its folder: {were} sent that it does not know of ({names})"
+    text = (
+        f"{home_of(folder).where}: this ledger is older than its folder: {were} sent that it does not know of ({names})"
+    )
     if any(sent[token] != "batch" or not is_of_run(run_id, token) for token in unknown):
         raise LedgerLost(f"{text}. {_way_out(folder)}")
     return f"{text}; the provider's listing is searched for them before anything is sent"
@@ -98,7 +94,7 @@ def check_age(folder: RunFolder, attempts: AttemptsView, run_id: str) -> str | N
 
 def _way_out(folder: RunFolder) -> str:
     return (
-        "Put the newest ledger.db back from a backup (with its ledger.db-wal, where there is one). Without one: "
-        f"`overnight adopt PROVIDER --token TOKEN` brings in a batch that the provider still lists (tokens are in "
-        f"{folder.marks.where(SENT)}), and `--as NAME` starts anew under another name, which asks and pays again"
+        f"{home_of(folder).way_back}. Without one: `overnight adopt PROVIDER --token TOKEN` brings in a batch that "
+        f"the provider still lists (tokens are in {folder.marks.where(SENT)}), "
+        "and `--as NAME` starts anew under another name, which asks and pays again"
     )

@@ -1,6 +1,5 @@
 """What a ledger is asked and told, concept by concept. A view only reads; a transaction writes too."""
 
-import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -11,6 +10,7 @@ from overnight.ledger.bills import BillsView
 from overnight.ledger.checks import Checks
 from overnight.ledger.copying import Copies, CopiesView
 from overnight.ledger.counts import Counts, CountsView
+from overnight.ledger.database import Database
 from overnight.ledger.files import Files, FilesView
 from overnight.ledger.identity import Accounts, AccountsView, Facts, FactsView, Stages, StagesView
 from overnight.ledger.questions import Intake, QuestionsView
@@ -27,7 +27,7 @@ from overnight.store.contract import Store
 class View:
     """Everything on record, to be read."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
         self.accounts = AccountsView(db)
         self.answers = AnswersView(db)
@@ -51,11 +51,11 @@ class View:
     @contextmanager
     def at_one_moment(self) -> Iterator[None]:
         """What is read in this block is as it was at its beginning, whoever writes meanwhile."""
-        self._db.execute("BEGIN")
+        self._db.begin_reading()
         try:
             yield
         finally:
-            self._db.execute("ROLLBACK")
+            self._db.roll_back()
 
 
 class Transaction(View):
@@ -76,7 +76,7 @@ class Transaction(View):
     stages: Stages
     threads: Threads
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: Database) -> None:
         super().__init__(db)
         self.accounts = Accounts(db)
         self.answers = Answers(db)

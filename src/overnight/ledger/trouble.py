@@ -33,8 +33,8 @@ def ledger_trouble(path: Path, error: sqlite3.Error) -> LedgerError:
     return LedgerError(f"{path}: cannot use this file: {words}")
 
 
-def damaged(path: Path, error: Exception) -> LedgerError:
-    return LedgerError(f"{path}: it is damaged ({error}); {_BACKUP}")
+def damaged(where: Path | str, error: Exception) -> LedgerError:
+    return LedgerError(f"{where}: it is damaged ({error}); {_BACKUP}")
 
 
 def _tried(path: Path) -> str | None:

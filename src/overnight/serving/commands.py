@@ -76,14 +76,20 @@ class Commands:
             known = self.latest(run, kind)
             if known is not None and known.exit_code is None:
                 return known
-            begun = self._known[run, kind] = Command(verb, _process(self._typed(verb, run, arguments)), time.time())
+            begun = self._known[run, kind] = Command(
+                verb, _process(self._typed(verb, run, arguments), self._runs()), time.time()
+            )
         threading.Thread(target=_listen, args=(begun,), name=f"{verb} {run}", daemon=True).start()
         return begun
 
     def _typed(self, verb: str, run: str, arguments: Sequence[str | Path]) -> list[str]:
         rehearsal = "--emulate" if self._settings.emulate else "--no-emulate"
-        where = ["--runs", str(self._settings.runs.resolve()), rehearsal]
-        return [sys.executable, "-m", "overnight", verb, run, *map(str, arguments), *where]
+        return [sys.executable, "-m", "overnight", verb, run, *map(str, arguments), rehearsal]
+
+    def _runs(self) -> str:
+        """Told by the environment: an address may have a password in it, and all can see what a command is given."""
+        database = self._settings.database
+        return str(self._settings.runs.resolve()) if database is None else database.text
 
     def signs(self, run: str | None) -> tuple[tuple[str, str, int, int | None], ...]:
         """What is different when a command, of a run or of any, has said something or has ended."""
@@ -102,7 +108,7 @@ class Commands:
                 one.process.wait()
 
 
-def _process(typed: Sequence[str]) -> subprocess.Popen[str]:
+def _process(typed: Sequence[str], runs: str) -> subprocess.Popen[str]:
     """In a session of its own: Ctrl-C in the dashboard's terminal is for the dashboard."""
     try:
         return subprocess.Popen(  # noqa: S603 - our own program, with the name of a run that is there
@@ -112,7 +118,7 @@ def _process(typed: Sequence[str]) -> subprocess.Popen[str]:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "OVERNIGHT_RUNS": runs},
             start_new_session=True,
         )
     except OSError as error:

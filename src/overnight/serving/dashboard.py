@@ -91,7 +91,7 @@ def serve(
     dashboard.start()
     with tempfile.TemporaryDirectory(prefix="overnight-", ignore_cleanup_errors=True) as scratch:
         try:
-            say(f"{place.root}: {dashboard.address}")
+            say(f"{place.where}: {dashboard.address}")
             if _has_browser() if open_browser is None else open_browser:
                 _open(dashboard.address, Path(scratch))
             dashboard.wait()

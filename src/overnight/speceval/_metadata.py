@@ -43,7 +43,7 @@ def kept_in(metadata: Mapping[str, Any], model: str) -> Kept:
 
 
 def kept_of(run: str, place: Settings, model: str, prompts: int) -> Kept:
-    return Kept(model=model, run=run, runs=str(place.runs.absolute()), emulated=place.emulate, prompts=prompts)
+    return Kept(model=model, run=run, runs=place.typed_runs, emulated=place.emulate, prompts=prompts)
 
 
 def told(status: RunStatus, run: Run | None = None, message: str | None = None) -> dict[str, Any]:

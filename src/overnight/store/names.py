@@ -21,7 +21,7 @@ PRICES = "prices.yaml"
 REPORT = "report.html"
 # What ends the name of a file that is not whole yet.
 HALF = ".part"
-_PART = re.compile(r"[^\x00-\x1f\x7f/\\]{1,255}")
+_PART = re.compile(r"[^\x00-\x1f\x7f/\\\ud800-\udfff]{1,255}")
 _COPY = (
     "bring it back from a copy of the run, or start a copy that keeps every answer that still fits: "
     "overnight run STUDY --as NAME"

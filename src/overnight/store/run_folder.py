@@ -48,6 +48,11 @@ class RunFolder:
         return self.path.name
 
     @property
+    def where(self) -> str:
+        """How people find the run."""
+        return str(self.path)
+
+    @property
     def ledger(self) -> Path:
         return self.path / "ledger.db"
 
@@ -85,7 +90,7 @@ class RunFolder:
     def make(self) -> None:
         """Its parts, by who holds it."""
         try:
-            _made(self.path)
+            make_folder(self.path)
         except OSError as error:
             raise self._unfit("cannot make the run's folder", error) from error
         for store in (self.files, self._tables):
@@ -143,7 +148,7 @@ class RunFolder:
         made = False
         for left in reversed(range(_TRIES)):
             try:
-                made = _made(self.path) or made
+                made = make_folder(self.path) or made
                 return made, take_lock(self.path / "lock")
             except BlockingIOError as error:
                 if left > _TRIES - _LOOKS:
@@ -174,7 +179,8 @@ class RunFolder:
         return FolderUnfit(f"{self.path}: {what}: {words_of(error)}")
 
 
-def _made(path: Path) -> bool:
+def make_folder(path: Path) -> bool:
+    """Whether it was not there before. Nobody else may look into it."""
     make_folders_above(path)
     try:
         path.mkdir()

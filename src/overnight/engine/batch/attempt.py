@@ -89,15 +89,16 @@ class BatchAttempt:
     async def _record(self, event: AttemptEvent) -> None:
         self._attempt = await self._context.record(self._attempt, event)
 
-    def _intent(self) -> Intent:
+    async def _intent(self) -> Intent:
         attempt = self._attempt
         file = input_file(self._context.files, attempt.token)
+        size = await asyncio.to_thread(lambda: file.size if file.exists() else attempt.bytes)
         return Intent(
             token=attempt.token,
             run=self._context.name,
             model=self._context.arms[attempt.arm].model,
             rows=attempt.rows,
-            bytes=file.size if file.exists() else attempt.bytes,
+            bytes=size,
             file=file,
             description=self._context.description,
         )
@@ -108,7 +109,7 @@ class BatchAttempt:
         if await self._made_before():
             return
         await self._ensure_input()
-        intent = self._intent()
+        intent = await self._intent()
         async with self._account.uploading:
             try:
                 file_id = await self._account.patiently(lambda: self._account.batches.upload(intent))
@@ -121,7 +122,7 @@ class BatchAttempt:
     async def _ensure_input(self) -> None:
         """The file is there unless somebody tidied the outbox; its bytes are the same whenever it is made."""
         context, attempt = self._context, self._attempt
-        if not input_file(context.files, attempt.token).exists():
+        if not await asyncio.to_thread(input_file(context.files, attempt.token).exists):
             model = context.arms[attempt.arm].model
             batch_format = self._account.batch_format
             files, shard = context.files, attempt.shard
@@ -137,13 +138,12 @@ class BatchAttempt:
             if await self._made_before():
                 return
             seen = await self._account.patiently(self._account.batches.newest)
-            if await self._claimed(listed_as_ours(self._account, self._intent(), self._attempt, seen.batches)):
+            intent = await self._intent()  # before anything is announced: a create follows its announcement at once
+            if await self._claimed(listed_as_ours(self._account, intent, self._attempt, seen.batches)):
                 return
             await self._record(fence_of(seen, tags=self._account.batch_format.tags))
             self._account.created()
-            file_id = self._attempt.file_id or ""
-            intent = self._intent()
-            create = self._account.batches.create(intent, file_id)
+            create = self._account.batches.create(intent, self._attempt.file_id or "")
             answer = await self._context.waiting.to_its_end(create, _LAST_WORD)
             answer = answer or CreateAnswer(sent=True, problem="stopped before the provider had answered")
             await self._conclude(await own_answer(self._context, self._account, self._attempt, intent, answer))
@@ -153,7 +153,7 @@ class BatchAttempt:
         found = await found_before(self._context, self._account, self._attempt)
         if found.instead is not None:
             self._attempt = found.instead
-            self._clean_outbox()
+            await self._clean_outbox()
             return True
         return await self._claimed(found.batches)
 
@@ -234,7 +234,7 @@ class BatchAttempt:
 
     async def _refused_for_good(self, refusal: Refusal) -> None:
         self._attempt = await Rejections(self._context).refuse(self._attempt, refusal, "refused")
-        self._clean_outbox()
+        await self._clean_outbox()
 
     # --- finding out
 
@@ -264,12 +264,12 @@ class BatchAttempt:
             case "absent":
                 await self._record(Closed("absent", "no batch was made"))
                 self._context.say(f"shard {self._attempt.shard}: the batch was not made; sending it again")
-                self._clean_outbox()
+                await self._clean_outbox()
             case "believe":
                 await self._believe()
 
     async def _look(self) -> None:
-        looked = await look(self._context, self._account, self._attempt, self._intent())
+        looked = await look(self._context, self._account, self._attempt, await self._intent())
         await self._record(looked)
         if self._attempt.possible and not looked.candidates:
             names = ", ".join(self._attempt.possible)
@@ -312,7 +312,7 @@ class BatchAttempt:
         why = "the deadline is near" if context.spilled else "called off"
         self._attempt = await context.ledger.commit("taken back", lambda tx: tx.attempts.abandon(attempt, at, why))
         context.keep(self._attempt)
-        self._clean_outbox()
+        await self._clean_outbox()
         return True
 
     async def _make_way(self) -> None:
@@ -352,7 +352,7 @@ class BatchAttempt:
         since = fence.at if fence is not None and fence.at is not None else 0.0
         batch = await self._account.poller.look(batch_id, since)
         if batch is None:
-            batch = await as_listed(self._account, self._attempt, self._intent(), batch_id)
+            batch = await as_listed(self._account, self._attempt, await self._intent(), batch_id)
             if batch is not None and batch.id != batch_id:
                 await self._claimed((batch.id,))
         if batch is None:
@@ -392,9 +392,9 @@ class BatchAttempt:
             self._attempt = await Rejections(self._context).refuse(self._attempt, refusal, "rejected")
         else:
             self._attempt = await Ingest(self._context, self._account, self._attempt).bring_in()
-        self._clean_outbox()
+        await self._clean_outbox()
 
-    def _clean_outbox(self) -> None:
+    async def _clean_outbox(self) -> None:
         """The bodies stay on record; the envelope file was only for the way out."""
         if self._attempt.state == "closed":
-            input_file(self._context.files, self._attempt.token).remove()
+            await asyncio.to_thread(input_file(self._context.files, self._attempt.token).remove)

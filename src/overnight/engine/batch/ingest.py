@@ -200,12 +200,12 @@ class Ingest:
             file.drop()
             return _Came(download, file.sha256, None)
         file = await asyncio.to_thread(beside_others, self._context.files, file)
-        file.keep()
+        await asyncio.to_thread(file.keep)
         kept = await self._context.ledger.commit("file", lambda tx: self._register(tx, file))
         return _Came(download, file.sha256, kept)
 
     async def _stream(self, kind: str, name: str, ref: str) -> tuple[Writer, int | None]:
-        file = self._context.files.put(name)
+        file = await asyncio.to_thread(self._context.files.put, name)
         try:
             fetching = self._account.batches.fetch(ref, Part(kind, file, self._attempt.rows).write)
             return file, await self._context.waiting.while_going(fetching)

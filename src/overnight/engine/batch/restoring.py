@@ -1,5 +1,6 @@
 """Downloads that were damaged on disk, brought again from providers that still keep them."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -45,7 +46,7 @@ def _lost(context: RunContext) -> Iterator[_Lost]:
 
 async def _brought(context: RunContext, lost: _Lost) -> bool:
     for ref in lost.refs:
-        file = context.files.put(lost.path, over_anything=True)
+        file = await asyncio.to_thread(context.files.put, lost.path, over_anything=True)
         try:
             await context.account_of(lost.attempt.arm).batches.fetch(ref, file.write)
         except ProviderError as error:
@@ -53,7 +54,7 @@ async def _brought(context: RunContext, lost: _Lost) -> bool:
             file.drop()
             continue
         if (file.size, file.sha256) == (lost.size, lost.sha256):
-            file.keep()
+            await asyncio.to_thread(file.keep)
             return True
         context.say(f"{lost.path} is damaged, and the provider now gives another file")
         file.drop()

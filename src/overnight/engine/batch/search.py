@@ -70,7 +70,7 @@ async def _reopen(context: RunContext, present: Attempt, earlier: Attempt, batch
     closed, reopened = await context.ledger.commit("reopened", fact)
     context.keep(closed)
     context.keep(reopened)
-    input_file(context.files, closed.token).remove()
+    await asyncio.to_thread(input_file(context.files, closed.token).remove)
     context.say(
         f"shard {present.shard}: found batch {batch_id} of attempt {earlier.n}, which was thought not to be made"
     )

@@ -29,6 +29,7 @@ from overnight.providers.reading.complaints import complaint_of
 from overnight.providers.reading.responses import UNSETTLED, Response, Sending, epoch_of, retry_after_of
 from overnight.providers.reading.secrets import Secrets
 from overnight.providers.wire.bodies import IDENTITY, MOST_BYTES, Envelope, Pace, pieces, whole
+from overnight.providers.wire.connected import Connected
 from overnight.providers.wire.route import certificates
 from overnight.providers.wire.signing import KeyHeaders, Request, proof_of
 from overnight.providers.wire.trouble import BROKEN_WIRE, trouble_of
@@ -64,21 +65,6 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-class _Connected:
-    """Whether a connection stood, told by aiohttp before it writes the first byte of a request."""
-
-    def __init__(self) -> None:
-        self.yes = False
-
-    async def note(self, *_: Any) -> None:
-        self.yes = True
-
-    def trace(self) -> aiohttp.TraceConfig:
-        config = aiohttp.TraceConfig()
-        config.on_connection_create_end.append(self.note)
-        return config
 
 
 class Wire:
@@ -217,7 +203,7 @@ class Wire:
 
     async def send_once(self, verb: Verb, path: str, body: bytes | Envelope) -> Sending:
         """One POST on a connection of its own, which carries nothing else; never raises for the wire."""
-        connected = _Connected()
+        connected = Connected()
         url = self._url(path)
         try:
             plain = {**IDENTITY, "Content-Type": "application/json"}
@@ -243,7 +229,8 @@ class Wire:
                     status = response.status
                     reply = await self._whole_reply(response)
             except BROKEN_WIRE as error:
-                return Sending(sent=connected.yes, status=status, problem=trouble_of(error, self._origin, self._secret))
+                trouble = connected.trouble(trouble_of(error, self._origin, self._secret))
+                return Sending(sent=connected.yes, status=status, problem=trouble)
             checkpoint(f"sent:{verb}")
             return Sending(sent=True, status=status, reply=reply)
 

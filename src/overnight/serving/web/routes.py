@@ -8,6 +8,7 @@ from aiohttp import web
 
 from overnight.core.errors import OvernightError, UnknownName
 from overnight.ledger.checks import diagnosed
+from overnight.ledger.homes import home_of
 from overnight.serving.item_records import ItemRecord, ThreadRecord, item_record
 from overnight.serving.known_runs import KnownRun
 from overnight.serving.records import Records
@@ -79,7 +80,7 @@ class Routes:
 
     async def _runs(self, _: web.Request) -> web.Response:
         runs = await asyncio.to_thread(self._records.runs.everything)
-        return self._shown(runs_screen(runs, str(self._records.settings.root)))
+        return self._shown(runs_screen(runs, self._records.settings.where))
 
     async def _accounts(self, _: web.Request) -> web.Response:
         def make() -> Screen:
@@ -107,7 +108,7 @@ class Routes:
         async def page(request: web.Request) -> web.Response:
             def made() -> Screen:
                 run = self._records.runs.named(request.match_info["name"])
-                with diagnosed(run.folder.ledger):
+                with diagnosed(home_of(run.folder)):
                     return make(run, request.query)
 
             return self._shown(await asyncio.to_thread(made))

@@ -1,0 +1,148 @@
+"""What the ledger wants of a database: one SQL text in the dialect that SQLite and PostgreSQL both understand.
+
+Marks for values are SQLite's (`?`, `?1`, `:name`). Truth is spelled out (`live<>0`), sums are `CAST(total(x) AS
+BIGINT)`, conflicts name their columns, and the least or most of two numbers are `min(a, b)` and `max(a, b)`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Protocol
+
+from overnight.core.errors import LedgerError
+
+Values = Sequence[object] | Mapping[str, object]
+Row = tuple[Any, ...]
+# Values that are looked for in one statement: more bring little.
+_TOGETHER = 500
+
+
+class Answer(Protocol):
+    """What a statement gave. One that gives many rows is asked with `each`."""
+
+    @property
+    def rowcount(self) -> int: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Bulk(Protocol):
+    """Rows for one table, by the thousand: written when enough of them wait, and at `flush`."""
+
+    # Handed in and flushed; and how many of these were not there before.
+    rows: int
+    written: int
+
+    def add(self, values: Iterable[object]) -> None:
+        """Whole rows, one after another."""
+        ...
+
+    def flush(self) -> None: ...
+
+
+class Database(Protocol):
+    """A connection. Errors of its own kind are told by the `trouble` of the place that it leads to."""
+
+    # What it raises at all, and what where a row is there already.
+    error: type[Exception]
+    conflict: type[Exception]
+
+    @property
+    def in_transaction(self) -> bool: ...
+    def execute(self, sql: str, values: Values = (), /) -> Answer: ...
+    def executemany(self, sql: str, values: Iterable[Values], /) -> Answer: ...
+
+    def each(self, sql: str, values: Values = (), /) -> Iterator[Row]:
+        """The rows of a large answer, which is never whole in memory."""
+        ...
+
+    def bulk(self, into: str, width: int, *, or_ignore: bool = False, counts: int = 0) -> Bulk:
+        """`into` is a table, with the names of its columns where not all are given; `width` is how many there are.
+
+        The last so many of them are `counts`, of which NO_COUNT says that there is none. `or_ignore`: rows that are
+        there already stay as they are.
+        """
+        ...
+
+    def begin(self) -> None:
+        """A transaction that writes, with a first fact in it."""
+        ...
+
+    def next_fact(self) -> None:
+        """The fact at hand is told; another one begins."""
+        ...
+
+    def take_back(self) -> None:
+        """What the fact at hand has told is not so; whatever comes next is another one."""
+        ...
+
+    def commit(self) -> None: ...
+    def roll_back(self) -> None: ...
+
+    def begin_reading(self) -> None:
+        """Until `roll_back`, everything is as it is now."""
+        ...
+
+    def torn_pages(self) -> Iterator[str]:
+        """Whether what is on disk can be trusted at all. Each in one line."""
+        ...
+
+    def damaged_columns(self) -> Iterator[str]:
+        """The tables and their values held against those that this version would make. Each in one line."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Home(Protocol):
+    """Where a ledger is kept: how it is found, opened and told of."""
+
+    @property
+    def where(self) -> str:
+        """How people find it; never with a password."""
+        ...
+
+    @property
+    def way_back(self) -> str:
+        """What brings a lost one back, in words."""
+        ...
+
+    def missing(self) -> str | None:
+        """Why there is no ledger with something in it ("is gone"); None where there is one."""
+        ...
+
+    def writer(self) -> Database:
+        """For the one process that works on the run: founded where there was none, and of today's version."""
+        ...
+
+    def reader(self) -> Database: ...
+
+    def readers(self) -> int | None:
+        """How many threads that read share a connection each; None: each thread has its own."""
+        ...
+
+    def trouble(self, error: Exception) -> LedgerError | None:
+        """An error of the database in words; None for one that is none of the database's."""
+        ...
+
+    def refuse_strange(self) -> None:
+        """LedgerError where something is there that whoever opened it might wait for for ever."""
+        ...
+
+    def to_diagnose(self) -> Database:
+        """A connection that takes whatever is there, of whatever version."""
+        ...
+
+
+def found_among(db: Database, query: str, values: Iterable[object], *before: object) -> Iterator[Row]:
+    """Rows about many values by a few statements: `{}` in the query stands for the list of them."""
+    waiting = iter(values)
+    while some := list(islice(waiting, _TOGETHER)):
+        yield from db.execute(query.format(",".join("?" * len(some))), (*before, *some))
+
+
+def tell_about(db: Database, statement: str, values: Iterable[object]) -> None:
+    """The same for a statement that changes rows."""
+    waiting = iter(values)
+    while some := list(islice(waiting, _TOGETHER)):
+        db.execute(statement.format(",".join("?" * len(some))), some)

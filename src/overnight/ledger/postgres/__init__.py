@@ -1,0 +1,1 @@
+"""PostgreSQL under the ledger: the extra `postgres`."""

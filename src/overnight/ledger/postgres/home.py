@@ -1,0 +1,165 @@
+"""A run's ledger in a schema of its own, under the lease of who works on it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING
+
+from overnight.core.checkpoint import checkpoint
+from overnight.core.errors import LeaseLost, LedgerError, LedgerTooNew, OutOfReach
+from overnight.ledger.postgres.address import Address, connect, driver, first_line
+from overnight.ledger.postgres.dialect import SHARED
+from overnight.ledger.postgres.registry import LEASE_LOST, has_table, is_founded, run_named
+from overnight.ledger.postgres.tables import VERSION, statements
+
+if TYPE_CHECKING:
+    from overnight.ledger.postgres.connection import PostgresDatabase
+    from overnight.ledger.postgres.lease import Lease
+    from overnight.ledger.postgres.registry import KnownRun
+
+# Threads that read share these connections: a server has not many.
+_READERS = 2
+_GO_ON = "run the same command again: it goes on where it stopped"
+
+
+class PostgresHome:
+    """Where one run's ledger is kept. Only who holds the run's lease may write."""
+
+    def __init__(self, address: Address, name: str, lease: Lease | None = None) -> None:
+        self._address = address
+        self._name = name
+        self._lease = lease
+
+    @property
+    def where(self) -> str:
+        return f"{self._address.shown} (run '{self._name}')"
+
+    @property
+    def way_back(self) -> str:
+        return "Put the database back from a newer backup"
+
+    def missing(self) -> str | None:
+        with closing(connect(self._address, read_only=True)) as db:
+            run = self._run(db)
+            return None if run is not None and self._has_tables(db, run) else "is gone"
+
+    def _run(self, db: PostgresDatabase) -> KnownRun | None:
+        return run_named(db, self._name) if is_founded(db, self._address) else None
+
+    def _has_tables(self, db: PostgresDatabase, run: KnownRun) -> bool:
+        return has_table(db, run.schema, "fact")
+
+    def writer(self) -> PostgresDatabase:
+        if self._lease is None:
+            raise LedgerError(f"{self.where}: nobody writes who does not hold the run")
+        run = self._lease.run
+        db = connect(self._address, schema=run.schema, finish=_Fence(self._address, self._lease).finish)
+        with ExitStack() as stack:
+            stack.callback(db.close)
+            if not self._has_tables(db, run):
+                self._found(db, run)
+            self._check_version(db, run)
+            stack.pop_all()
+        return db
+
+    def _found(self, db: PostgresDatabase, run: KnownRun) -> None:
+        """Its tables are there whole, or not at all."""
+        db.begin()
+        db.execute(f"CREATE SCHEMA IF NOT EXISTS {run.schema}")
+        for statement in statements():
+            db.execute(statement)
+        db.execute(f"UPDATE {SHARED}.run SET version=? WHERE number=?", (VERSION, run.number))
+        db.commit()
+
+    def _check_version(self, db: PostgresDatabase, run: KnownRun) -> None:
+        (found,) = db.execute(f"SELECT version FROM {SHARED}.run WHERE number=?", (run.number,)).fetchone() or (0,)
+        if found > VERSION:
+            raise LedgerTooNew(
+                f"{self.where}: the ledger has version {found}, written by a newer Overnight; this one reads up to "
+                f"{VERSION}. Update Overnight, or go on with the version that made it"
+            )
+
+    def reader(self) -> PostgresDatabase:
+        with ExitStack() as stack:
+            db = connect(self._address, read_only=True)
+            stack.callback(db.close)
+            run = self._run(db)
+            if run is None or not self._has_tables(db, run):
+                raise LedgerError(f"{self.where}: there is no such run")
+            self._check_version(db, run)
+            db.execute(f"SET search_path TO {run.schema}, {SHARED}")
+            stack.pop_all()
+        return db
+
+    def readers(self) -> int | None:
+        return _READERS
+
+    def trouble(self, error: Exception) -> LedgerError | None:
+        psycopg = driver()
+        if not isinstance(error, psycopg.Error):
+            return None
+        line = first_line(error)
+        if error.sqlstate == LEASE_LOST:
+            return LeaseLost(
+                f"{self.where}: another process has taken this run over, while this one was not heard of; "
+                "nothing more is written or sent from here"
+            )
+        if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and error.sqlstate in _LOST:
+            return OutOfReach(f"{self.where}: the connection to the database was lost: {line}; {_GO_ON}")
+        return LedgerError(
+            f"{self.where}: {_WORDS.get(error.sqlstate or '', 'the database refuses')}: {line}; {_GO_ON}"
+        )
+
+    def refuse_strange(self) -> None:
+        """Nothing in a database can be waited for for ever."""
+
+    def to_diagnose(self) -> PostgresDatabase:
+        return self.reader()
+
+
+# No answer at all, the server is going down or coming up, or an operator has ended the connection.
+_LOST = (None, "57P01", "57P02", "57P03", "08000", "08003", "08006")
+_WORDS = {
+    "53100": "the database's disk is full",
+    "53200": "the database has no memory left for this (raise max_locks_per_transaction, or keep fewer runs in it)",
+    "53300": "the database has no connection left (raise max_connections)",
+    "42501": "the database's user has not the rights for this",
+    "25006": "the database can only be read (a standby?)",
+}
+
+
+class _Fence:
+    """The end of every transaction: it lands under the holder's epoch, or not at all, and who asked gets to know."""
+
+    def __init__(self, address: Address, lease: Lease) -> None:
+        self._address = address
+        self._lease = lease
+
+    def finish(self, db: PostgresDatabase) -> None:
+        lease = self._lease
+        nth = lease.commits + 1
+        fence = f"SELECT {SHARED}.fence({lease.run.number}, {lease.epoch}, {nth})"
+        try:
+            # One turn. The fence is last, so that no transaction outlives its epoch.
+            db.connection.execute(f"RELEASE fact; {fence}; COMMIT")
+            checkpoint("answer of commit")
+        except db.error:
+            if not db.connection.closed or not self._has_landed(db, nth):
+                raise
+        lease.commits = nth
+
+    def _has_landed(self, db: PostgresDatabase, nth: int) -> bool:
+        """After a connection that broke before the answer came: asked anew, and gone on with where it has."""
+        new = connect(self._address, schema=self._lease.run.schema)
+        with ExitStack() as stack:
+            stack.callback(new.close)
+            # Where the old connection's server still works on it, its row is waited for.
+            row = new.execute(
+                f"SELECT commits FROM {SHARED}.run WHERE number=? AND epoch=? FOR UPDATE",
+                (self._lease.run.number, self._lease.epoch),
+            ).fetchone()
+            if row is None or row[0] != nth:
+                return False
+            stack.pop_all()
+        db.connection = new.connection
+        return True

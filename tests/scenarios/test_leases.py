@@ -1,0 +1,98 @@
+"""One leader for a run in a database: others wait, and one that was replaced while it slept can do no harm."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import own_database
+from overnight.api.places import folder_of
+from overnight.core.errors import RunBusy
+from overnight.settings import settings
+from scenarios.conftest import Scenario
+from scenarios.suspended import Suspended
+
+LEASE = 1.0
+
+
+@pytest.fixture
+def shared(scenario: Callable[..., Scenario], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Scenario]]:
+    """Nights whose runs are in PostgreSQL, with a lease that ends soon."""
+    monkeypatch.setenv(own_database.WANTED, "postgres")
+    monkeypatch.setenv(own_database.LEASE, str(LEASE))
+    with own_database.in_use():
+        yield lambda **given: _environ(scenario(**given))
+
+
+def _environ(one: Scenario) -> Scenario:
+    one.environ |= own_database.environ()
+    return one
+
+
+def surroundings(one: Scenario) -> dict[str, str]:
+    return {**one.addresses, **one.environ}
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_leader_that_wakes_after_it_was_replaced_sends_nothing(
+    shared: Callable[..., Scenario], provider: str
+) -> None:
+    one = shared(provider=provider)
+    study = one.study()
+    with Suspended(study, "committed creating", one.folder, surroundings(one)) as leader:
+        leader.wait_until_suspended()
+        time.sleep(LEASE * 1.5)
+        ending = one.run(study)
+        assert ending.state == "done", ending
+        before = one.batches()
+        said = leader.wake()
+    assert said.startswith("LeaseLost: "), said
+    assert "another process has taken this run over" in said
+    assert len(one.batches()) == len(before)
+    one.assert_paid_once()
+    assert one.findings() == []
+
+
+def test_of_two_processes_that_want_a_run_one_has_it(shared: Callable[..., Scenario]) -> None:
+    one = shared()
+    one.environ[own_database.LEASE] = "60"
+    study = one.study()
+    with Suspended(study, "committed intake", one.folder, surroundings(one)) as leader:
+        leader.wait_until_suspended()
+        busy = one.call("run", study)
+        assert (busy.error, busy.message.partition(" (")[0]) == (
+            "RunBusy",
+            "run 'night' is being worked on by another process",
+        )
+        assert leader.wake().strip() == "done"
+    assert one.status().total("answered") == one.status().total("rows")
+    one.assert_paid_once()
+
+
+def test_a_lease_that_ends_during_intake_takes_the_whole_intake_with_it(shared: Callable[..., Scenario]) -> None:
+    one = shared()
+    study = one.study()
+    with Suspended(study, "commit intake", one.folder, surroundings(one)) as leader:
+        leader.wait_until_suspended()
+        time.sleep(LEASE * 1.5)
+        ending = one.run(study)
+        assert ending.state == "done", ending
+        digest = one.table_digest()
+        assert leader.wake().startswith("LeaseLost: ")
+    assert one.findings() == []
+    assert one.run(study).state == "done"
+    assert one.table_digest() == digest
+    one.assert_paid_once()
+
+
+def test_a_run_is_held_however_long_the_work_takes(shared: Callable[..., Scenario]) -> None:
+    one = shared()
+    folder = folder_of("night", settings(runs=one.folder / "runs"))
+    with folder.locked():
+        assert folder.worked_on
+        time.sleep(LEASE * 2)
+        with pytest.raises(RunBusy, match="run 'night' is being worked on by another process"), folder.locked():
+            pass
+    assert not folder.worked_on
