@@ -14,7 +14,7 @@ SOURCE = FOLDER.parent / "src" / "overnight"
 
 
 def compile_ours() -> None:
-    """Bytecode beside our source, as every installed package has it, where the environment says that none is written."""
+    """Bytecode beside our source, as every installed package has it, also where the environment says to write none."""
     compileall.compile_dir(SOURCE, quiet=2)
 
 

@@ -20,6 +20,7 @@ from overnight.api.html import (
 from overnight.api.on_record import stages_on_record
 from overnight.api.run_state import EXIT_CODES, State, verdict
 from overnight.api.tabling import keep_tables, tables_now
+from overnight.core import heap
 from overnight.core.ask import Model
 from overnight.core.clock import WallClock
 from overnight.core.errors import FileDamaged, Interrupted, OvernightError, ProviderError
@@ -151,6 +152,7 @@ def work_on(
 
     `prepare` puts the study on record and may change how the run is worked on.
     """
+    heap.share()
     news = News(settings, say)
     new_above = [path for path in (settings.root, *settings.root.parents) if not path.exists()]
     begun = folder.exists()
@@ -229,6 +231,7 @@ def _leave_nothing(new_above: Sequence[Path]) -> None:
 def _engine(session: Session, work: Work, connect: Connect, say: Say, tell: Tell) -> Ended[Worked]:
     """Tables are made even when the provider lets us down: everything that came is kept and shown."""
     stages = stages_on_record(session.ledger.view())
+    heap.trim()
     try:
         worked = run_engine(lambda: session.work(work, connect, say, tell, stages), session.stop, say)
     except (ProviderError, Interrupted):
@@ -236,6 +239,7 @@ def _engine(session: Session, work: Work, connect: Connect, say: Say, tell: Tell
         raise
     finally:
         _tell_of_echoes(session, say)
+    heap.trim()
     keep_tables(session.ledger, session.folder, own=work.own_tables)
     return worked
 
