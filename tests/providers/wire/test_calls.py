@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import time
+import tracemalloc
 import zlib
 
 import pytest
@@ -198,6 +199,24 @@ def test_headers_have_a_size() -> None:
     (reply,) = called(saying(b"HTTP/1.1 200 OK\r\n", *[b"X: %b\r\n" % (b"y" * 60_000)] * 9, close=True), b"{}")
     assert reply.sent
     assert "headers of more than 64 kB" in (reply.problem or "")
+
+
+def test_an_answer_in_many_small_pieces_takes_no_more_room_than_it_has() -> None:
+    pieces = b"2\r\n  \r\n" * 10_000
+
+    async def work() -> int:
+        async with talking(saying(CHUNKED, *[pieces] * 30, b"2\r\n{}\r\n0\r\n\r\n")) as port:
+            live = LiveWire(f"http://127.0.0.1:{port}", PROOF, secret=KEY)
+            assert (await live.call("/x", b"{}")).status == 200
+            tracemalloc.start()
+            reply = await live.call("/x", b"{}")
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            await live.close()
+            assert len(reply.body) == 600_002
+            return peak
+
+    assert run(work) < 8 << 20
 
 
 def packed(body: bytes, wbits: int) -> bytes:
