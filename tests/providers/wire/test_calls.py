@@ -169,7 +169,7 @@ def test_many_at_once_each_get_their_own() -> None:
 
             await asyncio.gather(*(one(number) for number in range(600)))
             assert live._connections is not None
-            assert len(live._connections) <= 40
+            assert live._connections.count <= 40
             await live.close()
 
     run(work)
@@ -272,12 +272,33 @@ def test_a_call_that_is_given_up_leaves_its_connection() -> None:
                 await task
             await asyncio.sleep(0.1)
             assert live._connections is not None
-            count = len(live._connections)
+            count = live._connections.count
             await live.close()
             return count
 
     assert run(work) == 0
     assert left == [True]
+
+
+def test_all_connections_are_closed_in_the_end_whoever_opened_them_first() -> None:
+    left: list[bool] = []
+
+    async def talk(visitor: Visitor) -> None:
+        await visitor.question()
+        await visitor.say(answer())
+        left.append(await visitor.gone())
+
+    async def work() -> None:
+        async with talking(talk) as port:
+            live = LiveWire(f"http://127.0.0.1:{port}", PROOF, secret=KEY)
+            await asyncio.gather(*(live.call("/x", b"{}") for _ in range(20)))
+            assert live._connections is not None
+            assert live._connections.count == 20
+            await live.close()
+            await asyncio.sleep(0.2)
+
+    run(work)
+    assert left == [True] * 20
 
 
 def test_an_early_no_ends_the_sending() -> None:
@@ -292,7 +313,7 @@ def test_an_early_no_ends_the_sending() -> None:
             live = LiveWire(f"http://127.0.0.1:{port}", PROOF, secret=KEY)
             reply = await live.call("/x", b"x" * (30 << 20))
             assert live._connections is not None
-            count = len(live._connections)
+            count = live._connections.count
             await live.close()
             return reply, count
 
