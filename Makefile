@@ -71,7 +71,7 @@ local: $(STAMP)  ## a live study on a real llama.cpp server, built here (minutes
 	$(BIN)/python bench/local_server.py --python .venv-local/bin/python
 
 # The lower end of each range in pyproject.toml, in an environment of its own.
-LOWEST := 'aiohttp==3.10.0' 'cyclopts==4.10.0' 'msgspec==0.21.0' \
+LOWEST := 'aiohappyeyeballs==2.4.0' 'aiohttp==3.10.0' 'cyclopts==4.10.0' 'httptools==0.7.1' 'msgspec==0.21.0' \
 	'polars==1.34.0' 'python-dotenv==1.0.0' 'PyYAML==6.0.1' 'rich==13.7.0' 'numpy==2.0.0' 'scipy==1.13.0'
 
 lowest:  ## a good part of the tests with the lowest versions that are allowed

@@ -9,7 +9,8 @@
 `--repeats 3` runs all of it three times; each time has its own ratios. Requests for each second are counted by the
 server, from the first to the last; CPU and memory by the kernel, imports and all (their bytecode is made beforehand).
 Ours keeps a ledger, flushes every group of answers to the disk and ends with a table; the others keep answers
-in memory. `server` is the share of a core that the stub was busy with: below 100%, nobody waits for it.
+in memory. `calling` is the memory while there were calls, before tables and the report; `server` is the share of a core
+that the stub was busy with: below 100%, nobody waits for it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -80,6 +82,8 @@ class Lap(msgspec.Struct, kw_only=True):
     per_second: float = 0.0
     cpu: float = 0.0
     peak_mb: float = 0.0
+    # The most while there were calls: tables and the report come after them.
+    calling_mb: float = 0.0
     wall: float = 0.0
     # The most that were at the server at once, and how busy it was.
     at_once: int = 0
@@ -118,6 +122,31 @@ class Stub:
         self._process.stdin.close()
         self._process.wait(30)
         self._process.stdout.close()
+
+
+class Memory(threading.Thread):
+    """What a process holds, looked at ten times a second."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__(daemon=True)
+        self._status = Path(f"/proc/{process}/status")
+        self._seen: list[tuple[float, float]] = []
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        while not self._over.wait(0.1):
+            try:
+                held = next((line for line in self._status.read_text().splitlines() if line.startswith("VmRSS")), "")
+            except OSError:
+                return
+            if held:
+                self._seen.append((time.perf_counter(), int(held.split()[1]) / 1024))
+
+    def until(self, moment: float) -> float:
+        """The most until then, in MB."""
+        self._over.set()
+        self.join()
+        return max((held for at, held in self._seen if at <= moment), default=0.0)
 
 
 def write_study(folder: Path, setting: Setting) -> None:
@@ -177,6 +206,8 @@ def lap(stub: Stub, name: str, command: Sequence[str], folder: Path, rows: int) 
     begun = time.perf_counter()
     with (folder / f"{name}.log").open("w") as log:
         client = subprocess.Popen(command, cwd=folder, env=environ, stdout=log, stderr=log)
+        memory = Memory(client.pid)
+        memory.start()
         status, usage = wait_for(client)
     told = stub.stats()
     served, seconds = int(told["count"]), max(told["seconds"], 1e-9)
@@ -186,6 +217,7 @@ def lap(stub: Stub, name: str, command: Sequence[str], folder: Path, rows: int) 
         per_second=served / seconds,
         cpu=usage.ru_utime + usage.ru_stime,
         peak_mb=usage.ru_maxrss / 1024,
+        calling_mb=memory.until(told["last"]),
         wall=time.perf_counter() - begun,
         at_once=int(told["most"]),
         server=told["cpu"] / seconds,
@@ -202,7 +234,15 @@ def sizes(asked: Sequence[int], setting: Setting | None = None) -> Iterator[Lap]
 
 
 def lines(laps: Sequence[Lap], setting: Setting | None = None) -> Iterator[str]:
-    head = ("requests/s", 11), ("CPU ms each", 12), ("peak MB", 8), ("wall s", 7), ("at once", 8), ("server", 7)
+    head = (
+        ("requests/s", 11),
+        ("CPU ms each", 12),
+        ("peak MB", 8),
+        ("calling", 8),
+        ("wall s", 7),
+        ("at once", 8),
+        ("server", 7),
+    )
     yield f"{'client':>22} " + " ".join(f"{name:>{wide}}" for name, wide in head)
     for one in laps:
         if one.problem:
@@ -210,8 +250,8 @@ def lines(laps: Sequence[Lap], setting: Setting | None = None) -> Iterator[str]:
             continue
         each = one.cpu / one.rows * 1000
         yield (
-            f"{one.name:>22} {one.per_second:11,.0f} {each:12.3f} {one.peak_mb:8,.0f} {one.wall:7.1f} "
-            f"{one.at_once:8,} {one.server:7.0%}"
+            f"{one.name:>22} {one.per_second:11,.0f} {each:12.3f} {one.peak_mb:8,.0f} {one.calling_mb:8,.0f} "
+            f"{one.wall:7.1f} {one.at_once:8,} {one.server:7.0%}"
         )
     yield from ratios(laps, setting or Setting())
 

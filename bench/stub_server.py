@@ -54,7 +54,13 @@ class Stats:
 
     def told(self) -> dict[str, float]:
         cpu = time.process_time() - self._cpu
-        return {"count": self.count, "seconds": self.last - self.first, "most": self.most, "cpu": cpu}
+        return {
+            "count": self.count,
+            "seconds": self.last - self.first,
+            "last": self.last,
+            "most": self.most,
+            "cpu": cpu,
+        }
 
 
 class Answers:

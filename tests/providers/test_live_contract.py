@@ -182,7 +182,7 @@ def test_connections_are_kept(name: str, emulator: EmulatorProcess) -> None:
         body = vendor(name).format.encode(ask(model, "Again."))
         for _ in range(3):
             await provider.call(model, body)
-        return sum(len(wire._connections) for wire in _wires(provider) if wire._connections is not None)
+        return sum(wire._connections.count for wire in _wires(provider) if wire._connections is not None)
 
     assert run(emulated_endpoint(vendor(name), emulator.url, KEY, model), name, work) == 1
 

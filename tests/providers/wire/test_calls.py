@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import time
+import tracemalloc
 import zlib
 
 import pytest
@@ -168,7 +169,7 @@ def test_many_at_once_each_get_their_own() -> None:
 
             await asyncio.gather(*(one(number) for number in range(600)))
             assert live._connections is not None
-            assert len(live._connections) <= 40
+            assert live._connections.count <= 40
             await live.close()
 
     run(work)
@@ -198,6 +199,24 @@ def test_headers_have_a_size() -> None:
     (reply,) = called(saying(b"HTTP/1.1 200 OK\r\n", *[b"X: %b\r\n" % (b"y" * 60_000)] * 9, close=True), b"{}")
     assert reply.sent
     assert "headers of more than 64 kB" in (reply.problem or "")
+
+
+def test_an_answer_in_many_small_pieces_takes_no_more_room_than_it_has() -> None:
+    pieces = b"2\r\n  \r\n" * 10_000
+
+    async def work() -> int:
+        async with talking(saying(CHUNKED, *[pieces] * 30, b"2\r\n{}\r\n0\r\n\r\n")) as port:
+            live = LiveWire(f"http://127.0.0.1:{port}", PROOF, secret=KEY)
+            assert (await live.call("/x", b"{}")).status == 200
+            tracemalloc.start()
+            reply = await live.call("/x", b"{}")
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            await live.close()
+            assert len(reply.body) == 600_002
+            return peak
+
+    assert run(work) < 8 << 20
 
 
 def packed(body: bytes, wbits: int) -> bytes:
@@ -253,12 +272,33 @@ def test_a_call_that_is_given_up_leaves_its_connection() -> None:
                 await task
             await asyncio.sleep(0.1)
             assert live._connections is not None
-            count = len(live._connections)
+            count = live._connections.count
             await live.close()
             return count
 
     assert run(work) == 0
     assert left == [True]
+
+
+def test_all_connections_are_closed_in_the_end_whoever_opened_them_first() -> None:
+    left: list[bool] = []
+
+    async def talk(visitor: Visitor) -> None:
+        await visitor.question()
+        await visitor.say(answer())
+        left.append(await visitor.gone())
+
+    async def work() -> None:
+        async with talking(talk) as port:
+            live = LiveWire(f"http://127.0.0.1:{port}", PROOF, secret=KEY)
+            await asyncio.gather(*(live.call("/x", b"{}") for _ in range(20)))
+            assert live._connections is not None
+            assert live._connections.count == 20
+            await live.close()
+            await asyncio.sleep(0.2)
+
+    run(work)
+    assert left == [True] * 20
 
 
 def test_an_early_no_ends_the_sending() -> None:
@@ -273,7 +313,7 @@ def test_an_early_no_ends_the_sending() -> None:
             live = LiveWire(f"http://127.0.0.1:{port}", PROOF, secret=KEY)
             reply = await live.call("/x", b"x" * (30 << 20))
             assert live._connections is not None
-            count = len(live._connections)
+            count = live._connections.count
             await live.close()
             return reply, count
 

@@ -17,7 +17,7 @@ from overnight.engine.context import RunContext
 from overnight.engine.live.model_queue import ModelQueue
 from overnight.engine.settlement import Fresh, Settlement, Settling
 from overnight.ledger.answers import Fate
-from overnight.ledger.raw import RawFiles, digest_of
+from overnight.ledger.raw import RawFiles, ReadAhead, digest_of
 from overnight.ledger.shards import Body
 from overnight.ledger.transaction import Transaction
 from overnight.store.contract import Appender, Kept
@@ -43,7 +43,7 @@ class LiveSlice:
         self._settlement: Settlement
         self._file: Appender
         self._bodies: list[Body] = []
-        self._kept: RawFiles
+        self._kept: ReadAhead
         self._stack = ExitStack()
         self._news = asyncio.Event()
         self._unsaved: list[_Answer] = []
@@ -130,7 +130,7 @@ class LiveSlice:
         context, attempt, at = self._context, self._attempt, self._context.now()
         self._bodies = await asyncio.to_thread(lambda: list(context.ledger.view().shards.bodies(attempt.shard)))
         names = await context.ledger.read(lambda view: view.files.paths())
-        self._kept = self._stack.enter_context(RawFiles(context.files, names))
+        self._kept = ReadAhead(self._stack.enter_context(RawFiles(context.files, names)))
         await asyncio.to_thread(self._check_bodies)
         self._file = await asyncio.to_thread(context.files.append, self._name, anew=True)
         self._stack.callback(self._file.close)
@@ -180,17 +180,18 @@ class LiveSlice:
     def _written(self, answers: list[_Answer]) -> list[Settling]:
         """Append the raw lines and flush; a row that has none is only in the ledger."""
         file, begin = self._attempt.files[0], self._file.size
-        raw = b"".join(answer.raw + b"\n" for answer in answers if answer.raw is not None)
-        if raw:
-            self._file.add(raw)
-        landed = []
-        for line, text, result in answers:
-            if text is None:
+        landed: list[Settling] = []
+        lines: list[bytes] = []
+        for line, raw, result in answers:
+            if raw is None:
                 landed.append(self._settlement.row(line, result))
                 continue
-            whole = text + b"\n"
-            landed.append(self._settlement.row(line, result, (file, begin, len(whole), digest_of(whole))))
-            begin += len(whole)
+            lines.append(raw + b"\n")
+            size = len(lines[-1])
+            landed.append(self._settlement.row(line, result, (file, begin, size, digest_of(lines[-1]))))
+            begin += size
+        if lines:
+            self._file.add(b"".join(lines))
         return landed
 
     def _tell(self, fresh: Fresh) -> None:

@@ -66,7 +66,7 @@ class LiveWire:
     async def call(self, path: str, body: bytes) -> Reply:
         """POST, once. Redirects are not followed: the key goes nowhere else."""
         try:
-            connections = self._connections or self._open()
+            connections = self._open() if self._connections is None else self._connections
             head = await self._head(path, body)
         except (ProviderError, OSError) as error:
             return Reply(sent=False, problem=str(error))

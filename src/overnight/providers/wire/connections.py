@@ -31,7 +31,8 @@ class Connections:
         self._tick = max(0.02, min(_TICK_SECONDS, silence / 10, longest / 10))
         self._watch: asyncio.TimerHandle | None = None
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
         return len(self._idle) + len(self._busy)
 
     def kept(self) -> Exchange | None:
@@ -83,4 +84,4 @@ class Connections:
                 exchange.fail(TimeoutError())
         while self._idle and now - self._idle[0][1] > _KEPT_SECONDS:
             self._idle.popleft()[0].abort()
-        self._watch = self._loop.call_later(self._tick, self._look) if len(self) else None
+        self._watch = self._loop.call_later(self._tick, self._look) if self.count else None

@@ -56,7 +56,7 @@ class Exchange(asyncio.BufferedProtocol):
 
     def _reset(self) -> None:
         self._headers: dict[str, str] = {}
-        self._pieces: list[bytes] = []
+        self._body: bytes | bytearray = b""
         self._size = self._before_body = 0
         self._headed = self._whole = self._tunnel = False
         # The status of the answer that is coming, as soon as it is known.
@@ -158,10 +158,8 @@ class Exchange(asyncio.BufferedProtocol):
 
     def _deliver(self) -> None:
         waiting, self._answer = self._answer, None
-        pieces = self._pieces
-        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         if waiting is not None and not waiting.done():
-            waiting.set_result(Answer(self.status or 0, self._headers, body))
+            waiting.set_result(Answer(self.status or 0, self._headers, bytes(self._body)))
 
     # --- what the parser tells
 
@@ -171,7 +169,7 @@ class Exchange(asyncio.BufferedProtocol):
             self._keep = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._whole:
+        if not self._headed:  # what follows a body in chunks says nothing that we need
             self._headers.setdefault(name.decode("latin-1").lower(), value.decode("utf-8", "surrogateescape"))
 
     def on_headers_complete(self) -> None:
@@ -184,8 +182,15 @@ class Exchange(asyncio.BufferedProtocol):
 
     def on_body(self, piece: bytes) -> None:
         self._size += len(piece)
-        if self._size <= MOST_BYTES and not self._whole:
-            self._pieces.append(piece)
+        if self._size > MOST_BYTES or self._whole:
+            return
+        if self._size == len(piece):
+            self._body = piece
+        elif isinstance(self._body, bytearray):
+            self._body += piece
+        else:
+            # One object, however small the pieces are: a server may send its answer two bytes at a time.
+            self._body = bytearray(self._body) + piece
 
     def on_message_complete(self) -> None:
         if self._headed:

@@ -65,13 +65,9 @@ class Route:
         """A connection on which a question may be sent. OSError, or TimeoutError, where there is no way."""
         async with asyncio.timeout(CONNECT_SECONDS):
             wire = await self._connected(loop)
-            try:
-                if self._proxy is None and self._origin.scheme == "https":
-                    return await self._secured(loop, wire, buffers)
-                return await self._plain_or_tunnelled(loop, wire, buffers)
-            except BaseException:
-                wire.close()
-                raise
+            if self._proxy is None and self._origin.scheme == "https":
+                return await self._secured(loop, wire, buffers)
+            return await self._plain_or_tunnelled(loop, wire, buffers)
 
     async def _secured(self, loop: asyncio.AbstractEventLoop, wire: socket.socket, buffers: SharedBuffers) -> Exchange:
         exchange = Exchange(loop, buffers.wire)
@@ -87,7 +83,13 @@ class Route:
         name = self._stop.raw_host if tls else None
         exchange = Exchange(loop, buffers.wire)
         await loop.create_connection(lambda: exchange, sock=wire, ssl=tls, server_hostname=name)
-        return exchange if self._origin.scheme == "http" else await self._tunnelled(loop, exchange, buffers)
+        if self._origin.scheme == "http":
+            return exchange
+        try:
+            return await self._tunnelled(loop, exchange, buffers)
+        except BaseException:
+            exchange.abort()
+            raise
 
     async def _connected(self, loop: asyncio.AbstractEventLoop) -> socket.socket:
         host, port = self._stop.raw_host or "", self._stop.port or _PORTS[self._stop.scheme]
@@ -112,10 +114,8 @@ class Route:
         try:
             status = (await outer.ask_for_tunnel(f"{asked}\r\n".encode())).status
         except (BrokeOff, Disconnected, TooMuch) as error:
-            outer.abort()
             raise NoWay(f"the proxy {authority(self._stop)} gave no answer that can be read") from error
         if not 200 <= status < 300:
-            outer.abort()
             raise NoWay(f"the proxy {authority(self._stop)} answered HTTP {status}")
         exchange = Exchange(loop, buffers.wire)
         tls = Tls(exchange, certificates(), self._origin.raw_host or "", buffers)

@@ -28,12 +28,12 @@ class Tls(asyncio.BufferedProtocol):
         self._buffers = buffers
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=name)
-        self._proved: asyncio.Future[None] | None = asyncio.get_running_loop().create_future()
+        self._proved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._secure = False
         self._transport: asyncio.Transport
 
     async def proved(self) -> None:
         """When the other end has shown who it is. Raises ssl.SSLError, or ConnectionError, where it has not."""
-        assert self._proved is not None
         try:
             await self._proved
         except BaseException:
@@ -52,16 +52,16 @@ class Tls(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self._incoming.write(self._buffers.wire[:nbytes])
-        if self._proved is not None:
+        if not self._secure:
             self._shake_hands()
-        if self._proved is None:
+        if self._secure:
             self._read()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._proved is not None:
-            self._refuse(exc or ConnectionResetError("the connection ended before it was secured"))
-        else:
+        if self._secure:
             self._exchange.connection_lost(exc)
+        else:
+            self._refuse(exc or ConnectionResetError("the connection ended before it was secured"))
 
     def _shake_hands(self) -> None:
         try:
@@ -74,13 +74,13 @@ class Tls(asyncio.BufferedProtocol):
             self._refuse(error)
             return
         self._flush()
-        waiting, self._proved = self._proved, None
+        self._secure = True
         self._exchange.connection_made(self)  # type: ignore[arg-type]
-        if waiting is not None and not waiting.done():
-            waiting.set_result(None)
+        if not self._proved.done():
+            self._proved.set_result(None)
 
     def _refuse(self, error: Exception) -> None:
-        if self._proved is not None and not self._proved.done():
+        if not self._proved.done():
             self._proved.set_exception(error)
         self._transport.abort()
 
