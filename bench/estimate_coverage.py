@@ -2,6 +2,7 @@
 
     python bench/estimate_coverage.py                 200 small studies, and 10 with a thousand answers first
     python bench/estimate_coverage.py --studies 20
+    python bench/estimate_coverage.py --first 7000    other studies, and other rates of tokens
 
 Each study asks a sample first (`run --limit`), is planned (`plan`), and then run to its end. Counted: how often the
 rest cost what lies in the 90% interval, how often it cost no more than the 90th percentile, and how far `about` was
@@ -20,20 +21,22 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-# The rates are told to the emulator alone.
-MODELS = {
-    "openai/gpt-4.1": 0.21,
-    "openai/gpt-4.1-mini": 0.33,
-    "openai/gpt-4o-mini": 0.17,
-    "anthropic/claude-haiku-4-5": 0.29,
-    "anthropic/claude-sonnet-4-5": 0.41,
-    "gemini/gemini-2.5-flash-lite": 0.24,
-}
+MODELS = (
+    "anthropic/claude-haiku-4-5",
+    "anthropic/claude-sonnet-4-5",
+    "gemini/gemini-2.5-flash-lite",
+    "openai/gpt-4.1",
+    "openai/gpt-4.1-mini",
+    "openai/gpt-4o-mini",
+)
+# Tokens for a character, of any model: which it is, the emulator alone is told.
+FEWEST, MOST = 0.15, 0.45
 WORDS = ("stone", "river", "house", "garden", "window", "table", "bottle", "evening", "question", "children", "money")
 SHAPES = ("plain", "talk", "judged")
 
 
 class Outcome(NamedTuple):
+    seed: int
     shape: str
     expected: float
     p90: float
@@ -63,7 +66,7 @@ def study(seed: int, count: int) -> tuple[str, dict[str, Any]]:
         "task": "generate",
         "items": items(draw, count),
         "prompt": "Say what you think of this: {text}",
-        "models": draw.sample(sorted(MODELS), 2),
+        "models": draw.sample(MODELS, 2),
         **({"turns": ["Are you sure? {answer}", "Why?"]} if shape == "talk" else {}),
     }
     judge = {
@@ -71,9 +74,19 @@ def study(seed: int, count: int) -> tuple[str, dict[str, Any]]:
         "task": "generate",
         "of": "answers",
         "prompt": "Is this a good answer to {text}? It reads: {answer}",
-        "models": draw.sample(sorted(MODELS), 1),
+        "models": draw.sample(MODELS, 1),
     }
-    return shape, {"name": f"study-{seed}", "stages": [first, judge] if shape == "judged" else [first]}
+    # A day is some seconds here: a busy machine takes longer, and a sample that is cut short is no sample.
+    return shape, {
+        "name": f"study-{seed}",
+        "timeout": "9999h",
+        "stages": [first, judge] if shape == "judged" else [first],
+    }
+
+
+def rates(first: int) -> dict[str, float]:
+    draw = random.Random(f"rates {first}")
+    return {name.partition("/")[2]: round(draw.uniform(FEWEST, MOST), 3) for name in MODELS}
 
 
 def outcome(seed: int, count: int, first: int, runs: Path) -> Outcome:
@@ -86,20 +99,22 @@ def outcome(seed: int, count: int, first: int, runs: Path) -> Outcome:
     paid = sum(sample.costs()["settled"])
     told = interval_of(on.plan(asked, emulate=True, runs=runs).arms)
     assert told is not None
+    assert sample.snapshot.pending == 0, sample.message
     whole = on.run(asked, emulate=True, runs=runs)
     assert whole.snapshot.pending == whole.snapshot.failed == 0, whole.message
-    return Outcome(shape, *(amount / 1e9 for amount in (told.expected, told.p90, told.low, told.high)),
+    return Outcome(seed, shape, *(amount / 1e9 for amount in (told.expected, told.p90, told.low, told.high)),
                    sum(whole.costs()["settled"]) - paid)  # fmt: skip
 
 
 def report(title: str, outcomes: list[Outcome]) -> None:
     errors = [abs(one.error) for one in outcomes]
+    worst = max(outcomes, key=lambda one: abs(one.error)).seed
     inside = sum(one.low <= one.cost <= one.high for one in outcomes)
     below = sum(one.cost <= one.p90 for one in outcomes)
     print(
         f"{title:32} {len(outcomes):4} studies: 90% interval holds {inside / len(outcomes):6.1%}, "
         f"90th percentile {below / len(outcomes):6.1%}; error: median {statistics.median(errors):.2%}, "
-        f"largest {max(errors):.2%}, mean {statistics.mean(one.error for one in outcomes):+.2%}",
+        f"largest {max(errors):.2%} (seed {worst}), mean {statistics.mean(one.error for one in outcomes):+.2%}",
         flush=True,
     )
 
@@ -113,8 +128,7 @@ def main() -> None:
     os.environ.setdefault("OVERNIGHT_TIME_SCALE", "10000")
     with tempfile.TemporaryDirectory(prefix="overnight-estimates-") as folder:
         truth = Path(folder, "truth.yaml")
-        rates = {name.partition("/")[2]: rate for name, rate in MODELS.items()}
-        truth.write_bytes(msgspec.yaml.encode({"tokens_per_character": {"default": 0.25, **rates}}))
+        truth.write_bytes(msgspec.yaml.encode({"tokens_per_character": {"default": 0.25, **rates(options.first)}}))
         os.environ["OVERNIGHT_TRUTH"] = str(truth)
         small = [
             outcome(seed, 100, 40, Path(folder, "runs"))
@@ -125,7 +139,8 @@ def main() -> None:
                 report(f"40 rows first of 200, {shape}", own)
         if small:
             report("40 rows first of 200, all", small)
-        large = [outcome(10_000 + seed, 1_500, 1_000, Path(folder, "runs")) for seed in range(options.large)]
+        beyond = options.first + 100_000
+        large = [outcome(beyond + seed, 1_500, 1_000, Path(folder, "runs")) for seed in range(options.large)]
         if large:
             report("1,000 rows first of 3,000", large)
 

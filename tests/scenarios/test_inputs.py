@@ -121,6 +121,7 @@ def test_the_command_writes_a_folder_that_generate_takes(tmp_path: Path) -> None
     lines = [{"id": f"no/{n}", "text": "Be kind.", "type": "prohibition", "authority_level": "user"} for n in range(2)]
     (tmp_path / "rules.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     flags = "--num-inputs 3 --rounds 1 --scenarios-per-round 2 --inputs-per-scenario 3 --judge-mode input_judge"
+    flags += " --use-likert-prompts"
     speceval = "--spec-path rules.jsonl --evaluator-model gpt-4.1 --judge-model gpt-4.1-mini --output-file all.json"
     done = overnight(*f"inputs {speceval} {flags} --output-dir inputs --emulate".split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -131,7 +132,32 @@ def test_the_command_writes_a_folder_that_generate_takes(tmp_path: Path) -> None
     used = overnight(*words.split(), cwd=tmp_path)
     assert used.returncode == 0, used.stderr
     assert "6 answered" in used.stdout
+    assert "--use-likert-prompts: without --likert-prompt-dir there are no judge prompts" in done.stderr
     asked = ("--spec", "rules.jsonl", "--judge-mode", "response_judge", "--model", "gpt-4.1")
     shown = overnight("inputs", *asked, cwd=tmp_path)
     assert shown.returncode == 2
     assert "say whose with --candidate-model" in shown.stderr
+
+
+def test_inputs_are_rated_by_the_judge_prompt_of_their_statement(tmp_path: Path) -> None:
+    (tmp_path / "rules.md").write_text(
+        "## Be kind\nThe assistant is kind to all.\n## Be brief\nIt never says too much.\n"
+    )
+    prompts = tmp_path / "prompts"
+    prompts.mkdir()
+    (prompts / "be_kind_main_likert_judge.txt").write_text("Grade {kindness} by the number of kind words.")
+    speceval = "--spec-path rules.md --evaluator-model gpt-4.1 --judge-model gpt-4.1-mini --judge-mode input_judge"
+    few = "--num-inputs 2 --rounds 1 --scenarios-per-round 1 --inputs-per-scenario 2 --likert-prompt-dir prompts"
+    done = overnight(*f"inputs {speceval} {few} --emulate --name rated".split(), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 2 statements have no judge prompt: be_brief_main; their inputs are rated as usual" in done.stderr
+    bodies = [file.read_text() for file in (tmp_path / "runs/.rehearsal/rated/requests").iterdir()]
+    ratings = [line for text in bodies for line in text.splitlines() if "You check an input" in line]
+    by_prompt = [line for line in ratings if "Grade {kindness} by the number of kind words." in line]
+    assert 0 < len(by_prompt) < len(ratings)
+    assert all("kind to all" in line and "5: all of them fully" not in line for line in by_prompt)
+    assert all("5: all of them fully" in line for line in ratings if line not in by_prompt)
+    (prompts / "be_kind_main_likert_judge.txt").write_text("Another one.")
+    again = overnight(*f"inputs {speceval} {few} --emulate --name rated".split(), cwd=tmp_path)
+    assert again.returncode == 2
+    assert "prompt_files" in again.stderr

@@ -1,13 +1,12 @@
 """When a plan would be finished: by the batches of each provider that came back before."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
 from overnight.api.counting import ArmPlan
 from overnight.core.clock import duration_text
-from overnight.core.turnaround import Took, one_after_another, round_over, took
+from overnight.core.turnaround import Leg, Work, over, took
 from overnight.core.wording import number_of
 from overnight.ledger.account_book import Lessons
 
@@ -15,7 +14,8 @@ from overnight.ledger.account_book import Lessons
 class Finishing(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds from sending to the last answer; None where a provider's batches have not been seen yet.
 
-    Turns and later stages wait for the answers before them. Queues that are full are not reckoned with.
+    Turns and later stages wait for the answers before them. Queues that are full, and rounds that are chosen by those
+    before them, are not reckoned with.
     """
 
     seconds: float | None = None
@@ -36,17 +36,17 @@ class Finishing(msgspec.Struct, frozen=True, kw_only=True):
         return f"finished: about {duration_text(self.seconds)} after it is sent ({spread}), by {batches} seen{beside}"
 
 
-def finishing(arms: Sequence[ArmPlan], lessons: Lessons) -> Finishing | None:
-    """None where no batch is planned."""
+def finishing(arms: Sequence[ArmPlan], lessons: Lessons, waiting: Collection[str] = ()) -> Finishing | None:
+    """None where no batch is planned. `waiting`: stages that begin when the one before them is over."""
     if not any(arm.batches for arm in arms):
         return None
-    rounds: dict[int, list[tuple[Took, int]]] = defaultdict(list)
-    begins = _beginnings(arms)
     used: dict[str, int] = {}
     unknown: dict[str, None] = {}
+    legs: dict[str, list[list[Leg]]] = {arm.stage: [] for arm in arms}
     for arm in arms:
         known = [one[1:] for one in lessons.batches if one.provider == arm.provider]
-        for turn, (rows, batches) in enumerate(arm.rounds):
+        own: list[Leg] = []
+        for rows, batches in arm.rounds:
             if not batches:
                 continue
             told = took(known, -(-rows // batches))
@@ -54,24 +54,12 @@ def finishing(arms: Sequence[ArmPlan], lessons: Lessons) -> Finishing | None:
                 unknown[arm.provider] = None
             else:
                 used[arm.provider] = max(used.get(arm.provider, 0), told.batches)
-                rounds[begins[arm.stage] + turn].append((told, batches))
+                own.append(Leg(arm.provider, told, batches))
+        legs[arm.stage].append(own)
     live = any(arm.processing == "live" and arm.requests for arm in arms)
     if unknown:
         return Finishing(unknown=tuple(unknown), live=live)
-    whole = one_after_another([round_over(one) for _, one in sorted(rounds.items())])
+    sources = {arm.stage: arm.of for arm in arms}
+    whole = over([Work(stage, own, sources[stage], stage in waiting) for stage, own in legs.items()])
     seen = sum(used.values())
     return Finishing(seconds=whole.middle, low=whole.low, high=whole.high, seen=seen, live=live)
-
-
-def _beginnings(arms: Sequence[ArmPlan]) -> dict[str, int]:
-    """By stage: after how many rounds of batches it begins."""
-    turns: dict[str, int] = {}
-    sources: dict[str, str | None] = {}
-    for arm in arms:
-        turns[arm.stage] = max(turns.get(arm.stage, 0), len(arm.rounds))
-        sources[arm.stage] = arm.of
-    found: dict[str, int] = {}
-    for stage, source in sources.items():
-        before = [] if source is None or source not in turns else [source]
-        found[stage] = sum(found.get(one, 0) + turns[one] for one in before)
-    return found

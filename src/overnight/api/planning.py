@@ -21,7 +21,7 @@ from overnight.core.ask import Ask, Item
 from overnight.core.errors import StudyError
 from overnight.core.names import run_name_of
 from overnight.core.stage import Stage, is_beside
-from overnight.core.task import Rounds
+from overnight.core.task import MakesItems, Rounds
 from overnight.core.wording import number_of
 from overnight.engine.decisions import Mode
 from overnight.engine.flow.phases import Moving
@@ -82,8 +82,19 @@ def plan_resolved(
         shown=tuple(shown),
         written=tuple(files),
         budget=resolved.budget,
-        finishing=finishing(planned, experience.lessons),
+        finishing=finishing(planned, experience.lessons, _waiting(resolved.stages)),
     )
+
+
+def _waiting(stages: Sequence[Stage]) -> set[str]:
+    """Stages that begin when the one before them is over, or nearly: a group is complete with its last answer."""
+    by_name = {stage.name: stage for stage in stages}
+    return {
+        stage.name
+        for stage in stages
+        if stage.of is not None
+        and (stage.when == "done" or stage.group == "item" or isinstance(by_name[stage.of].task, MakesItems))
+    }
 
 
 def plan_file(file: Path, provider: str, place: Settings, as_name: str | None = None, show: int = 0) -> Plan:

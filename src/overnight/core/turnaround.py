@@ -1,8 +1,8 @@
 """How long batches take, as far as those seen so far tell: durations are spread like their logarithms. Pure."""
 
 import math
-from collections.abc import Iterable, Sequence
-from statistics import NormalDist
+import random
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from overnight.core.estimate import step_of
@@ -10,17 +10,43 @@ from overnight.core.estimate import step_of
 # Sizes within a doubling, down and up, are of one kind.
 _NEAR = 4
 _ENOUGH = 3
-# Where few were seen, or of another size: a factor of two either way is nothing special.
+# Before any was seen, a factor of two either way is nothing special; that counts as much as one batch that was seen.
 _USUAL_SPREAD = math.log(2)
-_NORMAL = NormalDist()
+# Of more batches in a row the last one is hardly later; and how often a plan is played through.
+_MOST_BATCHES = 256
+_FEWEST_PLAYS, _MOST_PLAYS, _DRAWS = 200, 1_000, 100_000
 
 
 class Took(NamedTuple):
-    """Batches that came back: how many, and the mean and spread of the logarithms of their seconds."""
+    """Batches that came back: how many, and the logarithms of their seconds.
+
+    `spread` is how much one differs from another, `doubt` how far the mean may be off for all of them together.
+    """
 
     batches: int
     mean: float
     spread: float
+    doubt: float
+
+
+class Leg(NamedTuple):
+    """Batches that go side by side. Legs with the same `reason` are off together."""
+
+    reason: str
+    took: Took
+    batches: int
+
+
+class Work(NamedTuple):
+    """A stage: each of its arms has a leg for each turn.
+
+    It goes on from the batches of the stage `after`, one by one as they land, or `waits` for the last of them.
+    """
+
+    name: str
+    arms: Sequence[Sequence[Leg]]
+    after: str | None = None
+    waits: bool = False
 
 
 class Window(NamedTuple):
@@ -40,33 +66,45 @@ def took(seen: Iterable[tuple[int, int, float, float]], rows: int) -> Took | Non
     if not count:
         return None
     mean = sum(one[2] for one in chosen) / count
-    spread = math.sqrt(max(sum(one[3] for one in chosen) / count - mean**2, 0.0))
-    if chosen is not near or count < _ENOUGH:
-        spread = math.hypot(spread, _USUAL_SPREAD)
-    # The mean of a few is not the mean of all.
-    return Took(count, mean, max(spread, 0.05) * math.sqrt(1 + 1 / count))
+    squares = max(sum(one[3] for one in chosen) - count * mean**2, 0.0)
+    spread = math.sqrt((squares + _USUAL_SPREAD**2) / count)
+    # The mean of a few is not the mean of all; and those of another size may take longer, or not as long.
+    doubt = spread / math.sqrt(count)
+    return Took(count, mean, spread, doubt if chosen is near else math.hypot(doubt, _USUAL_SPREAD))
 
 
-def round_over(batches: Sequence[tuple[Took, int]]) -> Window:
-    """When the last of some batches is back that are all under way at once: so many of each kind."""
-    low, middle, high = (_when(batches, share) for share in (0.05, 0.5, 0.95))
+def over(stages: Sequence[Work]) -> Window:
+    """When all of it is over: played through many times, always with the same luck."""
+    batches = sum(min(leg.batches, _MOST_BATCHES) for stage in stages for legs in stage.arms for leg in legs)
+    plays = max(_FEWEST_PLAYS, min(_MOST_PLAYS, _DRAWS // max(batches, 1)))
+    luck = random.Random(0)
+    ends = sorted(_played(stages, luck) for _ in range(plays))
+    low, middle, high = (ends[min(int(share * plays), plays - 1)] for share in (0.05, 0.5, 0.95))
     return Window(low, middle, high)
 
 
-def _when(batches: Sequence[tuple[Took, int]], share: float) -> float:
-    """By halving: the logarithm of the seconds by which all are back in this share of cases."""
-    early = min(one.mean - 8 * one.spread for one, _ in batches)
-    late = max(one.mean + 8 * one.spread for one, _ in batches)
-    for _ in range(60):
-        half = (early + late) / 2
-        done = sum(count * math.log(max(_NORMAL.cdf((half - one.mean) / one.spread), 1e-300)) for one, count in batches)
-        early, late = (half, late) if done < math.log(share) else (early, half)
-    return math.exp(late)
+def _played(stages: Sequence[Work], luck: random.Random) -> float:
+    off: dict[str, float] = {}
+    ends: dict[str, list[float]] = {}
+    for stage in stages:
+        before = _begins(stage, ends)
+        ends[stage.name] = [end for legs in stage.arms for end in _landed(legs, before, off, luck)] or before
+    return max(max(one) for one in ends.values())
 
 
-def one_after_another(rounds: Sequence[Window]) -> Window:
-    """Rounds that wait for each other: their middles add up, and what they are early or late by adds up in squares."""
-    middle = sum(one.middle for one in rounds)
-    early = math.sqrt(sum((one.middle - one.low) ** 2 for one in rounds))
-    late = math.sqrt(sum((one.high - one.middle) ** 2 for one in rounds))
-    return Window(max(middle - early, 0.0), middle, middle + late)
+def _begins(stage: Work, ends: Mapping[str, list[float]]) -> list[float]:
+    """The moments at which there is something for it to ask."""
+    before = ends.get(stage.after or "", [0.0])
+    return [max(before)] if stage.waits else before
+
+
+def _landed(legs: Sequence[Leg], before: list[float], off: dict[str, float], luck: random.Random) -> list[float]:
+    """When each batch of the last turn is back. A batch begins when all is there that it is made of."""
+    for leg in legs:
+        shift = off.setdefault(leg.reason, luck.gauss(0.0, 1.0)) * leg.took.doubt
+        count = min(leg.batches, _MOST_BATCHES)
+        starts = [
+            max(before[place::count]) if place < len(before) else before[place % len(before)] for place in range(count)
+        ]
+        before = [start + math.exp(leg.took.mean + shift + leg.took.spread * luck.gauss(0.0, 1.0)) for start in starts]
+    return before

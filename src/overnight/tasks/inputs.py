@@ -24,6 +24,8 @@ from overnight.tasks._inputs.questions import MADE, Inputs
 from overnight.tasks._inputs.rules import InputRules
 from overnight.tasks._inputs.statements import ChosenStatements, StatementsEntry, check_statements, chosen_statements
 from overnight.tasks._judge_prompts import with_schema
+from overnight.tasks._judging.written_prompts import read_prompt_files, without_prompt
+from overnight.tasks._specs.inputs import named
 from overnight.tasks._specs.reading import check_spec, read_spec
 from overnight.terminal.parameters import Parameter
 
@@ -54,6 +56,8 @@ class InputsStage(WrittenStage, frozen=True, kw_only=True):
     rating_threshold: float = 5.0
     uniform: bool = False
     likeness: float = 0.7
+    # One judge prompt for each statement, in the place of what judges are usually told.
+    prompt_files: Any = None
 
 
 def check(stage: InputsStage, origin: Origin) -> None:
@@ -104,17 +108,18 @@ def draft(stage: InputsStage, origin: Origin, buckets: StudyBuckets | None) -> D
     rows = ChosenStatements(stage.spec, chosen_statements(spec, stage.statements, stage.seed, origin))
     systems = {arm: template.text for arm, template in read_systems(branches, None).by_arm.items()}
     rules = _rules(stage)
+    prompts = {} if stage.prompt_files is None else read_prompt_files(stage.prompt_files, origin, spec)
 
     def make(source: ItemSource) -> Made:  # noqa: ARG001 - the statements are the items, whatever their table is called
-        task = Inputs([branch.arm for branch in branches], rules, systems)
-        return Made(task, tuple(_notes(stage, rules, rows, len(spec))))
+        task = Inputs([branch.arm for branch in branches], rules, systems, prompts)
+        return Made(task, (*_notes(stage, rules, rows, len(spec)), *_prompt_notes(prompts, rows)))
 
     return Draft(
         stage=stage,
         origin=origin,
         branches=branches,
         make=make,
-        definition={"rules": msgspec.to_builtins(rules)},
+        definition={"rules": msgspec.to_builtins(rules), **({"prompt_files": prompts} if prompts else {})},
         notes=tuple(dict.fromkeys(parts.notes)),
         rows=rows,
     )
@@ -153,6 +158,13 @@ def _notes(stage: InputsStage, rules: InputRules, rows: ChosenStatements, statem
     yield f"each round is {steps}, and each of these waits for all answers before it; counted is the most there can be"
     if not stage.judges:
         yield "judges: the writers rate what they wrote themselves; name others to be safe from self-praise"
+
+
+def _prompt_notes(prompts: Mapping[str, str], rows: ChosenStatements) -> Iterator[str]:
+    missing = without_prompt(prompts, rows.ids) if prompts else []
+    if missing:
+        those = f"{len(missing)} of {rows.count} statements have no judge prompt: {named(missing)}"
+        yield f"{those}; their inputs are rated as usual"
 
 
 @Parameter(name="*")
@@ -212,6 +224,8 @@ kind = TaskKind(
     open=Inputs.from_spec,
     item_keys=("spec",),
     makes=MADE,
+    fixed=("prompt_files",),
+    holds_tables=(("prompt_files",),),
     differences=differences,
     in_rounds="inputs are written in rounds, each by what those before it brought; ask for fewer `statements` instead",
     tables=TABLES,

@@ -1,5 +1,6 @@
 """The flags of `overnight inputs`: its own, and those of SpecEval's two scripts, under one name each."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,8 @@ class InputFlags:
     """Which statements, who writes, answers and judges, how many inputs and how hard."""
 
     spec_path: Annotated[
-        Path | None, Parameter(alias="--spec", help="Required: the specification, a .jsonl file.", metavar="FILE")
+        Path | None,
+        Parameter(alias="--spec", help="Required: the specification, a .jsonl or .md file.", metavar="FILE"),
     ] = None
     num_inputs: Annotated[
         int, Parameter(alias="--num-questions", help="Inputs of each statement; default: 10.", metavar="N")
@@ -69,6 +71,17 @@ class InputFlags:
     judge_mode: Annotated[
         str | None, Parameter(help="response_judge (with --candidate-model) or input_judge.", metavar="MODE")
     ] = None
+    likert_prompt_dir: Annotated[
+        Path | None,
+        Parameter(
+            alias="--prompt-files",
+            help="One judge prompt for each statement: <statement id>.txt, or ..._likert_judge.txt.",
+            metavar="DIR",
+        ),
+    ] = None
+    use_likert_prompts: Annotated[
+        bool, Parameter(help="Taken as it is: --likert-prompt-dir alone says where judge prompts are.")
+    ] = False
     seed: Annotated[int, Parameter(help="Where chance comes in, it begins here; default: 0.", metavar="N")] = 0
     output_dir: Annotated[
         Path | None, Parameter(help="Also write <statement id>.json files here, for --inputs.", metavar="DIR")
@@ -87,7 +100,10 @@ class InputFlags:
     def keys(self) -> dict[str, Any]:
         use_keys({"openai_api_key": self.openai_api_key}, "command line")
         if self.spec_path is None:
-            raise StudyError("inputs: --spec is missing: the specification, a .jsonl file")
+            raise StudyError("inputs: --spec is missing: the specification, a .jsonl or .md file")
+        if self.use_likert_prompts and self.likert_prompt_dir is None:
+            told = "without --likert-prompt-dir there are no judge prompts to use; inputs are rated as usual"
+            sys.stderr.write(f"--use-likert-prompts: {told}\n")
         if self.judge_mode is not None and self.judge_mode not in _MODES:
             raise StudyError(f"inputs: --judge-mode: wanted {' or '.join(_MODES)}, found '{self.judge_mode}'")
         if self.judge_mode == "response_judge" and not self.candidate_model:
@@ -116,6 +132,7 @@ class InputFlags:
             "difficulty": self.difficulty,
             "rating_threshold": self.rating_threshold,
             "uniform": self.uniform,
+            "prompt_files": None if self.likert_prompt_dir is None else str(self.likert_prompt_dir),
             "seed": self.seed,
         }
 

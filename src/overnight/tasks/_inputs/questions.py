@@ -17,6 +17,7 @@ from overnight.tasks._inputs.forms import Idea, Role, read_questions, read_ratin
 from overnight.tasks._inputs.history import Scenario, Story, Written, asked_of, stories
 from overnight.tasks._inputs.places import Place, ScenarioKey, place_of, statement_of
 from overnight.tasks._inputs.rules import InputRules
+from overnight.tasks._judging.written_prompts import JUDGE_PROMPT, prompt_for
 from overnight.tasks._prompt_files import prompt_text
 from overnight.tasks._specs.inputs import input_id
 from overnight.tasks._specs.reading import examples_text
@@ -28,6 +29,7 @@ _STAND_IN = "({} of {}, which is written when its round comes, about as long as 
 _LOREM = "somebody in a certain place asks for something in their own words and for a reason of their own. " * 3
 
 
+_RATINGS, _BY_PROMPT = ("rate_input", "rate_answer"), "_by_prompt"
 # What an input has besides its statement's fields when it is handed on to a later stage.
 MADE = ("input", "input_index", "category", "scenario", "address")
 
@@ -37,6 +39,8 @@ class _Spec(msgspec.Struct, frozen=True, kw_only=True):
 
     rules: InputRules = InputRules()
     systems: dict[str, str] = {}
+    # By statement: how its inputs are to be rated, where that was written for it.
+    prompt_files: dict[str, str] = {}
 
 
 class Inputs:
@@ -57,24 +61,33 @@ class Inputs:
         "explanation": "text",
     }
 
-    def __init__(self, arms: Sequence[Arm], rules: InputRules, systems: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        arms: Sequence[Arm],
+        rules: InputRules,
+        systems: Mapping[str, str] | None = None,
+        prompt_files: Mapping[str, str] | None = None,
+    ) -> None:
         self.rules = rules
+        self._judge_prompts = dict(prompt_files or {})
         self._systems = {arm: Template(text, "system") for arm, text in (systems or {}).items()}
         self._arms: dict[str, list[Arm]] = {role: [arm for arm in arms if arm.template == role] for role in _STEPS}
         self.roles: dict[str, Role] = {arm.name: role for role in _STEPS for arm in self._arms[role]}
         self._prompts = {
             name: Template(prompt_text("inputs", name), name)
-            for name in ("scenarios", "questions", "rate_input", "rate_answer")
+            for name in ("scenarios", "questions", *_RATINGS, *(f"{rating}{_BY_PROMPT}" for rating in _RATINGS))
         }
 
     @classmethod
     def from_spec(cls, arms: Sequence[Arm], spec: Mapping[str, Any]) -> "Inputs":
         known = msgspec.convert(spec, _Spec)
-        return cls(arms, known.rules, known.systems)
+        return cls(arms, known.rules, known.systems, known.prompt_files)
 
     def spec(self) -> dict[str, Any]:
         systems = {arm: template.text for arm, template in self._systems.items()}
-        plain: dict[str, Any] = msgspec.to_builtins(_Spec(rules=self.rules, systems=systems))
+        plain: dict[str, Any] = msgspec.to_builtins(
+            _Spec(rules=self.rules, systems=systems, prompt_files=self._judge_prompts)
+        )
         return plain
 
     @property
@@ -143,10 +156,17 @@ class Inputs:
         for one in (one for one in story.inputs if one.place.round == round_n):
             for arm in self._arms["rating"]:
                 if not self.candidates:
-                    yield self._ask(arm, one.place, item, "rate_input", {"input": one.text})
+                    yield self._rating_ask(arm, one.place, item, "rate_input", {"input": one.text})
                 for candidate, answer in sorted(one.answers.items()):
                     fields = {"input": one.text, "answer": answer}
-                    yield self._ask(arm, one.place._replace(candidate=candidate), item, "rate_answer", fields)
+                    yield self._rating_ask(arm, one.place._replace(candidate=candidate), item, "rate_answer", fields)
+
+    def _rating_ask(self, arm: Arm, place: Place, item: Item, prompt: str, fields: dict[str, str]) -> Ask:
+        """By the judge prompt of the statement, where there is one."""
+        written = prompt_for(item.fields, self._judge_prompts)
+        if written is None:
+            return self._ask(arm, place, item, prompt, fields)
+        return self._ask(arm, place, item, f"{prompt}{_BY_PROMPT}", {**fields, JUDGE_PROMPT: written})
 
     def _aim(self) -> str:
         grade = f"{self.rules.grade:.1f}".removesuffix(".0")

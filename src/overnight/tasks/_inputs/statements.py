@@ -30,6 +30,7 @@ class ChosenStatements:
     def __init__(self, path: str, spec: Mapping[str, Statement]) -> None:
         self.name = path
         self._statements = list(spec.values())
+        self.ids = list(spec)
         self.count = len(spec)
 
     def place(self, number: int) -> str:

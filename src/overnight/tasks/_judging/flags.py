@@ -21,7 +21,7 @@ class JudgingFlags:
     task: ClassVar[str]
 
     spec_path: Annotated[
-        Path | None, Parameter(alias="--spec", help="The specification, a .jsonl file.", metavar="FILE")
+        Path | None, Parameter(alias="--spec", help="The specification, a .jsonl or .md file.", metavar="FILE")
     ] = None
     candidate_generation_dirs: Annotated[
         list[str] | None,

@@ -23,6 +23,7 @@ NO_PROMPT = "no prompt"
 STATEMENT = "statement_id"
 
 _FILES = ("prompt_files",)
+_SPECEVAL = "_likert_judge"
 _STATEMENT_COLUMNS = (STATEMENT, "item_id", "id")
 _TEXT_COLUMNS = ("prompt", "answer", "text")
 
@@ -33,7 +34,10 @@ def from_stage(name: str) -> Beside:
 
 
 def read_prompt_files(written: Any, origin: Origin, spec: Collection[str] | None) -> dict[str, str]:
-    """By statement: `<statement id>.txt` of a folder, or the rows of a table. `spec`: the statements there are."""
+    """By statement: `<statement id>.txt` of a folder, or the rows of a table. `spec`: the statements there are.
+
+    SpecEval's own files are called `<statement id>_likert_judge.txt`.
+    """
     rows = open_rows(written, origin, _FILES)
     if rows.columns is not None:
         for column, names in ((STATEMENT, _STATEMENT_COLUMNS), ("prompt", _TEXT_COLUMNS)):
@@ -46,6 +50,8 @@ def read_prompt_files(written: Any, origin: Origin, spec: Collection[str] | None
         if row.get("status", "answered") != "answered":
             continue  # in the table of a run: what was not answered is no prompt
         statement = normalize("NFC", _value(rows, row, number, _STATEMENT_COLUMNS))
+        if statement.endswith(_SPECEVAL) and (known is None or statement not in known):
+            statement = statement.removesuffix(_SPECEVAL)
         if known is not None and statement not in known:
             near = nearest(statement, known)
             raise StudyError(f"{rows.place(number)}: '{statement}' is no statement of the spec{near}")

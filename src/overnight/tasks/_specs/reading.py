@@ -1,10 +1,10 @@
-"""Specifications: statements of how models ought to behave, one on each line of a JSONL file, read strictly.
+"""Specifications: statements of how models ought to behave, on lines of a JSONL file or under headings, read strictly.
 
 A line that cannot be read, a type or an authority that nobody knows, an id that stands there twice: each is told with
 its file and its line. Nothing is skipped and nothing is put in its place.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ from overnight.core.errors import StudyError, nearest
 from overnight.core.wording import found_text
 from overnight.study.files import JsonLines
 from overnight.study.origin import Origin, Route
+from overnight.tasks._specs.markdown import statement_fields
 
+MARKDOWN = (".md", ".markdown")
 TYPES = ("prohibition", "requirement", "guideline", "definition")
 AUTHORITIES = ("platform", "developer", "user", "guideline")
 
@@ -58,7 +60,7 @@ STATEMENT_FIELDS = ("statement_id", "statement", "type", "authority_level", "sec
 
 def check_spec(written: str, origin: Origin) -> None:
     if not written.strip():
-        raise origin.error(("spec",), "wanted the path of a .jsonl file")
+        raise origin.error(("spec",), "wanted the path of a .jsonl or .md file")
 
 
 def read_spec(written: str, origin: Origin, route: Route = ("spec",)) -> dict[str, Statement]:
@@ -70,11 +72,9 @@ def read_spec(written: str, origin: Origin, route: Route = ("spec",)) -> dict[st
 
 
 def statements_of(path: Path) -> dict[str, Statement]:
-    lines = JsonLines(path)
     found: dict[str, Statement] = {}
     places: dict[str, str] = {}
-    for number, fields in lines:
-        place = lines.place(number)
+    for place, fields in _written(path):
         statement = _statement(fields, place)
         if statement.id in found:
             raise StudyError(f"{place}: the id '{statement.id}' was used before, at {places[statement.id]}")
@@ -83,6 +83,15 @@ def statements_of(path: Path) -> dict[str, Statement]:
     if not found:
         raise StudyError(f"{path}: there are no statements")
     return found
+
+
+def _written(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Each statement's fields, and where they stand."""
+    if path.suffix.lower() in MARKDOWN:
+        yield from ((f"{path}:{line}", fields) for line, fields in statement_fields(path, AUTHORITIES))
+    else:
+        lines = JsonLines(path)
+        yield from ((lines.place(number), fields) for number, fields in lines)
 
 
 def _statement(fields: Mapping[str, Any], place: str) -> Statement:

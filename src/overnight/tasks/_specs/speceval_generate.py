@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from overnight.core.errors import StudyError
 from overnight.core.stage import Stage
+from overnight.tasks._specs.reading import MARKDOWN
 from overnight.tasks._specs.speceval_export import Target, export_generations
 from overnight.tasks._specs.speceval_flags import buckets_of, model_of, run_name
 from overnight.terminal.parameters import Parameter
@@ -19,7 +20,7 @@ class SpecEvalFlags:
     """The inputs of a specification instead of items; and where SpecEval's files go."""
 
     spec_path: Annotated[
-        Path | None, Parameter(help="A specification, a .jsonl file: see --inputs.", metavar="FILE")
+        Path | None, Parameter(help="A specification, a .jsonl or .md file: see --inputs.", metavar="FILE")
     ] = None
     pregenerated_inputs_dir: Annotated[
         Path | None,
@@ -58,7 +59,7 @@ class SpecEvalFlags:
     def _spec_file(self) -> str | None:
         if self.spec_path is not None:
             return str(self.spec_path)
-        return self.spec if self.spec is not None and self.spec.endswith(".jsonl") else None
+        return self.spec if self.spec is not None and self.spec.endswith((".jsonl", *MARKDOWN)) else None
 
     @property
     def _called(self) -> str:
@@ -79,7 +80,9 @@ class SpecEvalFlags:
     def spec_keys(self) -> dict[str, Any]:
         """As a study writes them; None for what is not given."""
         if self.spec is not None and self._spec_file is None and not self._together:
-            raise StudyError(f"generate: --spec: wanted a .jsonl file, found '{self.spec}'; a name is --spec-name")
+            raise StudyError(
+                f"generate: --spec: wanted a .jsonl or .md file, found '{self.spec}'; a name is --spec-name"
+            )
         if self.pregenerated_inputs_dir is None and self.output_base_dir is not None:
             raise StudyError("generate: --output-base-dir goes with --inputs, which is missing")
         if self.pregenerated_inputs_dir is None and self._spec_file is None:
