@@ -32,6 +32,7 @@ from overnight.reporting.run_facts import BatchFacts, RunFacts, StageFacts
 from overnight.reporting.run_sections import labels_of
 from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
+from overnight.study.identity import definition_on_record
 from overnight.study.task_registry import task_kind, task_names
 from overnight.tables.costs import COLUMNS, cost_rows
 
@@ -149,7 +150,7 @@ def _facts(view: View, folder: RunFolder, stages: tuple[Stage, ...]) -> RunFacts
             for stage in stages
             for count, mark in [view.items.mark(stage.id)]
         ],
-        definition=None if definition is None else msgspec.json.decode(definition),
+        definition=None if definition is None else definition_on_record(definition),
         hashes={what: value for what, value in hashes.items() if value},
         batches=list(batch_facts(view)),
         left_out=[
