@@ -16,7 +16,7 @@ import polars as pl
 from overnight.api import Run, run
 from overnight.api.keys import key_of
 from overnight.core.arguments import checked
-from overnight.core.errors import StudyError
+from overnight.core.errors import StudyError, WrongArgument
 from overnight.core.files import folder_at
 from overnight.emulation import share_emulator
 from overnight.pairwise._judge import Judge, judge_of
@@ -155,9 +155,10 @@ def adaptive_rank_start(
         "seed": seed,
     }
     rule = {"reliability": 0.9} if until is None else dict(until)
-    kept = _Kept(
-        judge=judge["judge"], question=judge["question"], pairs=pairs | ({"until": rule} if rule else {}), mode=mode
-    )
+    who, question = judge.get("judge"), judge.get("question")
+    if not isinstance(who, Judge) or not isinstance(question, Question):
+        raise WrongArgument("adaptive_rank_start: judge: wanted what `make_adaptive_judge_llm` gives")
+    kept = _Kept(judge=who, question=question, pairs=pairs | ({"until": rule} if rule else {}), mode=mode)
     replace_file(folder / _SAMPLES, _parquet(frame))
     replace_file(folder / _SESSION, msgspec.json.format(msgspec.json.encode(kept), indent=2))
     return AdaptiveSession(folder)
