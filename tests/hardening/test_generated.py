@@ -46,6 +46,7 @@ FOUND = {
         "overnight.analysis.cohen_kappa(a=mixed list)", "overnight.analysis.fleiss_kappa(ratings=list inside itself)",
         "overnight.analysis.compute_reverse_consistency(main_results=None)",
         "overnight.pairwise.adaptive_rank_start(judge=mapping of lists)",
+        "overnight.pairwise.save_adaptive_session(session_dir=link to itself)",
     ),
 }  # fmt: skip
 

@@ -97,7 +97,7 @@ def _write(path: Path, text: str) -> None:
 
 def draw_report(folder: RunFolder) -> Built:
     """From the tables and the ledger as they are; nothing is written."""
-    results = folder.tables / "results.parquet"
+    results = folder.tables_to_read() / "results.parquet"
     if not results.is_file():
         raise StudyError(f"run '{folder.name}' has no tables yet: overnight rebuild {folder.name}")
     with look_at(folder) as view, RawFiles(folder.files, view.files.paths()) as raw, readable_tables():
@@ -111,7 +111,7 @@ def drawn_sections(folder: RunFolder) -> list[Section]:
     """What the run's tasks draw of it, without what every run has."""
     with look_at(folder) as view, RawFiles(folder.files, view.files.paths()) as raw, readable_tables():
         stages = stages_on_record(view)
-        return list(_own_sections(folder.tables, stages, _items(view, raw, stages)))
+        return list(_own_sections(folder.tables_to_read(), stages, _items(view, raw, stages)))
 
 
 def _items(view: View, raw: RawFiles, stages: tuple[Stage, ...]) -> Callable[[str, str], Mapping[str, Any]]:

@@ -5,6 +5,7 @@ A session is a folder: what was asked, and the run with every choice, verdict an
 so that whoever loads it goes on where it was, in this process or another.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from shutil import copytree
@@ -230,7 +231,8 @@ def adaptive_rank(
 def save_adaptive_session(session: AdaptiveSession, session_dir: str | Path) -> Path:
     """A copy of a session that has stopped. One that is under way is saved where it is, at every step."""
     target = Path(session_dir)
-    if target.resolve() == session.folder.resolve():
+    # A link that leads to itself has no place, and `resolve` raises there.
+    if os.path.realpath(target) == os.path.realpath(session.folder):
         return target
     if session.stopped is None:
         raise StudyError(f"{session.folder}: still under way, and kept there; two copies would both go on and pay")
