@@ -38,7 +38,7 @@ FOUND = {
         "staged: tables/consistency.parquet is a folder, overnight.resume", "staged: shard.rows = empty, serve",
     ),
     "open folders": ("open: counted.arm of another, resume all",),
-    "paid rows": ("paid, half: shard.rows = huge, run", "paid, half: counted.input = huge, run", "paid, live: last row of settled gone, resume"),
+    "paid rows": ("paid, half: shard.rows = huge, run", "paid, half: counted.input = huge, run", "paid, live: last row of settled gone, resume", "paid, done: attempt.n = huge, resume"),
     "calls": (
         "overnight.plan(Study(spec, seed=five thousand digits))", "overnight.plan(Study(compare, items=half a character))",
         "overnight.plan(Study(pressure, stance=long text))", "overnight.plan(Study(rank, deadline=control characters))",

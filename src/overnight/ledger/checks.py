@@ -64,6 +64,8 @@ _CONTRADICTIONS = {
     # Tables hold them in 32 bits.
     "slot has a number that cannot be": "SELECT count(*) FROM slot WHERE "
     f"max(replicate, turn, round) >= {2**31} OR min(replicate, turn, round) < 0",
+    "attempt has a number that cannot be": "SELECT count(*) FROM attempt WHERE "
+    f"max(shard, n) >= {2**31} OR min(shard, n) < 0",
     "result.offset and length do not go with its file": "SELECT count(*) FROM result "
     "WHERE (file IS NULL) + (offset IS NULL) + (length IS NULL) NOT IN (0, 3)",
     "result.cause is missing": "SELECT count(*) FROM result WHERE outcome='failed' AND cause IS NULL",
