@@ -22,8 +22,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from hardening.conftest import ITEMS, KEY, NOBODY, STUDY
-from hardening.generated.cases import Case, finding, inside
+from hardening.conftest import KEY, NOBODY
+from hardening.generated.cases import Case, finding
 from hardening.generated.families import FAMILIES
 from own_time import use_own_time
 
@@ -35,7 +35,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=1_000, help="of each family (1000)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--family", choices=[*FAMILIES, "calls", "requests"], help="this one only")
+    parser.add_argument("--family", choices=[*FAMILIES, "requests"], help="this one only")
     parser.add_argument("--only", help="the case of this name, again")
     parser.add_argument("--from", type=int, default=0, dest="begin", help=argparse.SUPPRESS)
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
@@ -45,12 +45,12 @@ def main() -> int:
     if options.worker:
         return _work(options)
     found = 0
-    for family in [options.family] if options.family else [*FAMILIES, "calls", "requests"]:
+    for family in [options.family] if options.family else [*FAMILIES, "requests"]:
         count, findings = _family(family, options)
         found += len(findings)
         print(f"{family}: {count:,} cases, {len(findings)} findings", flush=True)
-        for line in findings:
-            print(f"  {line}\n    again: python bench/malformed.py --family {family} --only NAME", flush=True)
+        if findings:
+            print(f"    again: python bench/malformed.py --family '{family}' --only NAME", flush=True)
     return 1 if found else 0
 
 
@@ -61,8 +61,6 @@ def _surroundings() -> None:
 
 
 def _family(family: str, options: argparse.Namespace) -> tuple[int, list[str]]:
-    if family == "calls":
-        return _calls()
     if family == "requests":
         return _requests(options)
     return _commands(family, options)
@@ -92,6 +90,7 @@ def _commands(family: str, options: argparse.Namespace) -> tuple[int, list[str]]
                 begin = int(number) + 1
             elif kind == "finding":
                 findings.append(rest.replace("\\n", "\n"))
+                print(f"  {findings[-1]}", flush=True)
             elif kind == "done":
                 worker.wait()
                 return int(rest), findings
@@ -99,6 +98,7 @@ def _commands(family: str, options: argparse.Namespace) -> tuple[int, list[str]]
         if begin == before:
             raise SystemExit(f"{family}: no case began within {BEGIN_SECONDS} seconds")
         findings.append(f"{name}: hung, or ended the process")
+        print(f"  {findings[-1]}", flush=True)
 
 
 def _lines(worker: subprocess.Popen[str]) -> Iterator[str]:
@@ -134,20 +134,6 @@ def _work(options: argparse.Namespace) -> int:
     return 0
 
 
-def _calls() -> tuple[int, list[str]]:
-    """Every parameter of the Python API with every wrong kind of value."""
-    from hardening.calls import complaint_about, sends, spoiled_calls
-
-    with tempfile.TemporaryDirectory() as name, inside(Path(name)):
-        import json
-
-        Path("study.yaml").write_text(json.dumps(STUDY))
-        Path("items.csv").write_text(ITEMS)
-        every = [case for case in spoiled_calls() if not sends(case[0])]
-        found = {call: told for call, make in every if (told := complaint_about(make)) is not None}
-    return len(every), [f"{call}: {told}" for call, told in found.items()]
-
-
 def _requests(options: argparse.Namespace) -> tuple[int, list[str]]:
     """Odd requests against every route of every dialect of the emulator, about what is there and what is not."""
     from emulator_process import EmulatorProcess
@@ -158,7 +144,9 @@ def _requests(options: argparse.Namespace) -> tuple[int, list[str]]:
         answered = asyncio.run(statuses(emulator.url, requests))
     obeyed = sum(200 <= status < 300 for status in answered)
     print(f"  of {len(requests):,} requests {obeyed:,} were obeyed", flush=True)
-    return len(requests), faulty(requests, answered)
+    findings = faulty(requests, answered)
+    print("".join(f"  {finding}\n" for finding in findings), end="", flush=True)
+    return len(requests), findings
 
 
 if __name__ == "__main__":

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from overnight import consent
 from overnight.consent.addresses import host_of, is_loopback
+from overnight.consent.variables import in_env_file
 from overnight.core.ask import Buckets, Model
 from overnight.core.errors import ConsentNeeded, StudyError
 from overnight.emulation import agree_to, endpoint_of
@@ -170,3 +173,71 @@ def test_no_vendors_key_goes_to_a_foreign_address_unasked(provider: str) -> None
         place(provider, base_url=EVIL, **NEEDED[provider])
     consent.allow("evil.example")
     assert place(provider, base_url=EVIL, **NEEDED[provider]).base_url.startswith("https://evil.example")
+
+
+AZURE = {"AZURE_OPENAI_API_KEY": "az-0123456789"}
+AWS = {"AWS_PROFILE": "lab", "AWS_REGION": "us-east-1"}
+GOOGLE = {"GOOGLE_CLOUD_PROJECT": "lab"}
+
+
+def test_a_resource_at_azure_is_somebodys() -> None:
+    """Every customer of Azure has one: what a stranger's study names may be the stranger's."""
+    theirs = "https://theirs.openai.azure.com"
+    with pytest.raises(
+        ConsentNeeded, match=r"AZURE_OPENAI_API_KEY would go to theirs\.openai\.azure\.com, as the study"
+    ):
+        place("azure", base_url=theirs, **AZURE)
+    with pytest.raises(ConsentNeeded, match="--allow-host"):
+        place("azure", base_url=theirs, AZURE_OPENAI_ENDPOINT="https://mine.openai.azure.com", **AZURE)
+    assert place("azure", base_url=theirs, AZURE_OPENAI_ENDPOINT=theirs, **AZURE)
+    assert place("azure", AZURE_OPENAI_ENDPOINT=theirs, **AZURE)
+    consent.allow("theirs.openai.azure.com")
+    assert place("azure", base_url=theirs, **AZURE)
+
+
+def test_a_bucket_at_amazon_needs_a_word_too() -> None:
+    buckets = Buckets(input="s3://theirs/in", output="s3://other/out")
+    for bucket in ("theirs", "other"):
+        said = rf"the rows would go to the bucket s3://{bucket}, .*--allow-host s3://{bucket}"
+        with pytest.raises(ConsentNeeded, match=said):
+            place("bedrock", buckets=buckets, **AWS)
+        consent.allow(f"s3://{bucket}")
+    assert place("bedrock", buckets=buckets, **AWS).buckets == buckets
+
+
+@pytest.mark.parametrize(
+    ("provider", "variable", "value"),
+    [
+        ("bedrock", "AWS_REGION", "evil.example/"),
+        ("bedrock", "AWS_REGION", "us-east-1.evil.example#"),
+        ("vertex", "GOOGLE_CLOUD_LOCATION", "evil.example/"),
+        ("vertex", "GOOGLE_CLOUD_LOCATION", "x@evil.example:443/"),
+    ],
+)
+def test_the_name_of_a_region_makes_no_other_host(provider: str, variable: str, value: str) -> None:
+    fields = {**AWS, **GOOGLE, variable: value}
+    with pytest.raises(StudyError, match=f"{variable}: .* is not the name of a region"):
+        place(provider, frozenset({variable}), **fields)
+
+
+@pytest.mark.parametrize(
+    ("provider", "named", "redirected"),
+    [
+        ("vertex", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_VERTEX_BASE_URL"),
+        ("bedrock", "AWS_PROFILE", "AWS_ENDPOINT_URL_BEDROCK"),
+    ],
+)
+def test_to_name_the_users_credentials_does_not_make_them_the_env_files_own(
+    provider: str, named: str, redirected: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "credentials.json"
+    file.write_text("{}")
+    value = {"GOOGLE_APPLICATION_CREDENTIALS": str(file), "AWS_PROFILE": "lab"}[named]
+    assert vendor(provider).base_url_variable == redirected
+    fields = {**AWS, **GOOGLE, named: value, redirected: "https://evil.example"}
+    with pytest.raises(ConsentNeeded, match=r"would go to evil\.example, as \.env says"):
+        place(provider, frozenset({named, redirected}), **fields)
+
+
+def test_an_env_file_names_no_other_store() -> None:
+    assert in_env_file({"AWS_ENDPOINT_URL_S3", "STORAGE_EMULATOR_HOST", "AWS_REGION"}, ()) == {"AWS_REGION"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -10,12 +11,15 @@ import numpy as np
 import polars as pl
 
 import overnight
+from hardening.good_studies import GOOD
 from hardening.wrong_kinds import wrong_kinds
 from overnight import analysis, prices, rank, speceval
 from overnight.core.ask import Model
 from overnight.core.errors import OvernightError
 from overnight.core.result import Usage
 from overnight.prices import Price, Rate
+from overnight.study.study import DEFAULTS
+from overnight.study.task_registry import own_keys, task_kind
 
 VERDICTS = {
     "object1": ["a", "b", "c", "a", "b", "c"],
@@ -147,6 +151,20 @@ def spoiled_calls() -> Iterator[tuple[str, Callable[[], Any]]]:
                 yield f"{public.name}({parameter}={kind})", _call(public, parameter, kind)
         yield f"{public.name}(nonsense=1)", lambda public=public: public.function(**public.good, nonsense=1)
         yield f"{public.name}()", lambda public=public: public.function()
+    yield from _spoiled_studies()
+
+
+def _spoiled_studies() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Studies that a program makes: every key of every task with every wrong kind of value."""
+    for label, good in GOOD.items():
+        keys = dict.fromkeys((*DEFAULTS, *own_keys(task_kind(str(good["task"])))))
+        for key, kind in itertools.product(keys, wrong_kinds()):
+            yield (
+                f"overnight.plan(Study({label}, {key}={kind}))",
+                lambda good=good, key=key, kind=kind: overnight.plan(
+                    overnight.Study(**{**good, key: wrong_kinds()[kind]})
+                ),
+            )
 
 
 def _call(public: Public, parameter: str, kind: str) -> Callable[[], Any]:
@@ -157,11 +175,16 @@ def _call(public: Public, parameter: str, kind: str) -> Callable[[], Any]:
     return call
 
 
+def waits(name: str) -> bool:
+    """For a browser, or until somebody stops it, where the odd value happens to be right."""
+    return name.startswith(("overnight.serve(", "overnight.watch("))
+
+
 def sends(name: str) -> bool:
     """Calls that may reach for a provider, or wait for a browser, when the odd value happens to be right."""
-    senders = ("run", "submit", "resume", "keys", "emulate", "serve")
+    senders = ("run", "submit", "resume", "keys", "emulate", "serve", "plan(pilot", "plan(truth", "plan(Study")
     by_spec = (".run(", ".submit(", ".generate_batch(")
-    return name.startswith(tuple(f"overnight.{sender}(" for sender in senders)) or (
+    return name.startswith(tuple(f"overnight.{sender}" for sender in senders)) or (
         name.startswith("overnight.speceval.") and any(verb in name for verb in by_spec)
     )
 

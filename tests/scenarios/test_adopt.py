@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,6 +118,18 @@ def test_rows_that_a_batch_counts_and_gives_no_line_for_have_failed(scenario: Ca
     failed = one.table(name).filter(pl.col("status") == "failed")
     assert failed.select("item_id", "cause").rows() == [("unnamed-1", "missing"), ("unnamed-2", "missing")]
     assert len(one.batches()) == 1
+
+
+def test_a_batch_that_comes_a_byte_at_a_time_is_given_up_in_time(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"time_scale": 1})
+    batch = made_elsewhere(one)
+    one.emulator.arm([{"on": "retrieve", "do": "trickle"}])
+    begun = time.monotonic()
+    ending = one.call("adopt", "openai", batch, timeout="3s")
+    assert time.monotonic() - begun < 30
+    assert ending.error == "Unavailable"
+    assert f"openai {batch}: not had whole within 3s" in ending.message
+    assert not (one.folder / "runs" / f"adopted-{batch}").exists()
 
 
 def test_an_unknown_batch_leaves_nothing_behind(scenario: Callable[..., Scenario]) -> None:

@@ -7,13 +7,18 @@ import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from ledger import damage
 from overnight.api import rebuild, status, verify
+from overnight.cli import main
 from overnight.core.errors import LedgerError
+from overnight.serving.dashboard import Dashboard
+from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
 from scenarios.conftest import Scenario
+from serving.runs_to_show import Looker
 
 VICTIM = "precious\n"
 
@@ -135,3 +140,52 @@ def test_a_folder_that_the_user_linked_is_the_users_own(theirs: Scenario) -> Non
     (runs / "night").symlink_to(theirs.folder / "disk")
     assert Path(status("night", runs=runs)[0].run) == Path("night")
     assert theirs.call("resume", "night").state == "done"
+
+
+OUTSIDE = "a line of somebody's own table"
+
+
+@pytest.fixture
+def linked_table(theirs: Scenario, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The run's table of results is a link to somebody's table outside, which fits."""
+    table = theirs.folder / "runs" / "night" / "tables" / "results.parquet"
+    outside = theirs.folder / "outside.parquet"
+    pl.read_parquet(table).with_columns(answer=pl.lit(OUTSIDE)).write_parquet(outside)
+    table.unlink()
+    table.symlink_to(outside)
+    monkeypatch.chdir(theirs.folder)
+    return outside
+
+
+VERBS: dict[str, tuple[str, ...]] = {
+    "results": ("results", "night"),
+    "results -o": ("results", "night", "-o", "rows.csv"),
+    "report": ("report", "night", "-o", "page.html"),
+    "verify": ("verify", "night"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_verb_reads_a_table_behind_a_link(
+    theirs: Scenario, linked_table: Path, capfd: pytest.CaptureFixture[str], verb: str
+) -> None:
+    assert main([*VERBS[verb]]) != 0
+    out, err = capfd.readouterr()
+    written = "".join(path.read_text() for path in (Path("rows.csv"), Path("page.html")) if path.exists())
+    assert OUTSIDE not in out + err + written
+    assert "results.parquet is a symbolic link" in out + err
+    before = linked_table.read_bytes()
+    assert main(["rebuild", "night"]) == 0
+    assert linked_table.read_bytes() == before
+    assert main(["results", "night"]) == 0
+    assert OUTSIDE not in capfd.readouterr().out
+
+
+def test_no_page_shows_a_table_behind_a_link(linked_table: Path) -> None:
+    with Dashboard(settings(runs=Path("runs")), port=0) as dashboard:
+        for page in ("/run/night", "/run/night/rows", "/run/night/arms", "/"):
+            shown = Looker(dashboard.address).get(page)
+            assert shown.status < 500, page
+            assert OUTSIDE not in shown.text
+        assert "is a symbolic link" in Looker(dashboard.address).get("/run/night/rows").text
+    assert linked_table.exists()

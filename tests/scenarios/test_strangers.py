@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 import overnight
+from hardening.good_studies import write_files
 from ledger.damage import edit, found
 from overnight import consent
+from overnight.cli import main
 from overnight.core.errors import ConsentNeeded
 from overnight.ledger.ledger import open_ledger
 from overnight.store.run_folder import RunFolder
@@ -184,6 +186,59 @@ def test_no_file_outside_the_folder_is_read_without_a_word(home: Path, way: str,
     ended = cli(*verb, str(write(home, **WAYS_OUT[way])), cwd=home, OPENAI_API_KEY="sk-test-0123456789")
     assert_refused(ended, "--allow-path /")
     assert SECRET not in ended.stdout + ended.stderr
+
+
+_MODELS = ["openai/gpt-4.1-mini"]
+_JUDGED = {**dict.fromkeys(("items", "prompt")), "task": "grade", "spec": "rules.jsonl", "models": _MODELS}
+_FOLDERS = {"candidates": {"one": "one", "two": "two"}}
+# Each names a place outside, or a place inside with a link in it.
+OTHER_WAYS_OUT: dict[str, Mapping[str, Any]] = {
+    "spec": {**_JUDGED, **_FOLDERS, "spec": "../outside/rules.jsonl"},
+    "spec, a link": {**_JUDGED, **_FOLDERS, "spec": "linked.jsonl"},
+    "inputs": {**_JUDGED, "task": "generate", "inputs": "../outside/inputs"},
+    "inputs, a linked folder": {**_JUDGED, "task": "generate", "inputs": "linked-inputs"},
+    "inputs, links in the folder": {**_JUDGED, "task": "generate", "inputs": "inputs-with-links"},
+    "candidates": {**_JUDGED, "candidates": {"one": "one", "two": "../outside/two"}},
+    "candidates, a linked folder": {**_JUDGED, "candidates": {"one": "one", "two": "linked-two"}},
+    "candidates, linked results": {**_JUDGED, "candidates": {"one": "one", "two": "two-with-linked-results"}},
+    "candidates, links in the folder": {**_JUDGED, "candidates": {"one": "one", "two": "two-with-links"}},
+    "prompt files": {**_JUDGED, **_FOLDERS, "prompt_files": "../outside/prompts"},
+    "prompt files, links in the folder": {**_JUDGED, **_FOLDERS, "prompt_files": "prompts-with-links"},
+    "inputs task": {**_JUDGED, "task": "inputs", "spec": "../outside/rules.jsonl", "judges": _MODELS},
+}
+
+
+@pytest.fixture
+def with_links(home: Path) -> Path:
+    """Specifications, inputs, answers and prompts inside and outside, and links from one to the other."""
+    outside = home.parent / "outside"
+    for place in (home, outside):
+        place.mkdir(exist_ok=True)
+        write_files(place)
+    for name, target in {"linked.jsonl": "rules.jsonl", "linked-inputs": "inputs", "linked-two": "two"}.items():
+        (home / name).symlink_to(outside / target)
+    results = "20250506_115521/results"
+    (home / "two-with-linked-results").mkdir()
+    (home / "two-with-linked-results" / "results").symlink_to(outside / "two" / results)
+    links = {"inputs-with-links": "inputs", "two-with-links": f"two/{results}", "prompts-with-links": "prompts"}
+    for name, target in links.items():
+        (home / name).mkdir()
+        for file in (outside / target).iterdir():
+            (home / name / file.name).symlink_to(file)
+    return home
+
+
+@pytest.mark.parametrize("way", OTHER_WAYS_OUT)
+def test_no_other_key_leads_out_without_a_word(
+    with_links: Path, way: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(with_links)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789")
+    study = write(with_links, **{"mode": None, **OTHER_WAYS_OUT[way]})
+    assert main(["plan", str(study), "--show", "1"]) == 2
+    assert "--allow-path /" in capfd.readouterr().err
+    overnight.allow(paths=[with_links.parent / "outside"])
+    assert main(["plan", str(study), "--show", "1"]) == 0, capfd.readouterr().err
 
 
 def test_a_word_for_a_path_is_remembered(home: Path, config: Path) -> None:

@@ -86,7 +86,8 @@ def decided_pairs(main_results: Any, reverse_results: Any = None) -> tuple[pl.Da
 
     `details` of `compute_reverse_consistency` are made of it: small, where only counts are wanted of many verdicts.
     """
-    given = [_as_shown(results) for results in (main_results, reverse_results) if results is not None]
+    results = (main_results,) if reverse_results is None else (main_results, reverse_results)
+    given = [_as_shown(one) for one in results]
     ids = named(*(frame[name] for frame in given for name in _IDS))
     subjects = named(*(frame[_SUBJECT] for frame in given))
     coded = [_coded(frame, ids[3 * at : 3 * at + 3], subjects[at]) for at, frame in enumerate(given)]

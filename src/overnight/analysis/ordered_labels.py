@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 
 from overnight.core.errors import WrongArgument
+from overnight.core.wording import printable
 from overnight.rank.arrays import Floats, Ints
 
-_SHOWN = 6
+_SHOWN, _LONGEST = 6, 40
 # Two labels are the same distance apart in either order.
 _NEEDS_ORDER = 3
 
@@ -33,7 +34,8 @@ def coded(values: Sequence[Any], order: Sequence[Any] | None, *, ordered: bool) 
     try:
         found = list(set(plain)) if order is not None else sorted(set(plain))
     except TypeError as error:
-        found = list(dict.fromkeys(plain))
+        # By their words: what made this fail may be a label that cannot be a key.
+        found = list({repr(label): label for label in plain}.values())
         raise WrongArgument(f"labels must be of one kind, all texts or all numbers; found {_shown(found)}") from error
     labels = _in_order(found, order, ordered=ordered)
     place = {label: at for at, label in enumerate(labels)}
@@ -83,7 +85,7 @@ def _is_number(label: Any) -> bool:
 
 
 def _shown(labels: Sequence[Any]) -> str:
-    text = ", ".join(repr(label) for label in labels[:_SHOWN])
+    text = ", ".join(printable(repr(label))[:_LONGEST] for label in labels[:_SHOWN])
     return f"{text}, ..." if len(labels) > _SHOWN else text
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,12 +18,14 @@ from overnight.api.work import Run, Say, Tell, saved_work, silent, work_on
 from overnight.core.arguments import checked
 from overnight.core.ask import Arm, Item
 from overnight.core.attempt import Accepted, Attempt, Creating, Ended, Fetched, Uploaded
-from overnight.core.errors import Interrupted, OvernightError, ProviderError, StudyError
+from overnight.core.clock import Clock, duration_text, seconds_of
+from overnight.core.errors import Interrupted, OvernightError, ProviderError, StudyError, Unavailable
 from overnight.core.files import plain_file
 from overnight.core.names import run_name_of
 from overnight.core.shard import is_token, token_of
 from overnight.core.wording import number_of, quoted
 from overnight.engine.session import Connect, Session
+from overnight.engine.waiting import Waiting
 from overnight.engine.work import Work
 from overnight.ledger.transaction import Transaction
 from overnight.providers import answers_in_order, vendor, vendors
@@ -54,7 +56,7 @@ def adopt(
     as_name: str | None = None,
     by_position: bool = False,
     ask_again: bool = True,
-    timeout: float = 86400.0,
+    timeout: float | str = "24h",
     once: bool = False,
     emulate: bool | None = None,
     runs: str | Path | None = None,
@@ -68,7 +70,7 @@ def adopt(
     failed has failed for good; else `resume` asks it again where the questions are known.
     """
     place = settings(runs=runs, emulate=emulate)
-    work = Work(timeout=timeout, once=once, can_ask_again=ask_again)
+    work = Work(timeout=seconds_of(timeout, "--timeout"), once=once, can_ask_again=ask_again)
     if tracking is not None:
         return _adopt_all(_tracked(Path(tracking)), place, work, say, tell)
     if provider is None:
@@ -162,10 +164,19 @@ def _adopt_batch(
                 session.go_on()
         else:
             adoption = Adoption(session, connect, provider, wanted, say, once=work.once)
-            known = asyncio.run(adoption.take(work.can_ask_again, by_position=by_position))
+            taking = adoption.take(work.can_ask_again, by_position=by_position)
+            known = asyncio.run(_in_time(taking, session.clock, work.timeout, f"{provider} {wanted.name}"))
         return msgspec.structs.replace(work, can_ask_again=known, send=False)
 
     return work_on(folder, place, work, prepare=prepare, say=say, tell=tell)
+
+
+async def _in_time(taking: Awaitable[bool], clock: Clock, seconds: float, what: str) -> bool:
+    """The batch is put on record in one step at the end: nothing is left of one that was given up."""
+    taken = await Waiting(clock, once=False).before(clock.now() + seconds, taking)
+    if taken is None:
+        raise Unavailable(f"{what}: not had whole within {duration_text(seconds)}; adopt it again, with more --timeout")
+    return taken.result()
 
 
 def _adopt_file(

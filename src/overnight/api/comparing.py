@@ -14,6 +14,7 @@ from overnight.api.planned import interval_of
 from overnight.api.planning import plan_resolved
 from overnight.core.arguments import checked
 from overnight.core.errors import OvernightError, StudyError, nearest
+from overnight.core.wording import quoted
 from overnight.providers import rules_of, vendor
 from overnight.settings import Settings, settings
 from overnight.study import Study, resolve
@@ -97,13 +98,13 @@ def _order(one: ModelCost) -> tuple[bool, bool, int, str]:
 def _stages(written: Study, stage: str | None) -> tuple[str, ...]:
     if written.stages is None:
         if stage is not None and stage != written.name:
-            raise StudyError(f"--stage {stage}: the study has one stage only; leave it out")
+            raise StudyError(f"--stage {quoted(stage)}: the study has one stage only; leave it out")
         return (written.name,)
     known = [str(one.get("name")) for one in written.stages]
     if stage is None:
         return tuple(str(one.get("name")) for one in written.stages if one.get("of") is None)
     if stage not in known:
-        raise StudyError(f"--stage {stage}: no such stage{nearest(stage, known)} (known: {', '.join(known)})")
+        raise StudyError(f"--stage {quoted(stage)}: no such stage{nearest(stage, known)} (known: {', '.join(known)})")
     return (stage,)
 
 

@@ -22,7 +22,7 @@ def reask_rows(session: Session, kind: str) -> int:
     if kind != "unparsed":
         _refuse_handed_on(session, kind)
         return session.ledger.write("reask", lambda tx: tx.answers.unsettle((kind,))).result()
-    table = session.folder.tables / "results.parquet"
+    table = session.folder.tables_to_read() / "results.parquet"
     if not table.exists():
         return 0
     frame = pl.scan_parquet(table, glob=False)

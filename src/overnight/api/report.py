@@ -32,6 +32,7 @@ from overnight.reporting.run_facts import BatchFacts, RunFacts, StageFacts
 from overnight.reporting.run_sections import labels_of
 from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
+from overnight.study.identity import definition_on_record
 from overnight.study.task_registry import task_kind, task_names
 from overnight.tables.costs import COLUMNS, cost_rows
 
@@ -96,7 +97,7 @@ def _write(path: Path, text: str) -> None:
 
 def draw_report(folder: RunFolder) -> Built:
     """From the tables and the ledger as they are; nothing is written."""
-    results = folder.tables / "results.parquet"
+    results = folder.tables_to_read() / "results.parquet"
     if not results.is_file():
         raise StudyError(f"run '{folder.name}' has no tables yet: overnight rebuild {folder.name}")
     with look_at(folder) as view, RawFiles(folder.files, view.files.paths()) as raw, readable_tables():
@@ -110,7 +111,7 @@ def drawn_sections(folder: RunFolder) -> list[Section]:
     """What the run's tasks draw of it, without what every run has."""
     with look_at(folder) as view, RawFiles(folder.files, view.files.paths()) as raw, readable_tables():
         stages = stages_on_record(view)
-        return list(_own_sections(folder.tables, stages, _items(view, raw, stages)))
+        return list(_own_sections(folder.tables_to_read(), stages, _items(view, raw, stages)))
 
 
 def _items(view: View, raw: RawFiles, stages: tuple[Stage, ...]) -> Callable[[str, str], Mapping[str, Any]]:
@@ -149,7 +150,7 @@ def _facts(view: View, folder: RunFolder, stages: tuple[Stage, ...]) -> RunFacts
             for stage in stages
             for count, mark in [view.items.mark(stage.id)]
         ],
-        definition=None if definition is None else msgspec.json.decode(definition),
+        definition=None if definition is None else definition_on_record(definition),
         hashes={what: value for what, value in hashes.items() if value},
         batches=list(batch_facts(view)),
         left_out=[

@@ -41,7 +41,7 @@ from overnight.ledger.transaction import Transaction
 from overnight.providers import batch_floor, check_sending, takes_calls, vendor
 from overnight.settings import Settings, settings
 from overnight.store.run_folder import RunFolder
-from overnight.study import LiveSettings, Resolved, Study, differences, pacing_of, resolve
+from overnight.study import LiveSettings, Resolved, Study, differences_from, pacing_of, resolve
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -329,7 +329,7 @@ def _check_definition(tx: Transaction, resolved: Resolved, name: str) -> None:
     today = resolved.definition
     known = tx.facts.get("definition")
     if known is not None:
-        changed = differences(msgspec.json.decode(known), today)
+        changed = differences_from(known, today)
         if changed:
             message = f"run '{name}' was started with other questions: {'; '.join(changed)}. Start a copy: --as NAME"
             raise StudyChanged(message)

@@ -135,7 +135,9 @@ def _check_table(table: str) -> None:
 def _check_stage(table: Path, stage: str) -> None:
     known = pl.scan_parquet(table, glob=False).select("stage").unique().collect()["stage"].to_list()
     if stage not in known:
-        message = f"--stage: no stage '{stage}'{nearest(stage, known) or '; there is ' + ', '.join(sorted(known))}"
+        message = (
+            f"--stage: no stage {quoted(stage)}{nearest(stage, known) or '; there is ' + ', '.join(sorted(known))}"
+        )
         raise StudyError(message)
 
 

@@ -51,7 +51,7 @@ def tables_now(folder: RunFolder) -> Iterator[Tables]:
     with look_at(folder) as view:
         current = view.facts.tables_made() and (folder.tables / RESULTS).exists()
     if current:
-        yield Tables(path=folder.tables)
+        yield Tables(path=folder.tables_to_read())
         return
     with tempfile.TemporaryDirectory(prefix="overnight-", ignore_cleanup_errors=True) as scratch:
         yield _made_now(folder, Path(scratch))
@@ -64,7 +64,7 @@ def _made_now(folder: RunFolder, scratch: Path) -> Tables:
     except FileDamaged as error:
         if not (folder.tables / RESULTS).exists():
             raise
-        return Tables(path=folder.tables, note=f"these are the tables of an earlier pass, because {error}")
+        return Tables(path=folder.tables_to_read(), note=f"these are the tables of an earlier pass, because {error}")
     return Tables(path=scratch)
 
 

@@ -15,6 +15,7 @@ from overnight.api.tabling import decoders, write_tables
 from overnight.core.arguments import checked
 from overnight.core.attempt import Attempt
 from overnight.core.errors import FileDamaged, LedgerError
+from overnight.core.opening import strange
 from overnight.core.result import Line
 from overnight.core.shard import line_of
 from overnight.engine.batch.outbox import UNSENT, input_file
@@ -217,7 +218,9 @@ class _Checks:
             write_tables(self._view, self._files, Path(scratch))
             for made in (Path(scratch) / "results.parquet", Path(scratch) / "attempts.parquet"):
                 kept = self._folder.tables / made.name
-                if not kept.exists():
+                if (what := strange(kept)) is not None:
+                    yield Finding(kind="table", message=f"tables/{made.name} {what}", mend=self._rebuild)
+                elif not kept.exists():
                     yield Finding(kind="table", message=f"tables/{made.name} is not there", mend=self._rebuild)
                 elif _hash_of(kept) != _hash_of(made):
                     message = f"tables/{made.name} is not what ledger and raw files say"

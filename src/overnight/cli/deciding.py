@@ -70,6 +70,7 @@ def adopt(
         Parameter(help="Gemini's answers without keys: name rows by their places, which nothing in them proves."),
     ] = False,
     once: Annotated[bool, Parameter(help="Take what is there now, and do not wait for the rest.")] = False,
+    timeout: Annotated[str, Parameter(help="Stop waiting after this long; default: 24h.", metavar="D")] = "24h",
     flags: TrustFlags = TrustFlags(),  # noqa: B008 - frozen
 ) -> int:
     """Make a run of a batch that was sent elsewhere.
@@ -100,6 +101,7 @@ def adopt(
                 as_name=as_name,
                 by_position=by_position,
                 once=once,
+                timeout=timeout,
                 emulate=flags.emulate,
                 runs=flags.runs,
                 say=display.say,

@@ -118,7 +118,9 @@ def _is_named_by_user(place: Place, source: Source | None) -> bool:
 
 
 def _whose(place: Place) -> str:
-    own = host_of(place.vendor.default_base_url) if place.vendor.default_base_url else ""
+    usual = place.vendor.default_base_url
+    # What is in capitals there is for the user to fill in.
+    own = host_of(usual) if usual and usual == usual.lower() else ""
     if owner_of(place.variable) not in (None, place.vendor.name):
         return f"although that is the key of {owner_of(place.variable)}"
     named = "as .env says" if place.address_from == "env file" else "as the study or run says"

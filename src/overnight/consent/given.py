@@ -64,11 +64,13 @@ def forget() -> None:
 
 
 def host_named(text: str) -> str:
-    """`gateway.example`, `gateway.example:8443`, `gs://bucket`; of a whole address its host."""
+    """`gateway.example`, `gateway.example:8443`, `gs://bucket`, `s3://bucket`; of a whole address its host."""
     name = text.strip().lower()
-    if name.startswith("gs://"):
+    scheme, mark, rest = name.partition("://")
+    if not mark:
         return name.rstrip("/")
-    return name.partition("://")[2].split("/")[0] if "://" in name else name.rstrip("/")
+    host = rest.split("/")[0]
+    return host if scheme in ("http", "https") else f"{scheme}://{host}"
 
 
 def require_host(host: str, variable: str, why: str) -> None:

@@ -35,13 +35,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from overnight.core.exit_codes import FAULT, OVER_BUDGET, PROVIDER, ROWS_FAILED, WRONG_USE
-from overnight.core.wording import quoted
+from overnight.core.wording import in_one_line, quoted
 
 
 class OvernightError(Exception):
-    """Something the operator must know."""
+    """Something the operator must know, in one line, whatever words of others are in it."""
 
     exit_code: ClassVar[int] = FAULT
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*(in_one_line(one) if isinstance(one, str) else one for one in args))
 
 
 class StudyError(OvernightError):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+# A word that is longer is none: paths may be long, and most names of models and addresses are not.
+_LONGEST_WORD = 300
 # A value is quoted in a message up to this length.
 _SHOWN = 40
 # Longer whole numbers are not spelled out: Python refuses to, from some thousand digits on.
@@ -25,7 +27,7 @@ def found_text(value: Any) -> str:
         case int() | float():
             return f"the number {value}"
         case str():
-            return f"the text '{_printable(value[:_SHOWN])}{'...' if len(value) > _SHOWN else ''}'"
+            return f"the text '{printable(value[:_SHOWN])}{'...' if len(value) > _SHOWN else ''}'"
         case list() | tuple():
             return "a list"
         case dict():
@@ -36,10 +38,18 @@ def found_text(value: Any) -> str:
 
 def quoted(text: str) -> str:
     """Somebody's words inside a message of ours: on one line, and not too long."""
-    return f"'{_printable(text[:_SHOWN])}{'...' if len(text) > _SHOWN else ''}'"
+    return f"'{printable(text[:_SHOWN])}{'...' if len(text) > _SHOWN else ''}'"
 
 
-def _printable(text: str) -> str:
+def in_one_line(text: str) -> str:
+    """A message of ours that holds words of others, of which none goes on for ever."""
+    if len(text) <= _LONGEST_WORD and text.isprintable():
+        return text
+    words = printable(text.strip()).split(" ")
+    return " ".join(f"{word[:_SHOWN]}..." if len(word) > _LONGEST_WORD else word for word in words)
+
+
+def printable(text: str) -> str:
     """Line breaks, terminal controls and halves of characters as one would type them."""
     if text.isprintable():
         return text

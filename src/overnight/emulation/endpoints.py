@@ -41,7 +41,8 @@ def real_place(vendor: Vendor, model: Model | None, settings: Settings) -> Place
         endpoint=endpoint,
         variable=variable,
         address_from=_address_source(vendor, model, settings),
-        key_from="env file" if variable in settings.env_file else "environment",
+        # A path or a profile in a `.env` only names credentials, which are the user's wherever they lie.
+        key_from="env file" if endpoint.key and variable in settings.env_file else "environment",
         buckets_from="study" if buckets else named,
     )
 

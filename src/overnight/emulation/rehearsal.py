@@ -189,7 +189,7 @@ def _difference(told: _Told, settings: Settings) -> str | None:
     """In what the emulator is not the one that was asked for, in words for its other users."""
     if told.time_scale != settings.time_scale:
         return f"time {told.time_scale:g} times as fast, and not {settings.time_scale:g} times (OVERNIGHT_TIME_SCALE)"
-    wanted = None if settings.truth is None else str(settings.truth.resolve())
+    wanted = None if settings.truth is None else os.path.realpath(settings.truth)
     has = told.truth[0][0] if told.truth else None
     if wanted == has and all(_digest(Path(path)) == digest for path, digest in told.truth):
         return None
@@ -212,7 +212,7 @@ def _start(state: Path, settings: Settings) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-P", "-m", "overnight_emulator", "--port", "0", "--state", str(state.resolve())]
     command += ["--time-scale", str(settings.time_scale), "--until-unused", str(LINGERS), "--strict"]
     if settings.truth is not None:
-        command += ["--truth", str(settings.truth.resolve())]
+        command += ["--truth", os.path.realpath(settings.truth)]
     log = os.open(state / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
     try:
         # In a session of its own: Ctrl-C in a terminal reaches every process of the group, and others may use it too.

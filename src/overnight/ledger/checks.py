@@ -62,6 +62,9 @@ _CONTRADICTIONS = {
     "slot has a number that cannot be": "SELECT count(*) FROM slot WHERE NOT ("
     + " AND ".join(f"{number} BETWEEN 0 AND {2**31 - 1}" for number in ("replicate", "turn", "round"))
     + ")",
+    "attempt has a number that cannot be": "SELECT count(*) FROM attempt WHERE NOT ("
+    + " AND ".join(f"{number} BETWEEN 0 AND {2**31 - 1}" for number in ("shard", "n"))
+    + ")",
     "result.offset and length do not go with its file": "SELECT count(*) FROM result "
     "WHERE (file IS NULL)<>(result.offset IS NULL) OR (file IS NULL)<>(length IS NULL)",
     "result.cause is missing": "SELECT count(*) FROM result WHERE outcome='failed' AND cause IS NULL",

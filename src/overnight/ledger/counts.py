@@ -105,7 +105,8 @@ class CountsView(Records):
         """All outcomes of an arm together."""
         found: dict[int, Count] = {}
         for (arm, _, _), count in self.kept().items():
-            found[arm] = Count._make(map(sum, zip(found.get(arm, Count()), count, strict=True)))
+            both = zip(found.get(arm, Count()), count, strict=True)
+            found[arm] = Count._make(min(one + other, _MOST) for one, other in both)
         return found
 
     def answered_twice(self) -> int:

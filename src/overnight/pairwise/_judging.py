@@ -23,7 +23,7 @@ from overnight.pairwise._rows import judged_rows, raw_lines, with_keys
 from overnight.pairwise.registry import PAIRS, Job, Segment, replace_file, segments_of
 from overnight.settings import Settings, settings
 from overnight.store.run_folder import RunFolder
-from overnight.study import Study, differences, resolve
+from overnight.study import Study, differences_from, resolve
 from overnight.tasks._pairs.answer_form import AnswerForm
 from overnight.tasks._pairs.pairing import Pair, pair_id
 
@@ -100,7 +100,7 @@ class Judging:
             return
         with look_at(self.run) as view:
             known = view.facts.get("definition")
-        changed = [] if known is None else differences(msgspec.json.decode(known), resolve(study).definition)
+        changed = [] if known is None else differences_from(known, resolve(study).definition)
         if changed:
             raise StudyChanged(
                 f"output_dir: {self.folder} holds other questions ({'; '.join(changed)}); choose another"

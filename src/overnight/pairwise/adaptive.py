@@ -5,6 +5,7 @@ A session is a folder: what was asked, and the run with every choice, verdict an
 so that whoever loads it goes on where it was, in this process or another.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from shutil import copytree
@@ -16,7 +17,7 @@ import polars as pl
 from overnight.api import Run, run
 from overnight.api.keys import key_of
 from overnight.core.arguments import checked
-from overnight.core.errors import StudyError
+from overnight.core.errors import StudyError, WrongArgument
 from overnight.core.files import folder_at
 from overnight.emulation import share_emulator
 from overnight.pairwise._judge import Judge, judge_of
@@ -155,9 +156,10 @@ def adaptive_rank_start(
         "seed": seed,
     }
     rule = {"reliability": 0.9} if until is None else dict(until)
-    kept = _Kept(
-        judge=judge["judge"], question=judge["question"], pairs=pairs | ({"until": rule} if rule else {}), mode=mode
-    )
+    who, question = judge.get("judge"), judge.get("question")
+    if not isinstance(who, Judge) or not isinstance(question, Question):
+        raise WrongArgument("adaptive_rank_start: judge: wanted what `make_adaptive_judge_llm` gives")
+    kept = _Kept(judge=who, question=question, pairs=pairs | ({"until": rule} if rule else {}), mode=mode)
     replace_file(folder / _SAMPLES, _parquet(frame))
     replace_file(folder / _SESSION, msgspec.json.format(msgspec.json.encode(kept), indent=2))
     return AdaptiveSession(folder)
@@ -229,7 +231,8 @@ def adaptive_rank(
 def save_adaptive_session(session: AdaptiveSession, session_dir: str | Path) -> Path:
     """A copy of a session that has stopped. One that is under way is saved where it is, at every step."""
     target = Path(session_dir)
-    if target.resolve() == session.folder.resolve():
+    # A link that leads to itself has no place, and `resolve` raises there.
+    if os.path.realpath(target) == os.path.realpath(session.folder):
         return target
     if session.stopped is None:
         raise StudyError(f"{session.folder}: still under way, and kept there; two copies would both go on and pay")

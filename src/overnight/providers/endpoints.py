@@ -1,9 +1,11 @@
 """What a vendor reads from its variables: the key and the address, checked before anything is sent."""
 
+import re
 from collections.abc import Mapping
 from urllib.parse import SplitResult, urlsplit
 
 from overnight.core.errors import StudyError, Unauthorized
+from overnight.core.wording import quoted
 
 
 def found_key(environ: Mapping[str, str], variable: str, title: str) -> str:
@@ -31,3 +33,10 @@ def address_parts(address: str, where: str, wanted: str) -> SplitResult:
     if parts.scheme not in ("http", "https") or not host:
         raise StudyError(f"{where}: '{address}' is not an address; wanted {wanted}")
     return parts
+
+
+def checked_region(name: str, where: str) -> str:
+    """It becomes part of a host: nothing in it may make another host of that."""
+    if re.fullmatch(r"[a-z0-9-]{1,63}", name) is None:
+        raise StudyError(f"{where}: {quoted(name)} is not the name of a region; wanted one such as us-east-1")
+    return name

@@ -95,7 +95,7 @@ class RunTables:
 
     def of(self, run: KnownRun) -> RunTable | None:
         """None while there is none yet."""
-        own = run.folder.tables / RESULTS
+        own = run.folder.tables_to_read() / RESULTS
         with look_at(run.folder) as view:
             current = view.facts.tables_made()
         if current and own.is_file():

@@ -3,7 +3,7 @@
 from overnight.core.handed_on import HANDED_ON
 from overnight.core.money import Budget
 from overnight.study.arms import Grid, GridRule
-from overnight.study.identity import differences
+from overnight.study.identity import definition_on_record, differences, differences_from
 from overnight.study.items import ItemSource
 from overnight.study.models import ModelEntry
 from overnight.study.pace import BatchSettings, LiveSettings, PollSettings, SpillSettings, pacing_of
@@ -26,7 +26,9 @@ __all__ = [
     "Study",
     "TemplateEntry",
     "definition",
+    "definition_on_record",
     "differences",
+    "differences_from",
     "pacing_of",
     "resolve",
 ]

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from overnight.core.errors import LedgerError
 from overnight.study.handing_on import taken_by, when_of
 from overnight.study.items import ItemSource
 from overnight.study.phases import after_definition
@@ -39,6 +40,39 @@ def define(draft: Draft, sources: Mapping[str, ItemSource]) -> Definition:
         "dedupe": stage.dedupe,
         **draft.definition,
     }
+
+
+class _StageOnRecord(msgspec.Struct):
+    """What every stage of a definition has, whatever its task."""
+
+    task: str
+    arms: dict[str, dict[str, Any]]
+    replicates: int
+
+
+def definition_on_record(written: str) -> Definition:
+    """As a ledger has it. It may be a stranger's: LedgerError where it is none of ours."""
+    try:
+        whole = msgspec.json.decode(written, type=dict[str, Any])
+        msgspec.convert(whole.get("stages") or {"": whole}, dict[str, _StageOnRecord])
+    except msgspec.MsgspecError as error:
+        raise _not_ours(error) from error
+    return whole
+
+
+def _not_ours(error: Exception) -> LedgerError:
+    return LedgerError(
+        f"the ledger's own words on the study cannot be read ({error}); bring ledger.db back from a copy"
+    )
+
+
+def differences_from(written: str, new: Mapping[str, Any]) -> list[str]:
+    """Those from what a ledger has."""
+    old = definition_on_record(written)
+    try:
+        return differences(old, new)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise _not_ours(error) from error
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from overnight.consent import check_path
 from overnight.core.errors import StudyError, nearest
+from overnight.core.wording import quoted
 
 # The way to a value inside the study: ("models", 1, "temperature").
 Route = tuple[str | int, ...]
@@ -68,8 +69,10 @@ class Origin:
     def path(self, written: str | Path, route: Route) -> Path:
         """A file named in the study: relative to the study's own folder, and in it unless the user agrees."""
         path = self.folder / written
-        if len(os.fsencode(path.name)) > _LONGEST_NAME:
-            raise StudyError(f"{self.name}: '{path.name[:40]}...' is too long for the name of a file")
+        if len(path.name.encode(errors="surrogatepass")) > _LONGEST_NAME:
+            raise StudyError(f"{self.name}: {quoted(path.name)} is too long for the name of a file")
+        if not _can_be_named(path):
+            raise StudyError(f"{self.at(route)}: {quoted(str(written))} cannot be the name of a file")
         if self.from_file:
             check_path(path, self.folder, self.at(route))
         return path
@@ -84,6 +87,13 @@ class Origin:
             if mark:
                 return mark
         return None
+
+
+def _can_be_named(path: Path) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def _placed(name: str, mark: Mark | None) -> str:

@@ -57,7 +57,7 @@ def _refuse_unsendable(value: Any, origin: Origin, route: Route) -> None:
         case str() if not value.isascii() and not _encodes(value):
             raise origin.error(route, "half a character (a lone surrogate) cannot be sent")
         case int() if not -(2**63) <= value < 2**63:
-            raise origin.error(route, f"{value} does not fit into 64 bits")
+            raise origin.error(route, f"{found_text(value).removeprefix('the number ')} does not fit into 64 bits")
         case float() if not math.isfinite(value):
             raise origin.error(route, f"{value} is no number that can be sent")
         case bytes() | bytearray():

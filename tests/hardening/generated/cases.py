@@ -40,9 +40,13 @@ def finding(case: Case, folder: Path) -> str | None:
 def done(arguments: tuple[str, ...]) -> tuple[int, str]:
     """Typed; or called from Python, or looked at in a browser, where that is what the words say."""
     # Imported late: only run folders are met in these ways.
-    from hardening.generated import folder_verbs
+    from hardening.generated import folder_verbs, paid_rows, python_calls
 
     match arguments:
+        case ("paid", verb):
+            return paid_rows.bought_again(verb)
+        case ("call", name):
+            return python_calls.called(name)
         case ("python", name):
             return folder_verbs.called(name)
         case ("serve",):

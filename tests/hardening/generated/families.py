@@ -8,6 +8,8 @@ from hardening.generated.cases import Case
 from hardening.generated.files import files
 from hardening.generated.flags import flags
 from hardening.generated.folders import folders, open_folders, staged_folders
+from hardening.generated.paid_rows import paid_rows, paid_staged_rows
+from hardening.generated.python_calls import calls
 from hardening.generated.studies import studies
 from hardening.generated.tables import items, verdicts
 
@@ -20,4 +22,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "folders": folders,
     "staged folders": staged_folders,
     "open folders": open_folders,
+    "paid rows": paid_rows,
+    "paid staged rows": paid_staged_rows,
+    "calls": calls,
 }

@@ -23,7 +23,7 @@ from overnight import api
 # What a hand or a fault may have put into a field.
 EDITS = {
     "NULL": "NULL", "huge": "9223372036854775807", "negative": "-7", "text": "'x\ny'", "empty": "''", "blob": "x'ff00'", "half": "0.5",
-    "infinite": "9e999", "json": "'[[]]'", "number as text": "'3'", "path": "'../../../etc/passwd'", "absolute": "'/dev/zero'",
+    "infinite": "9e999", "json": "'[[]]'", "number as text": "'3'", "mapping": "'{\"a\":[1]}'", "mapping of stages": "'{\"stages\":{\"a\":{\"task\":[],\"arms\":3}}}'", "path": "'../../../etc/passwd'", "absolute": "'/dev/zero'",
 }  # fmt: skip
 Spoil = Callable[[Path], object]
 
@@ -45,11 +45,15 @@ STAGED: dict[str, Any] = {
 }  # fmt: skip
 
 
+def write_staged(folder: Path) -> None:
+    (folder / "study.yaml").write_text(json.dumps(STAGED))
+    (folder / "things.jsonl").write_text("".join(json.dumps(thing) + "\n" for thing in _THINGS))
+
+
 def staged_run(folder: Path) -> Path:
     """As `whole_run`, of stages that follow one another, with a call that was not answered."""
     folder.mkdir(parents=True)
-    (folder / "study.yaml").write_text(json.dumps(STAGED))
-    (folder / "things.jsonl").write_text("".join(json.dumps(thing) + "\n" for thing in _THINGS))
+    write_staged(folder)
     flip = {"gpt-5-nano": {"I think": 1.0, "default": 0.0}, "default": {"default": 0.0}}
     return _run(folder, {"flip": flip, "faults": [{"on": "row", "do": "omit", "odds": 0.3, "times": 1}]})
 
@@ -93,7 +97,7 @@ def _run(folder: Path, truth: dict[str, Any], verb: Callable[..., object] = api.
 
 
 @cache
-def _kept_run(make: Callable[[Path], Path]) -> Path:
+def kept_run(make: Callable[[Path], Path]) -> Path:
     """One for the process; the folder goes with it."""
     kept = Path(tempfile.mkdtemp(prefix="hardening-run-"))
     atexit.register(shutil.rmtree, kept, ignore_errors=True)
@@ -101,16 +105,15 @@ def _kept_run(make: Callable[[Path], Path]) -> Path:
 
 
 def folders() -> Iterator[Case]:
-    return _cases(_kept_run(whole_run), "")
+    return _cases(kept_run(whole_run), "")
 
 
 def staged_folders() -> Iterator[Case]:
-    return _cases(_kept_run(staged_run), "staged: ")
+    return _cases(kept_run(staged_run), "staged: ")
 
 
 def open_folders() -> Iterator[Case]:
-    waiting = {"submit", "cancel", "adopt", "overnight.cancel"}  # for a provider that nobody reaches, as they should
-    return (case for case in _cases(_kept_run(open_run), "open: ") if waiting.isdisjoint(case.arguments))
+    return _cases(kept_run(open_run), "open: ")
 
 
 def _cases(whole: Path, label: str) -> Iterator[Case]:

@@ -10,14 +10,12 @@ from typing import Any
 
 from msgspec import inspect
 
-from hardening.conftest import ITEMS, STUDY
+from hardening.conftest import STUDY
 from hardening.generated.cases import Case
+from hardening.good_studies import GOOD, STAGED, write_files
 from overnight.study.study import Header
 from overnight.study.task_registry import task_kinds
 
-COMPARE: dict[str, Any] = {
-    "name": "fruit", "task": "compare", "items": "items.csv", "trait": "overall_quality", "models": ["openai/gpt-4.1"],
-}  # fmt: skip
 # As they are written in YAML.
 KINDS: dict[str, str] = {
     "nothing": "null", "empty": "", "true": "true", "zero": "0", "minus one": "-1", "three": "3", "2**63": "9223372036854775808",
@@ -38,21 +36,27 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
 
 
 def studies() -> Iterator[Case]:
-    """Every key of a study and of its stages, at every depth, with every kind."""
-    for label, base in (("generate", STUDY), ("compare", COMPARE)):
-        for route in routes():
-            for kind, text in KINDS.items():
-                document = json.dumps(_with(base, route)).replace('"@@"', text)
-                yield _case(f"study {label} {'.'.join(map(str, route))} = {kind}", document.encode())
+    """Every key of a study of every task and of its stages, at every depth, with every kind."""
+    for label, base in GOOD.items():
+        for route in routes() if label == "generate" else routes(str(base["task"])):
+            yield from _spoiled(f"study {label}", route, _with(base, route))
+    stage = {key: value for key, value in STUDY.items() if key != "name"}
     for route in routes():
-        for kind, text in KINDS.items():
-            stage = {key: value for key, value in STUDY.items() if key != "name"}
-            whole = {"name": "fruit", "stages": [_with({"name": "one", **stage}, route)]}
-            yield _case(f"stage {'.'.join(map(str, route))} = {kind}", json.dumps(whole).replace('"@@"', text).encode())
+        yield from _spoiled("stage", route, {"name": "fruit", "stages": [_with({"name": "one", **stage}, route)]})
+    for label, base in STAGED.items():
+        *before, last = base["stages"]
+        for route in routes(str(last["task"])):
+            yield from _spoiled(f"stage {label}", route, {**base, "stages": [*before, _with(last, route)]})
     yield from _files()
 
 
-def routes() -> list[tuple[str | int, ...]]:
+def _spoiled(label: str, route: tuple[str | int, ...], whole: dict[str, Any]) -> Iterator[Case]:
+    for kind, text in KINDS.items():
+        document = json.dumps(whole).replace('"@@"', text)
+        yield _case(f"{label} {'.'.join(map(str, route))} = {kind}", document.encode())
+
+
+def routes(task: str | None = None) -> list[tuple[str | int, ...]]:
     """Where a value can stand, by the types that a study is read into: new keys are covered by themselves."""
     found: list[tuple[str | int, ...]] = [
         ("items",),
@@ -61,7 +65,7 @@ def routes() -> list[tuple[str | int, ...]]:
         ("budget", "stages"),
         ("budget", "output_tokens"),
     ]
-    for kind in (Header, *(kind.settings for kind in task_kinds().values())):
+    for kind in (Header, *(kind.settings for name, kind in task_kinds().items() if task in (None, name))):
         _walk(inspect.type_info(kind), (), found)
     return list(dict.fromkeys(route for route in found if route))
 
@@ -93,7 +97,7 @@ def _with(base: dict[str, Any], route: tuple[str | int, ...]) -> dict[str, Any]:
 
 def _case(name: str, raw: bytes | Callable[[Path], None]) -> Case:
     def arrange(folder: Path) -> None:
-        (folder / "items.csv").write_text(ITEMS)
+        write_files(folder)
         if callable(raw):
             raw(folder / "study.yaml")
         else:

@@ -31,7 +31,8 @@ class AzureVendor:
     models: tuple[str, ...] = ()
     emulator_path = "/azure"
     format = FORMAT
-    own_hosts = re.compile(r"[a-z0-9-]+\.(?:openai\.azure|cognitiveservices\.azure|services\.ai\.azure)\.com")
+    # Every customer has one of its own there: which is the user's, only the user can say.
+    own_hosts = re.compile(r"(?!)")
 
     def endpoint(self, environ: Mapping[str, str], model: Model | None) -> Endpoint:
         """A key, else a token that was given, else whoever is signed in."""

@@ -12,7 +12,7 @@ from overnight.providers.bedrock.connection.signatures import check_installed
 from overnight.providers.bedrock.format import BedrockFormat, guide
 from overnight.providers.bedrock.jobs import BUCKETS
 from overnight.providers.contract import Endpoint, Vendor
-from overnight.providers.endpoints import address_parts
+from overnight.providers.endpoints import address_parts, checked_region
 
 __all__ = ["BedrockVendor", "provider"]
 
@@ -50,7 +50,7 @@ class BedrockVendor:
     format = BedrockFormat()
     bucket_scheme = "s3://"
     bucket_variables = BUCKETS.variables
-    other_variables = (*("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_S3", ROLE_VARIABLE),)
+    other_variables = (*("AWS_REGION", "AWS_DEFAULT_REGION", ROLE_VARIABLE),)
     own_hosts = re.compile(r"bedrock(?:-runtime)?(?:-fips)?\.[a-z0-9-]+\.amazonaws\.com")
 
     def endpoint(self, environ: Mapping[str, str], model: Model | None) -> Endpoint:
@@ -63,7 +63,7 @@ class BedrockVendor:
                 "AWS_PROFILE is not set: name a profile there, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
                 "AWS_REGION on a machine with a role (`--emulate` rehearses without any)"
             )
-        region = _first(environ, "AWS_REGION", "AWS_DEFAULT_REGION") or _REGION
+        region = checked_region(_first(environ, "AWS_REGION", "AWS_DEFAULT_REGION") or _REGION, "AWS_REGION")
         address = (model.base_url if model is not None else None) or environ.get(self.base_url_variable)
         storage = environ.get("AWS_ENDPOINT_URL_S3", "").strip()
         return Endpoint(

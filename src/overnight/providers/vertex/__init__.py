@@ -3,14 +3,13 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import quote
 
 import msgspec
 
 from overnight.core.ask import Buckets, Model
 from overnight.core.errors import StudyError
 from overnight.providers.contract import Endpoint, ModelRules, Vendor
-from overnight.providers.endpoints import address_parts
+from overnight.providers.endpoints import address_parts, checked_region
 from overnight.providers.google_api.families import rules
 from overnight.providers.google_api.guide import guide
 from overnight.providers.vertex.connection import STORAGE, VertexConnection
@@ -44,6 +43,7 @@ class VertexVendor:
         if not emulated:
             check_installed()
         location = environ.get("GOOGLE_CLOUD_LOCATION", "").strip() or LOCATION
+        checked_region(location, "GOOGLE_CLOUD_LOCATION")
         base_url = (model.base_url if model is not None else None) or environ.get(self.base_url_variable)
         return Endpoint(
             base_url=_checked_url(base_url or _regional(location), f"{self.base_url_variable} or base_url"),
@@ -87,7 +87,7 @@ def _regional(location: str) -> str:
         return "https://aiplatform.googleapis.com"
     if location in ("us", "eu"):
         return f"https://aiplatform.{location}.rep.googleapis.com"
-    return f"https://{quote(location, safe='')}-aiplatform.googleapis.com"
+    return f"https://{location}-aiplatform.googleapis.com"
 
 
 def _credentials_file(environ: Mapping[str, str], model: Model | None, usual: str) -> str | None:

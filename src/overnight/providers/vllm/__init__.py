@@ -1,5 +1,6 @@
 """vLLM on one's own GPUs, offline: files for `vllm run-batch`, written into a folder and read from it."""
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,7 +37,7 @@ class VllmVendor:
             )
         if "://" in folder:
             raise StudyError(f"{self.base_url_variable}: found '{folder}', wanted a folder")
-        return Endpoint(base_url=Path(folder).resolve().as_uri(), key="")
+        return Endpoint(base_url=Path(os.path.realpath(folder)).as_uri(), key="")
 
     def at_emulator(self, endpoint: Endpoint, origin: str, model: Model | None) -> Endpoint:  # noqa: ARG002
         raise StudyError(
