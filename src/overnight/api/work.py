@@ -20,7 +20,7 @@ from overnight.api.html import (
 from overnight.api.on_record import stages_on_record
 from overnight.api.run_state import EXIT_CODES, State, verdict
 from overnight.api.tabling import keep_tables, tables_now
-from overnight.core.ask import Model
+from overnight.core.ask import Model, places_of
 from overnight.core.clock import WallClock
 from overnight.core.errors import FileDamaged, Interrupted, OvernightError, ProviderError
 from overnight.core.wording import number_of
@@ -173,8 +173,7 @@ def _check_addresses(folder: RunFolder, settings: Settings) -> None:
     """A run may come from a stranger: where its rows would go is asked before anything is done with it."""
     with look_at(folder) as view:
         known = view.stages.arms()
-    by_place = {(arm.model.provider, arm.model.key, arm.model.base_url): arm.model for arm in known.values()}
-    for model in by_place.values():
+    for model in places_of(arm.model for arm in known.values()):
         endpoint_of(vendor(model.provider), model, settings, None)
 
 
