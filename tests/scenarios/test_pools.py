@@ -184,6 +184,39 @@ def test_batches_are_spread_and_each_stays_with_its_account(
     assert one.findings() == []
 
 
+def test_passes_that_do_not_wait_leave_a_poor_account_alone(scenario: Callable[..., Scenario]) -> None:
+    """A refused create has to prove absent, which takes half a minute: the pass after that hands its rows on."""
+    one = scenario({"keys": {"no_credit": ["sk-poor"]}})
+    keys = {"FIRST_KEY": "sk-poor", "SECOND_KEY": KEY}
+    assert one.call("submit", one.study(20, models=[{"model": MODEL, "keys": list(keys)}]), environ=keys).error is None
+    for _ in range(12):
+        ending = one.call("resume", "night", once=True, environ={**keys, **one.going_on})
+        if ending.state == "done":
+            break
+    assert ending.state == "done", ending
+    assert one.statuses() == {"answered": 20}
+    one.assert_paid_once()
+
+
+def test_members_come_and_go_between_runs(scenario: Callable[..., Scenario], replicas: Callable[..., Replicas]) -> None:
+    one = scenario()
+    servers = replicas(one, {}, {})
+    assert one.run(one.study(30, mode="live", **pool(servers.urls[:1]))).state == "done"
+    assert one.run(one.study(120, mode="live", **pool(servers.urls))).state == "done"
+    assert one.run(one.study(150, mode="live", **pool(servers.urls[:2]))).state == "done"
+    assert sum(servers.rows()) == 150
+    assert min(servers.rows()) > 0
+    moved = one.run(one.study(150, mode="live", **pool(servers.urls[1:])))
+    assert moved.error == "StudyChanged", moved  # another server may serve another model by that name
+
+
+def test_a_rehearsal_of_a_pool_needs_no_key(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
+    models = [{"model": MODEL, "keys": ["NOT_SET", "NOT_SET_EITHER"], "base_url": "https://elsewhere.example/v1"}]
+    ending = one.run(one.study(10, models=models), emulate=True)
+    assert ending.state == "done", ending
+
+
 def test_the_dashboard_tells_the_accounts_of_a_pool_apart(scenario: Callable[..., Scenario]) -> None:
     one = scenario({"faults": [{"on": "batch", "do": "slow", "seconds": 5_000_000}]})
     keys = {"FIRST_KEY": KEY, "SECOND_KEY": f"{KEY}2"}
@@ -222,7 +255,7 @@ def test_a_member_that_dies_with_batches_running_is_told_of(
     study = one.study(20, **pool(servers.urls))
     assert one.call("submit", study).error is None
     servers.all[1].kill()
-    ending = one.run(study, timeout=300_000)
+    ending = one.run(study, timeout=60_000)
     assert ending.state != "done"
     assert one.statuses() == {"answered": 10, "pending": 10}
     assert one.log()["rows_run"] == 10
