@@ -216,6 +216,26 @@ def test_keys_are_tried(study: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "sk-bad-one" not in refused
 
 
+def test_keys_of_a_study_are_those_of_its_accounts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    pool = {"model": "openai/gpt-4.1", "keys": ["FIRST_OPENAI_KEY", "SECOND_OPENAI_KEY", "THIRD_OPENAI_KEY"]}
+    pooled = tmp_path / "pooled.yaml"
+    fields = {"name": "pooled", "task": "generate", "items": [{"id": "a", "x": "y"}], "prompt": "{x}", "models": [pool]}
+    pooled.write_text(json.dumps(fields))
+    with EmulatorProcess({"keys": {"refuse": ["sk-bad-one"]}}) as emulator:
+        monkeypatch.setenv("OPENAI_BASE_URL", emulator.openai_url)
+        monkeypatch.setenv("FIRST_OPENAI_KEY", "sk-good")
+        monkeypatch.setenv("SECOND_OPENAI_KEY", "sk-bad-one")
+        shown = printed(capsys, "keys", str(pooled), "--json", code=4)
+    told = {one["variable"]: (one["found"], one["works"]) for one in json.loads(shown)}
+    assert told == {
+        "FIRST_OPENAI_KEY": (True, True),
+        "SECOND_OPENAI_KEY": (True, False),
+        "THIRD_OPENAI_KEY": (False, None),
+    }
+
+
 @pytest.mark.usefixtures("looking")
 @pytest.mark.parametrize(
     ("table", "said"),

@@ -15,6 +15,8 @@ from overnight.engine.work import Work
 from overnight.ledger.transaction import Transaction
 from overnight.providers import vendor
 from overnight.settings import settings
+from overnight.store.bucket import BucketStore
+from overnight.store.contract import Store
 from overnight.store.names import CANCELLED, FILES, SENT
 from overnight.store.run_folder import RunFolder
 from overnight.study import Study, resolve
@@ -22,9 +24,17 @@ from store.objects import ObjectStore
 
 
 def run_on_objects(study: str, *, say: Callable[[str], None]) -> Run:
+    return _run(study, ObjectStore(FILES, ()), ObjectStore((), (SENT, CANCELLED)), say)
+
+
+def run_on_a_bucket(study: str, url: str, *, say: Callable[[str], None]) -> Run:
+    return _run(study, BucketStore(url, FILES), BucketStore(f"{url}/marks", (), (SENT, CANCELLED)), say)
+
+
+def _run(study: str, files: Store, marks: Store, say: Callable[[str], None]) -> Run:
     place, resolved = settings(runs="runs"), resolve(Study.load(Path(study)))
     folder = RunFolder(place.root / resolved.name)
-    folder.files, folder.marks = ObjectStore(FILES, ()), ObjectStore((), (SENT, CANCELLED))
+    folder.files, folder.marks = files, marks
     known = prices_of(resolved)
     paces = {stage.name: stage.pace for stage in resolved.stages}
     work = Work(stages=paces, mode=resolved.mode, pacing=resolved.pacing, timeout=10**9)
@@ -38,6 +48,7 @@ def run_on_objects(study: str, *, say: Callable[[str], None]) -> Run:
             keep_prices(tx, known, stage)
 
     def prepare(session: Session, _: Connect) -> None:
-        session.ledger.write("intake", intake).result()
+        if not session.ledger.view().stages.arms():
+            session.ledger.write("intake", intake).result()
 
     return work_on(folder, place, work, prepare=prepare, say=say)

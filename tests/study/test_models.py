@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overnight.core.ask import Model, Options
+from overnight.core.ask import Model, Options, question_of
 from overnight.core.errors import StudyError, UnknownName
 from overnight.providers import vendor
 from overnight.study import resolve
@@ -61,6 +61,26 @@ def models_of(*written):
         (
             {"base_url": "https://me:secret@host/v1"},
             ".base_url: an address with a password in it; name the variable that holds it in `key`",
+        ),
+        ({"base_url": []}, ".base_url: the list is empty"),
+        ({"keys": []}, ".keys: the list is empty"),
+        ({"keys": "LAB"}, ".keys: wanted a list, found the text 'LAB'"),
+        ({"keys": ["A", "sk-1234567890"]}, f".keys[1]: {A_KEY}"),
+        ({"keys": ["A", "two words"]}, f".keys[1]: {A_VARIABLE}"),
+        ({"keys": ["A", "B", "A"]}, ".keys[2]: this key is listed twice"),
+        ({"key": "A", "keys": ["B"]}, ".keys: `key` is one variable and `keys` are several; write only one of the two"),
+        (
+            {"base_url": ["http://a/v1", "b"]},
+            ".base_url[1]: wanted an address that begins with http:// or https://",
+        ),
+        ({"base_url": ["http://a/v1", "http://a/v1"]}, ".base_url[1]: this address is listed twice"),
+        (
+            {"base_url": ["http://a", "http://a"], "keys": ["A", "A"]},
+            ".base_url[1]: this address and key is listed twice",
+        ),
+        (
+            {"base_url": ["http://a", "http://b"], "keys": ["A", "B", "C"]},
+            ".keys: 3 keys for 2 addresses; write as many of both, in the same order, or one of the two for all",
         ),
         ({"base_urll": "x"}, ": unknown key 'base_urll'; did you mean 'base_url'?"),
     ],
@@ -202,3 +222,22 @@ def test_a_long_word_for_a_key_is_looked_at_in_no_time(key):
     with suppress(StudyError):
         models_of({"model": "gpt-4.1", "key": key})
     assert time.perf_counter() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("written", "members"),
+    [
+        ({"keys": ["A"]}, [("A", None)]),
+        ({"keys": ["A", "B"]}, [("A", None), ("B", None)]),
+        ({"base_url": ["http://a"]}, [(None, "http://a")]),
+        ({"base_url": ["http://a", "http://b"], "key": "A"}, [("A", "http://a"), ("A", "http://b")]),
+        ({"base_url": "http://a", "keys": ["A", "B"]}, [("A", "http://a"), ("B", "http://a")]),
+        ({"base_url": ["http://a", "http://b"], "keys": ["A", "B"]}, [("A", "http://a"), ("B", "http://b")]),
+    ],
+)
+def test_a_pool_is_known_by_its_first_member(written, members):
+    (model,) = models_of({"model": "openai/gpt-4.1", **written})
+    assert [(one.key, one.base_url) for one in model.members] == members
+    assert (model.key, model.base_url) == members[0]
+    first = Model(provider="openai", name="gpt-4.1", options=model.options, base_url=members[0][1])
+    assert question_of(model) == question_of(first)

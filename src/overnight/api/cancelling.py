@@ -17,6 +17,7 @@ from overnight.core.clock import WallClock, seconds_of
 from overnight.core.errors import RunBusy, StudyError, UnknownName
 from overnight.core.wording import number_of
 from overnight.emulation import emulator
+from overnight.engine.account_check import same_accounts, sent_with
 from overnight.engine.batch.outbox import line_overhead
 from overnight.engine.pricing import Pricing, kept_prices
 from overnight.engine.session import Connect, opened
@@ -74,10 +75,12 @@ def _cancel_at_provider(folder: RunFolder, place: Settings, say: Say, only: str 
         running = [
             a for a in view.attempts.everything() if a.state == "running" and (only is None or a.batch_id == only)
         ]
+        run_id, senders = view.facts.get("run_id") or "", {a.id: same_accounts(view, a.account) for a in running}
 
     async def call_off(connect: Connect) -> None:
         for attempt in running:
-            batches = batches_of(connect(known[attempt.arm].model))
+            model = known[attempt.arm].model
+            batches = batches_of(await sent_with(run_id, model, senders[attempt.id], connect))
             try:
                 await batches.cancel(attempt.batch_id or "")
                 say(f"asked the provider to cancel {attempt.batch_id}")

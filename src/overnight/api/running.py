@@ -22,7 +22,7 @@ from overnight.api.reuse import reuse_answers
 from overnight.api.status import unfinished
 from overnight.api.work import Run, Say, Tell, blocked, go_on_with, silent, work_on
 from overnight.core.arguments import checked
-from overnight.core.ask import Ask
+from overnight.core.ask import Ask, places_of
 from overnight.core.clock import seconds_of
 from overnight.core.errors import FileDamaged, Interrupted, LedgerError, OvernightError, StudyChanged, StudyError
 from overnight.core.names import run_name_of
@@ -230,8 +230,7 @@ def _check_keys(resolved: Resolved, place: Settings, *, own: bool) -> None:
     What the user's own program names (`own`) needs no further word.
     """
     if not place.emulate:
-        models = [arm.model for stage in resolved.stages for arm in stage.arms]
-        for model in {(model.provider, model.key, model.base_url): model for model in models}.values():
+        for model in places_of(arm.model for stage in resolved.stages for arm in stage.arms):
             seller = vendor(model.provider)
             if own:
                 agree_to(seller, model, place)

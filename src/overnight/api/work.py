@@ -21,7 +21,7 @@ from overnight.api.on_record import stages_on_record
 from overnight.api.run_state import EXIT_CODES, State, verdict
 from overnight.api.tabling import keep_tables, tables_now
 from overnight.core import heap
-from overnight.core.ask import Model
+from overnight.core.ask import Model, places_of
 from overnight.core.clock import WallClock
 from overnight.core.errors import FileDamaged, Interrupted, OvernightError, ProviderError
 from overnight.core.wording import number_of
@@ -198,8 +198,7 @@ def _mended(session: Session, work: Work, connect: Connect, say: Say, tell: Tell
 def _check_addresses(view: View, settings: Settings) -> None:
     """A run may come from a stranger: where its rows would go is asked before anything is done with it."""
     known = view.stages.arms()
-    by_place = {(arm.model.provider, arm.model.key, arm.model.base_url): arm.model for arm in known.values()}
-    for model in by_place.values():
+    for model in places_of(arm.model for arm in known.values()):
         endpoint_of(vendor(model.provider), model, settings, None)
 
 

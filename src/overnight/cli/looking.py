@@ -198,6 +198,8 @@ def models(
 
 
 def keys(
+    study: Annotated[Path | None, Parameter(help="A study: show every account that it names, pools included.")] = None,
+    /,
     *,
     check: Annotated[
         bool, Parameter(negative="--no-check", help="Ask each provider whether its key works (one free call); default.")
@@ -214,8 +216,9 @@ def keys(
 
     Examples:
       overnight keys
+      overnight keys essays.yaml
       overnight keys --no-check
     """
     display = voice.display()
     rehearsal = Flags(emulate=emulate).settings().emulate
-    return display.show_keys(overnight.keys(check=check and not rehearsal), rehearsal=rehearsal)
+    return display.show_keys(overnight.keys(study, check=check and not rehearsal), rehearsal=rehearsal)

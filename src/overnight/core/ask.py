@@ -1,6 +1,7 @@
 """The question: one prompt to one model, at one address in the study."""
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -41,6 +42,13 @@ class Buckets(msgspec.Struct, frozen=True, kw_only=True):
     output: str
 
 
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """One account or replica of a pool. `key` names an environment variable, never a key."""
+
+    key: str | None = None
+    base_url: str | None = None
+
+
 class Model(msgspec.Struct, frozen=True, kw_only=True):
     """One model of one provider with its options. `key` names an environment variable, never a key."""
 
@@ -50,11 +58,27 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
     base_url: str | None = None
     buckets: Buckets | None = None
+    # Accounts or replicas that answer as one. The first has the key and the address above, by which all are known.
+    pool: tuple[Member, ...] = ()
+
+    @property
+    def members(self) -> tuple["Model", ...]:
+        """The model at each place that may answer for it."""
+        if not self.pool:
+            return (self,)
+        replace = msgspec.structs.replace
+        return tuple(replace(self, key=one.key, base_url=one.base_url, pool=()) for one in self.pool)
 
     @property
     def full_name(self) -> str:
         """As a study writes it."""
         return f"{self.provider}/{self.name}"
+
+
+def places_of(models: Iterable[Model]) -> list[Model]:
+    """One model for each place that any of them is asked at: a provider, a key, an address."""
+    everywhere = (one for model in models for one in model.members)
+    return list({(one.provider, one.key, one.base_url): one for one in everywhere}.values())
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +113,8 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 def question_of(model: Model) -> bytes:
     """The model's part of every key: who is asked, and how; never the API key.
 
-    An address that the study names is part of who is asked: two servers may serve different models by one name.
+    An address that the study names is part of who is asked: two servers may serve different models by one name. Members
+    of a pool do not: they come and go, and the first stands for all.
     """
     return _canonical.encode([model.provider, model.name, model.options, model.base_url])
 

@@ -1,14 +1,16 @@
 """Before anything is sent: are we who we were? Another account can neither see nor disprove our batches."""
 
+from collections.abc import Callable, Collection
 from functools import partial
 
+from overnight.core.ask import Model
 from overnight.core.attempt import Attempt
 from overnight.core.errors import AccountChanged, Unavailable
 from overnight.engine.context import RunContext
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.waiting import NotNow
 from overnight.ledger.identity import Account, fingerprint
-from overnight.ledger.transaction import Transaction
+from overnight.ledger.transaction import Transaction, View
 from overnight.providers.provider import Provider
 
 
@@ -28,21 +30,46 @@ async def check_accounts(context: RunContext, *, accept: bool, until: float) -> 
     """Every open attempt must be reachable with today's key and address, or the user must say so; by `until`."""
     view = context.ledger.view()
     known = view.accounts.everything()
-    strangers: dict[tuple[int, int], list[Attempt]] = {}
+    root = view.accounts.root
+    strangers: dict[tuple[int, tuple[ProviderAccount, ...]], list[Attempt]] = {}
+    used: set[int] = set()
     for attempt in view.attempts.everything():
-        account = context.account_of(attempt.arm)
-        if _at_stake(attempt) and view.accounts.root(attempt.account) != view.accounts.root(account.number):
-            strangers.setdefault((attempt.account, account.number), []).append(attempt)
-    for (old, new), open_attempts in strangers.items():
-        account = context.account_of(open_attempts[0].arm)
-        changed = " and ".join(known[new].differs_from(known[old]))
-        if accept or await _proved(context, account, open_attempts, changed, until):
-            await context.ledger.commit("account", partial(_same, new=new, old=old))
-            how = "as you say" if accept else "it sees our batches"
-            context.say(f"the {changed} changed since the batches were sent; same account: {how}")
-            await context.note("account", f"{changed} changed; taken as the same account: {how}")
-            continue
-        raise AccountChanged(_message(context, known[old], changed, open_attempts))
+        pool = context.accounts[attempt.arm]
+        used.add(attempt.account)
+        if _at_stake(attempt) and root(attempt.account) not in {root(account.number) for account in pool}:
+            strangers.setdefault((attempt.account, pool), []).append(attempt)
+    for (old, pool), open_attempts in strangers.items():
+        # Of a pool, those that nothing was sent with yet are the likelier ones.
+        for account in sorted(pool, key=lambda one: one.number in used):
+            changed = " and ".join(known[account.number].differs_from(known[old]))
+            if accept or await _proved(context, account, open_attempts, changed, until):
+                await context.ledger.commit("account", partial(_same, new=account.number, old=old))
+                context.forget_seats()
+                how = "as you say" if accept else "it sees our batches"
+                context.say(f"the {changed} changed since the batches were sent; same account: {how}")
+                await context.note("account", f"{changed} changed; taken as the same account: {how}")
+                break
+        else:
+            changed = " and ".join(known[pool[0].number].differs_from(known[old]))
+            raise AccountChanged(_message(context, known[old], changed, open_attempts))
+
+
+def same_accounts(view: View, number: int) -> frozenset[Account]:
+    """An account on record, and all that were shown to be the same."""
+    root = view.accounts.root
+    return frozenset(one for other, one in view.accounts.everything().items() if root(other) == root(number))
+
+
+async def sent_with(
+    run_id: str, model: Model, same: Collection[Account], connect: Callable[[Model], Provider]
+) -> Provider:
+    """The member of a pool that something was sent with; the first where none of today's is."""
+    for one in model.members if len(model.members) > 1 else ():
+        provider = connect(one)
+        if account_identity(run_id, provider) in same:
+            return provider
+        await provider.connection.close()
+    return connect(model.members[0])
 
 
 def _same(tx: Transaction, new: int, old: int) -> None:

@@ -36,7 +36,7 @@ class RunContext:
         ledger: Ledger,
         run_id: str,
         arms: dict[int, Arm],
-        accounts: dict[int, ProviderAccount],
+        accounts: dict[int, tuple[ProviderAccount, ...]],
         waiting: Waiting,
         tally: Tally,
         history: AccountHistory,
@@ -52,7 +52,11 @@ class RunContext:
         self.ledger = ledger
         self.run_id = run_id
         self.arms = arms
+        # By arm: the accounts that may answer for it, one or a pool.
         self.accounts = accounts
+        # Accounts that would not have our key or our credit a while ago: those of a pool come after the others.
+        self.turned_away: frozenset[int] | None = None
+        self._seats: dict[tuple[int, int], ProviderAccount] = {}
         self.waiting = waiting
         self.tally = tally
         self.history = history
@@ -89,16 +93,32 @@ class RunContext:
         return self.waiting.clock.now()
 
     def account_of(self, arm: int) -> ProviderAccount:
-        return self.accounts[arm]
+        """For what all accounts of an arm have in common: the vendor and its formats."""
+        return self.accounts[arm][0]
+
+    def account_for(self, attempt: Attempt) -> ProviderAccount:
+        """The one that an attempt was sent with, or is to be: an attempt never moves to another of the pool."""
+        pool = self.accounts[attempt.arm]
+        if len(pool) == 1:
+            return pool[0]
+        place = (attempt.arm, attempt.account)
+        if place not in self._seats:
+            root = self.ledger.view().accounts.root
+            own = root(attempt.account)
+            self._seats[place] = next((one for one in pool if root(one.number) == own), pool[0])
+        return self._seats[place]
+
+    def forget_seats(self) -> None:
+        """Which accounts are the same has changed."""
+        self._seats.clear()
 
     def in_doubt(self, account: ProviderAccount, besides: Attempt) -> Attempt | None:
         """Another create of this account that may or may not have made a batch."""
         others = (other for other in self.carried.values() if other.id != besides.id and other.in_doubt)
-        return next((other for other in others if self.account_of(other.arm) is account), None)
+        return next((other for other in others if self.account_for(other) is account), None)
 
-    def model_queue_of(self, arm: int) -> ModelQueue:
-        """Live calls of an arm go by its account and model: limits are by these."""
-        account = self.accounts[arm]
+    def model_queue_of(self, arm: int, account: ProviderAccount) -> ModelQueue:
+        """Live calls of an arm go by their account and its model: limits are by these."""
         place = (id(account), self.arms[arm].model.name)
         if place not in self._model_queues:
             most = self._room_for_calls()
@@ -137,7 +157,7 @@ class RunContext:
         after = await self.ledger.commit(name, lambda tx: tx.attempts.record(attempt, event, at))
         self.keep(after)
         if isinstance(event, Creating):
-            await self.mark_sent(attempt, "batch" if self.account_of(attempt.arm).batch_format.tags else "untagged")
+            await self.mark_sent(attempt, "batch" if self.account_for(attempt).batch_format.tags else "untagged")
         return after
 
     async def mark_sent(self, attempt: Attempt, what: Sent) -> None:

@@ -11,6 +11,7 @@ from overnight.core.wording import number_of
 from overnight.engine.batch.outbox import line_overhead
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import first_processing
+from overnight.engine.pools import slice_rows
 from overnight.engine.work import Work
 from overnight.ledger.shards import ArmPacking
 from overnight.ledger.transaction import Transaction, View
@@ -84,7 +85,11 @@ class Packing:
         `few_live`: arms whose rows are too few for a batch, and are asked live.
         """
         purse = Purse(self._work.budget, tx.spending.by_stage(), self._left_to_spill(tx))
-        packing = {arm: self._slices(arm) if arm in few_live else self._arm(tx, arm) for arm in self._context.arms}
+        queued = {arm: rows[0] for arm, rows in tx.shards.queued().items()} if self._pools else {}
+        packing = {
+            arm: self._slices(arm, queued.get(arm, 0)) if arm in few_live or self.live(arm) else self._batches(tx, arm)
+            for arm in self._context.arms
+        }
         tx.shards.pack(packing, now, due, purse)
         return purse
 
@@ -98,15 +103,17 @@ class Packing:
         """Whether an arm is asked live only because its batches would have come too late."""
         return self._context.spilled and takes_batches(self._context.account_of(arm).provider)
 
-    def _arm(self, view: View, number: int) -> ArmPacking:
-        return self._slices(number) if self.live(number) else self._batches(view, number)
+    @property
+    def _pools(self) -> bool:
+        return any(len(pool) > 1 for pool in self._context.accounts.values())
 
-    def _slices(self, number: int) -> ArmPacking:
+    def _slices(self, number: int, queued: int) -> ArmPacking:
         arm = self._context.arms[number]
+        rows = slice_rows(_SLICE, queued, len(self._context.accounts[number]))
         density = self._context.account_of(number).tokens_per_byte(arm.model.name)
         return ArmPacking(
             stage=arm.stage,
-            room=Room(requests=_SLICE, bytes=_SLICE_BYTES),
+            room=Room(requests=rows, bytes=_SLICE_BYTES),
             overhead=0,
             tokens_per_byte=density,
             live=True,

@@ -165,10 +165,14 @@ class ProviderAccount:
             return f"{self.provider.name}: calls are turned away; pausing"
         return self.poller.trouble or self._held_up_by
 
-    def halt(self, reason: ProviderError) -> None:
-        """Nothing more is sent with this account until somebody has mended it; what waits for it is told."""
+    def halt(self, reason: ProviderError, *, watch: bool = False) -> None:
+        """Nothing more is sent with this account until somebody has mended it; what waits for it is told.
+
+        `watch`: what it has is still waited for.
+        """
         self.halted = self.halted or reason
-        self.poller.give_up(reason)
+        if not watch:
+            self.poller.give_up(reason)
 
     def created(self) -> None:
         self._creates.append(self._waiting.clock.now())

@@ -5,10 +5,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 
-import msgspec
-
 from overnight.core.attempt import Attempt
-from overnight.core.errors import FileDamaged, OvernightError, ProviderError, Unavailable
+from overnight.core.errors import FileDamaged, OutOfCredit, OvernightError, ProviderError, Unavailable
 from overnight.core.shard import Shard
 from overnight.engine.batch.attempt import BatchAttempt
 from overnight.engine.batch.outbox import input_file, sweep, write_input
@@ -19,9 +17,10 @@ from overnight.engine.live.live_slice import LiveSlice
 from overnight.engine.live.replies import live_retry_delay
 from overnight.engine.live.spill import cut_at
 from overnight.engine.packing import Packing
+from overnight.engine.pools import goes_on, hand_over, has_others, left_there, seat_of
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.waiting import NotNow, Stopped
-from overnight.engine.work import Work
+from overnight.engine.work import Held, Work
 from overnight.ledger.transaction import Transaction
 
 # When nothing happens by itself, look again this often whether a shard may go.
@@ -34,13 +33,6 @@ SPILLED = "spilled"
 _CROWD = 0.05
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows that the budget keeps back, and what they might cost, in nano-dollars."""
-
-    rows: int = 0
-    amount: int = 0
-
-
 class Scheduler:
     def __init__(self, context: RunContext, flow: Flow, work: Work, deadline: float) -> None:
         self._context = context
@@ -51,6 +43,7 @@ class Scheduler:
         self._tasks: dict[asyncio.Task[Attempt], Attempt] = {}
         self._failure: OvernightError | None = None
         self._damage: FileDamaged | None = None
+        self._begun_again: set[int] = set()
         # What nobody expected: raised when all others have finished the step they are in.
         self._fault: BaseException | None = None
         self._queued_since: dict[int, float] = {}
@@ -84,13 +77,14 @@ class Scheduler:
             while True:
                 await self._cut_if_due()
                 await self._realign()
+                await hand_over(self._context, {attempt.id for attempt in self._tasks.values()})
                 await self._pack()
                 await self._dispatch()
                 if not await self._wait():
                     break
         finally:
             await self._drain()
-        if (trouble := self._fault or self._failure) is not None:
+        if (trouble := self._fault or self._failure or left_there(self._context)) is not None:
             raise trouble
 
     def _leave_alone(self, carried: list[Attempt]) -> None:
@@ -112,7 +106,7 @@ class Scheduler:
             await asyncio.to_thread(input_file(context.files, attempt.token).remove)
             return False
         if attempt.state == "running" and attempt.batch_id is not None:
-            account = context.account_of(attempt.arm)
+            account = context.account_for(attempt)
             asked = account.patiently(partial(account.batches.cancel, attempt.batch_id))
             if (told := await context.waiting.before(self._deadline, asked)) is None:
                 raise Unavailable(f"{attempt.batch_id} could not be cancelled in time: {account.trouble}")
@@ -213,7 +207,8 @@ class Scheduler:
 
     def _open(self, arm: int) -> bool:
         """Whether anything may still be sent for this arm in this process."""
-        return self._context.account_of(arm).halted is None and arm not in self._context.halted_arms
+        usable = any(account.halted is None for account in self._context.accounts[arm])
+        return usable and arm not in self._context.halted_arms
 
     async def _waiting_shards(self) -> list[Shard]:
         carried = {attempt.shard for attempt in self._context.carried.values()}
@@ -225,9 +220,8 @@ class Scheduler:
         if not self._may_send():
             return
         for shard in await self._waiting_shards():
-            account = self._context.account_of(shard.arm)
             due = self._context.not_before.get(shard.id, 0.0) <= self._context.now()
-            if due and self._open(shard.arm) and self._admitted(account, shard):
+            if due and self._open(shard.arm) and (account := seat_of(self._context, shard, self._admitted)):
                 try:
                     self._start(await (self._intend_live if shard.live else self._intend)(account, shard))
                 except FileDamaged as error:
@@ -236,10 +230,10 @@ class Scheduler:
 
     def _admitted(self, account: ProviderAccount, shard: Shard) -> bool:
         if shard.live:
-            return not self._work.until_sent and self._context.model_queue_of(shard.arm).hungry
+            return not self._work.until_sent and self._context.model_queue_of(shard.arm, account).hungry
         model = self._context.arms[shard.arm].model
         carried = ((other, self._context.arms[other.arm].model.name) for other in self._context.carried.values())
-        own = ((other, name) for other, name in carried if self._context.account_of(other.arm) is account)
+        own = ((other, name) for other, name in carried if self._context.account_for(other) is account)
         return account.admits(model, self._estimate(account, shard), own)
 
     def _estimate(self, account: ProviderAccount, shard: Shard) -> int:
@@ -271,7 +265,7 @@ class Scheduler:
             return tx.attempts.intend(shard, n, token, account.number, estimate=estimate, sha256="", at=at)
 
         attempt = await context.ledger.commit("intended", fact)
-        context.model_queue_of(shard.arm).ahead += shard.rows
+        context.model_queue_of(shard.arm, account).ahead += shard.rows
         context.keep(attempt)
         return attempt
 
@@ -288,7 +282,8 @@ class Scheduler:
     # --- attempts under way
 
     def _start(self, attempt: Attempt) -> None:
-        if self._context.account_of(attempt.arm).halted is None and attempt.state != "stuck":
+        usable = self._context.account_for(attempt).halted is None or goes_on(self._context, attempt)
+        if usable and attempt.state != "stuck":
             wants_calls = partial(self._packing.live, attempt.arm)
             carrier = (
                 LiveSlice(self._context, attempt)
@@ -349,7 +344,10 @@ class Scheduler:
             if isinstance(error, NotNow | Stopped):
                 continue
             if isinstance(error, ProviderError):
-                self._halt(self._context.account_of(attempt.arm), error)
+                self._halt(self._context.account_for(attempt), error)
+                if len(self._context.accounts[attempt.arm]) > 1 and attempt.id not in self._begun_again:
+                    self._begun_again.add(attempt.id)
+                    self._start(self._context.carried.get(attempt.id, attempt))
             elif isinstance(error, FileDamaged):
                 self._send_no_more(error)
             else:
@@ -357,12 +355,15 @@ class Scheduler:
                 raise error
 
     def _halt(self, account: ProviderAccount, error: ProviderError) -> None:
-        """Stop this account at once, and say why; others go on."""
+        """Stop this account at once, and say why; others go on, and those of its pool with its rows."""
+        spared = has_others(self._context, account)
         if account.halted is None:
-            self._context.say(f"{error}; nothing more is sent there")
-        account.halt(error)
+            rest = ", and its rows go to the other accounts" if spared else ""
+            self._context.say(f"{error}; nothing more is sent there{rest}")
+        account.halt(error, watch=spared and isinstance(error, OutOfCredit))
         self._context.wake_model_queues()
-        self._failure = self._failure or error
+        if not spared:
+            self._failure = self._failure or error
 
     async def _wait_for_room(self) -> bool:
         """Nothing is under way here. Shards may still wait for a limit, a pause, or rows for a retry."""

@@ -22,9 +22,9 @@ from overnight.engine.flow.flow import Flow, more_follows
 from overnight.engine.pricing import Pricing, kept_prices
 from overnight.engine.progress import Snapshot, Tally, how_priced
 from overnight.engine.provider_account import Poller, ProviderAccount
-from overnight.engine.scheduler import SPILLED, Held, Scheduler
+from overnight.engine.scheduler import SPILLED, Scheduler
 from overnight.engine.waiting import Waiting
-from overnight.engine.work import Work
+from overnight.engine.work import Held, Work
 from overnight.ledger.checks import diagnosed
 from overnight.ledger.homes import home_of
 from overnight.ledger.ledger import Ledger, open_ledger
@@ -158,13 +158,17 @@ class Session:
     ) -> RunContext:
         assert self._waiting is not None
         accounts: dict[tuple[str, str | None, str | None], ProviderAccount] = {}
-        by_arm: dict[int, ProviderAccount] = {}
+        by_arm: dict[int, tuple[ProviderAccount, ...]] = {}
         for number, arm in known.items():
-            place = (arm.model.provider, arm.model.key, arm.model.base_url)
-            if place not in accounts:
-                providers[place] = connect(arm.model)
-                accounts[place] = await self._account(providers[place], work, self._waiting)
-            by_arm[number] = accounts[place]
+            pool: dict[int, ProviderAccount] = {}
+            for model in arm.model.members:
+                place = (model.provider, model.key, model.base_url)
+                if place not in accounts:
+                    providers[place] = connect(model)
+                    accounts[place] = await self._account(providers[place], work, self._waiting)
+                # Two names of one account are one account: its limits are the same.
+                pool.setdefault(accounts[place].number, accounts[place])
+            by_arm[number] = tuple(pool.values())
         tally = Tally(self.folder.name, self.clock.now)
         tally.begin(*await self.ledger.read(_counted))
         priced = await asyncio.to_thread(lambda: kept_prices(self.ledger.view()))
@@ -193,7 +197,7 @@ class Session:
         view.checks.refuse_to_send(self.ledger.where, [shard.id for shard in view.shards.waiting(carried)])
 
     def _flow(self, context: RunContext, stages: Sequence[Stage]) -> Flow:
-        providers = {account.provider.name: account.provider for account in context.accounts.values()}
+        providers = {pool[0].provider.name: pool[0].provider for pool in context.accounts.values()}
         decoders = {name: provider.format.decode for name, provider in providers.items()}
 
         def encode(ask: Ask) -> bytes:
@@ -229,7 +233,7 @@ def _counted(view: View) -> tuple[dict[tuple[int, str, str | None], int], tuple[
 
 def snapshot_of(context: RunContext) -> Snapshot:
     names = {number: arm.name for number, arm in context.arms.items()}
-    troubles = (account.trouble for account in context.accounts.values())
+    troubles = (account.trouble for pool in context.accounts.values() for account in pool)
     trouble = next((text for text in troubles if text), None)
     return context.tally.snapshot(sorted(context.carried.values(), key=lambda a: a.id), names, trouble)
 

@@ -129,7 +129,7 @@ class Settlement:
 
     def learn(self, closed: Attempt) -> None:
         """What came back teaches what the next rows will be: how many tokens, how long, and how soon."""
-        provider = self._context.account_of(self._attempt.arm).provider
+        provider = self._context.account_for(self._attempt).provider
         model = self._context.arms[self._attempt.arm].model.name
         self._context.history.remember_density(provider, model, self._counted_bytes, self._counted_tokens)
         self._context.history.learn(self._lessons.taken(closed))

@@ -9,6 +9,13 @@ from overnight.engine.live.pace import Pacing
 from overnight.engine.live.spill import Spill
 
 
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows that the budget keeps back, and what they might cost, in nano-dollars."""
+
+    rows: int = 0
+    amount: int = 0
+
+
 class Work(msgspec.Struct, frozen=True, kw_only=True):
     stages: dict[str, StagePace] = {}
     mode: Mode = "batch"

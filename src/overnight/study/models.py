@@ -1,6 +1,5 @@
 """The models of a study: what may be written about one, and what it comes to at its provider."""
 
-import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, cast, get_args
 
@@ -13,16 +12,11 @@ from overnight.prices.known_models import doubt_about
 from overnight.providers import notices, resolve_model, vendor
 from overnight.study.buckets import StudyBuckets
 from overnight.study.origin import Origin, Route
+from overnight.study.places import check_places, pool_notes, pool_of
 from overnight.study.schema import read_schema
 
 THINKING_WORDS: tuple[str, ...] = get_args(get_args(Thinking)[0])
 APIS = ("chat", "responses")
-
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Twenty or more letters and digits in a row, both kinds among them: no variable is called that.
-# Looked at run by run: a pattern that looks ahead at each letter would take hours over a long one.
-_RUN = re.compile(r"[A-Za-z0-9]{20,}")
-_SECRET_STARTS = ("sk-", "sk_", "gsk_", "xai-", "AIza")
 
 
 class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
@@ -40,7 +34,8 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=T
     api: str | None = None
     extra: dict[str, Any] = {}
     key: str | None = None
-    base_url: str | None = None
+    keys: list[str] | None = None
+    base_url: str | list[str] | None = None
     # Its name is meant as it is, though it looks like that of a known model mistyped.
     new: bool = False
 
@@ -80,8 +75,7 @@ def _check_entry(entry: ModelEntry, origin: Origin, route: Route) -> None:
     if entry.system is not None and not entry.system.strip():
         raise origin.error((*route, "system"), "the text is empty")
     _check_thinking(entry, origin, (*route, "thinking"))
-    _check_key(entry.key, origin, (*route, "key"))
-    _check_base_url(entry.base_url, origin, (*route, "base_url"))
+    check_places(entry, origin, route)
 
 
 def _check_between(value: float | None, most: int, origin: Origin, route: Route) -> None:
@@ -105,35 +99,6 @@ def _check_thinking(entry: ModelEntry, origin: Origin, route: Route) -> None:
             raise origin.error(here, f"{setting} is listed twice")
 
 
-def _check_key(key: str | None, origin: Origin, route: Route) -> None:
-    """Never shows the value: it may be the secret itself."""
-    if key is None:
-        return
-    if key.startswith(_SECRET_STARTS) or looks_secret(key):
-        wanted = "write the name of the environment variable that holds it, such as OPENAI_API_KEY"
-        raise origin.error(route, f"this looks like an API key; {wanted}")
-    if not _VARIABLE.fullmatch(key):
-        raise origin.error(route, "wanted the name of an environment variable, such as OPENAI_API_KEY")
-
-
-def looks_secret(text: str) -> bool:
-    """Whether a part of it is what keys and tokens are made of, and no word."""
-    return any(_is_mixed(run) for run in _RUN.findall(text))
-
-
-def _is_mixed(run: str) -> bool:
-    return not run.isalpha() and not run.isdigit()
-
-
-def _check_base_url(url: str | None, origin: Origin, route: Route) -> None:
-    if url is None:
-        return
-    if not re.match(r"https?://[^/\s]", url):
-        raise origin.error(route, "wanted an address that begins with http:// or https://")
-    if "@" in url.split("/")[2]:
-        raise origin.error(route, "an address with a password in it; name the variable that holds it in `key`")
-
-
 def resolve_models(
     written: Sequence[str | ModelEntry], origin: Origin, buckets: StudyBuckets | None = None, key: str = "models"
 ) -> tuple[list[Candidate], list[str]]:
@@ -146,9 +111,13 @@ def resolve_models(
         stored = buckets.of(provider) if buckets is not None else None
         if "/" not in entry.model:
             notes.append(f"{key}[{index}]: {entry.model} is taken as {provider}/{name}")
+        notes += pool_notes(entry, f"{key}[{index}]")
         for options in _options(entry, origin, (key, index)):
-            model = Model(provider=provider, name=name, options=options, key=entry.key, base_url=entry.base_url)
-            model = msgspec.structs.replace(model, buckets=stored)
+            pool = pool_of(entry)
+            model = Model(
+                provider=provider, name=name, options=options, key=pool[0].key, base_url=pool[0].base_url,
+                buckets=stored, pool=pool if len(pool) > 1 else (),
+            )  # fmt: skip
             _check_rules(model, origin, (key, index))
             notes += notices(model)
             candidates.append(Candidate(index, model, entry.system))

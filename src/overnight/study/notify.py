@@ -7,8 +7,8 @@ from yarl import URL
 
 from overnight.core.wording import number_of
 from overnight.notifying import DESKTOP, MOST_TARGETS, Target
-from overnight.study.models import looks_secret
 from overnight.study.origin import Origin, Route
+from overnight.study.places import looks_secret
 
 _VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 _WANTED = "wanted an address that begins with https://, `desktop`, or $NAME, a variable that holds the address"

@@ -47,6 +47,7 @@ from overnight.engine.decisions import (
     fence_of,
 )
 from overnight.engine.live.spill import grace
+from overnight.engine.pools import PASSED_ON, goes_on, passes_on
 from overnight.engine.waiting import NotNow
 from overnight.providers.contract import Batch, CreateAnswer, Intent, Refusal, RefusalKind
 
@@ -61,7 +62,7 @@ class BatchAttempt:
         self, context: RunContext, attempt: Attempt, wants_calls: Callable[[], bool], *, until_sent: bool
     ) -> None:
         self._context, self._attempt, self._wants_calls = context, attempt, wants_calls
-        self._account = context.account_of(attempt.arm)
+        self._account = context.account_for(attempt)
         self._until_sent = until_sent
         self._cancelled_at: float | None = None
 
@@ -81,7 +82,7 @@ class BatchAttempt:
                 break
             if self._until_sent and (self._attempt.state in ("running", "fetched") or self._attempt.possible):
                 break
-            if self._account.halted is not None and self._attempt.state not in ("ended", "fetched"):
+            if self._account.halted is not None and not goes_on(self._context, self._attempt):
                 raise self._account.halted
             await steps[self._attempt.state]()
         return self._attempt
@@ -93,15 +94,11 @@ class BatchAttempt:
         attempt = self._attempt
         file = input_file(self._context.files, attempt.token)
         size = await asyncio.to_thread(lambda: file.size if file.exists() else attempt.bytes)
+        model, description = self._context.arms[attempt.arm].model, self._context.description
         return Intent(
-            token=attempt.token,
-            run=self._context.name,
-            model=self._context.arms[attempt.arm].model,
-            rows=attempt.rows,
-            bytes=size,
-            file=file,
-            description=self._context.description,
-        )
+            token=attempt.token, run=self._context.name, model=model, rows=attempt.rows, bytes=size, file=file,
+            description=description,
+        )  # fmt: skip
 
     # --- sending
 
@@ -305,11 +302,12 @@ class BatchAttempt:
     # --- waiting and collecting
 
     async def _taken_back(self) -> bool:
-        """It never got to the provider, and now its rows are asked live, or not at all."""
+        """It never got to the provider, and now its rows are asked live, of another account, or not at all."""
         context, attempt, at = self._context, self._attempt, self._context.now()
-        if not self._wants_calls() and not context.cancelled():
+        passed_on = passes_on(context, attempt)
+        if not self._wants_calls() and not context.cancelled() and not passed_on:
             return False
-        why = "the deadline is near" if context.spilled else "called off"
+        why = PASSED_ON if passed_on else "the deadline is near" if context.spilled else "called off"
         self._attempt = await context.ledger.commit("taken back", lambda tx: tx.attempts.abandon(attempt, at, why))
         context.keep(self._attempt)
         await self._clean_outbox()

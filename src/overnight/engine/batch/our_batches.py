@@ -51,9 +51,7 @@ async def _take(context: RunContext, account: ProviderAccount) -> OurBatches:
 def _since(context: RunContext, account: ProviderAccount) -> Fence:
     """Everything newer than what the ledger knows of this account, or than the run itself."""
     view = context.ledger.view()
-    known = (
-        a.fence for a in view.attempts.everything() if a.fence is not None and context.account_of(a.arm) is account
-    )
+    known = (a.fence for a in view.attempts.everything() if a.fence is not None and context.account_for(a) is account)
     times = [fence.at for fence in known if fence.at is not None]
     begun = float(view.facts.get("begun_at") or "0")
     return Fence(max(times, default=begun) - TIMES_WRONG)

@@ -56,17 +56,17 @@ class Rejections:
 
     def tokens_in_queue(self, attempt: Attempt) -> int:
         """What this model has waiting at the account besides this attempt."""
-        model = self._context.arms[attempt.arm].model.name
-        others = (
-            other for other in self._context.carried.values() if other.id != attempt.id and other.holds_queue_room
-        )
+        context, model = self._context, self._context.arms[attempt.arm].model.name
+        own, pooled = context.account_for(attempt), len(context.accounts[attempt.arm]) > 1
+        others = (other for other in context.carried.values() if other.id != attempt.id and other.holds_queue_room)
+        others = (other for other in others if not pooled or context.account_for(other) is own)
         return sum(other.estimate for other in others if self._context.arms[other.arm].model.name == model)
 
     async def _learn(self, attempt: Attempt, refusal: Refusal, in_queue: int) -> None:
         model = self._context.arms[attempt.arm].model.name
         limit = learn_limit(refusal, in_queue, attempt.estimate)
         if limit is not None:
-            account = self._context.account_of(attempt.arm)
+            account = self._context.account_for(attempt)
             account.learned[model] = Learned(token_limit=limit)
             self._context.history.remember_limit(account.provider, model, limit)
             self._context.say(f"{model}: the provider's queue holds about {limit:,} tokens; shards wait for room")

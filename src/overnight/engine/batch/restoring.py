@@ -48,7 +48,7 @@ async def _brought(context: RunContext, lost: _Lost) -> bool:
     for ref in lost.refs:
         file = await asyncio.to_thread(context.files.put, lost.path, over_anything=True)
         try:
-            await context.account_of(lost.attempt.arm).batches.fetch(ref, file.write)
+            await context.account_for(lost.attempt).batches.fetch(ref, file.write)
         except ProviderError as error:
             context.say(f"{lost.path} is damaged, and cannot be downloaded again: {error}")
             file.drop()

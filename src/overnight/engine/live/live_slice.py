@@ -39,7 +39,7 @@ class LiveSlice:
     def __init__(self, context: RunContext, attempt: Attempt) -> None:
         self._context = context
         self._attempt = attempt
-        self._model_queue: ModelQueue = context.model_queue_of(attempt.arm)
+        self._model_queue: ModelQueue = context.model_queue_of(attempt.arm, context.account_for(attempt))
         self._settlement: Settlement
         self._file: Appender
         self._bodies: list[Body] = []
@@ -62,7 +62,7 @@ class LiveSlice:
         if self._attempt.state == "calling":
             await self._recover()
             return self._attempt
-        async with self._context.account_of(self._attempt.arm).turns.of(self.model.name):
+        async with self._context.account_for(self._attempt).turns.of(self.model.name):
             with self._stack:
                 await self._begin()
                 await self._call_rows()

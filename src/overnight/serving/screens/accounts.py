@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from overnight.core.errors import OvernightError
 from overnight.core.wording import number_of
 from overnight.ledger.account_book import KnownAccount
+from overnight.ledger.identity import Account
 from overnight.ledger.ledger import look_at
 from overnight.reporting.page.html import part_html
 from overnight.reporting.parts import Table
@@ -26,11 +27,12 @@ class Queue:
     doubtful: list[tuple[str, int]] = field(default_factory=list)
 
 
-Place = tuple[str, str]
+# An account, as the book calls it, a model, and which of several alike it is: keys are on record nowhere else.
+Place = tuple[str, str, str]
 
 
 def queues_of(runs: Iterable[KnownRun]) -> dict[Place, Queue]:
-    """By account, as the book calls it, and model. A run that cannot be read is told of where the runs are."""
+    """By account and model. A run that cannot be read is told of where the runs are."""
     found: dict[Place, Queue] = {}
     for run in runs:
         if run.status.trouble is not None:
@@ -39,14 +41,18 @@ def queues_of(runs: Iterable[KnownRun]) -> dict[Place, Queue]:
             with look_at(run.folder) as view:
                 accounts, arms = view.accounts.everything(), view.stages.arms()
                 attempts = view.attempts.everything()
+                roots = {number: view.accounts.root(number) for number in accounts}
         except OvernightError:
             continue
+        names = {number: _name(account) for number, account in accounts.items()}
         for attempt in attempts:
             account = accounts.get(attempt.account)
             if account is None:
                 continue
-            name = f"{account.provider}|{account.place}|{account.organization}|{account.project}"
-            queue = found.setdefault((name, arms[attempt.arm].model.name), Queue())
+            name, own = names[attempt.account], roots[attempt.account]
+            alike = sorted({roots[number] for number, other in names.items() if other == name})
+            which = f"account {alike.index(own) + 1} of {run.name}" if len(alike) > 1 else ""
+            queue = found.setdefault((name, arms[attempt.arm].model.name, which), Queue())
             if attempt.holds_queue_room:
                 queue.tokens += attempt.estimate
                 queue.batches += 1
@@ -55,9 +61,13 @@ def queues_of(runs: Iterable[KnownRun]) -> dict[Place, Queue]:
     return found
 
 
+def _name(account: Account) -> str:
+    return f"{account.provider}|{account.place}|{account.organization}|{account.project}"
+
+
 def accounts_screen(book: Sequence[KnownAccount], queues: dict[Place, Queue], trouble: str | None) -> Screen:
     learned = {(one.account, one.model): one for one in book}
-    accounts = sorted({account for account, _ in (*learned, *queues)})
+    accounts = sorted({place[0] for place in (*learned, *queues)})
     if not accounts:
         body = sentences_html(filter(None, [trouble, "Nothing was sent from here yet, and nothing was learned."]))
         return Screen(title="Accounts", body=live_part("accounts", body), live=True)
@@ -66,17 +76,25 @@ def accounts_screen(book: Sequence[KnownAccount], queues: dict[Place, Queue], tr
     return Screen(title="Accounts", body=live_part("accounts", body), live=True)
 
 
-def _account_html(account: str, learned: dict[Place, KnownAccount], queues: dict[Place, Queue]) -> str:
+def _account_html(account: str, learned: dict[tuple[str, str], KnownAccount], queues: dict[Place, Queue]) -> str:
     parts = dict(zip(_NAMES, account.split("|"), strict=False))
     title = parts.pop("provider")
     where = ", ".join(f"{name} {value}" for name, value in parts.items() if value)
-    models = sorted({model for one, model in (*learned, *queues) if one == account})
-    rows = [_row(learned.get((account, model)), queues.get((account, model), Queue()), model) for model in models]
+    own = {(model, which) for one, model, which in queues if one == account}
+    own |= {(model, "") for one, model in learned if one == account and model not in {name for name, _ in own}}
+    rows = [
+        _row(
+            learned.get((account, model)),
+            queues.get((account, model, which), Queue()),
+            f"{model}, {which}".rstrip(", "),
+        )
+        for model, which in sorted(own)
+    ]
     table = Table(columns={name: [row[name] for row in rows] for name in rows[0]}, title=title)
     doubts = [
         f"<p>{link(run, 'run', run)}: shard {shard} was handed over, and the answer was lost; it is looked for.</p>"
-        for model in models
-        for run, shard in queues.get((account, model), Queue()).doubtful
+        for model, which in sorted(own)
+        for run, shard in queues.get((account, model, which), Queue()).doubtful
     ]
     heading = f"<h2>{escaped(title)}</h2><p class=note>{escaped(where)}</p>"
     return f"<section>{heading}{part_html(table)}{''.join(doubts)}</section>"
