@@ -96,26 +96,28 @@ def connect(
     finish: Callable[[PostgresDatabase], None] | None = None,
 ) -> PostgresDatabase:
     """OutOfReach in words, without the password."""
-    psycopg = driver()
-    settings = f"-c search_path={f'{schema},' if schema else ''}{SHARED} -c jit=off"
+    pg = driver()
+    settings = f"-c search_path={f'{schema},' if schema else ''}{SHARED} -c jit=off -c synchronous_commit=on"
     if read_only:
         settings += " -c default_transaction_read_only=on"
-    try:
-        connection = psycopg.connect(
-            address.url,
-            autocommit=True,
-            connect_timeout=_CONNECT_SECONDS,
-            tcp_user_timeout=_SILENT_MILLISECONDS,
-            application_name="overnight",
-            client_encoding="utf8",
-            options=settings,
-        )
-    except (psycopg.Error, UnicodeError) as error:
-        raise unreachable(address, error) from error
-    _adapt(connection)
-    if not read_only and connection.info.parameter_status("synchronous_commit") == "off":
-        connection.execute("SET synchronous_commit TO on")
-    return PostgresDatabase(connection, (psycopg.Error, psycopg.errors.UniqueViolation), finish)
+
+    def connected() -> psycopg.Connection[Row]:
+        try:
+            connection: psycopg.Connection[Row] = pg.connect(
+                address.url,
+                autocommit=True,
+                connect_timeout=_CONNECT_SECONDS,
+                tcp_user_timeout=_SILENT_MILLISECONDS,
+                application_name="overnight",
+                client_encoding="utf8",
+                options=settings,
+            )
+        except (pg.Error, UnicodeError) as error:
+            raise unreachable(address, error) from error
+        _adapt(connection)
+        return connection
+
+    return PostgresDatabase(connected, (pg.Error, pg.errors.UniqueViolation), finish)
 
 
 def unreachable(address: Address, error: Exception) -> OutOfReach:

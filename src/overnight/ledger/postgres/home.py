@@ -87,9 +87,7 @@ class PostgresHome:
             if run is None or not self._has_tables(db, run):
                 raise LedgerError(f"{self.where}: there is no such run")
             self._check_version(db, run)
-            db.execute(f"SET search_path TO {run.schema}, {SHARED}")
-            stack.pop_all()
-        return db
+        return connect(self._address, schema=run.schema, read_only=True)
 
     def readers(self) -> int | None:
         return _READERS
