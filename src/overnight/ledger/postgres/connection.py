@@ -99,6 +99,11 @@ class PostgresDatabase:
     def bulk(self, into: str, width: int, *, or_ignore: bool = False, counts: int = 0) -> PostgresBulk:
         return PostgresBulk(self, into, width, or_ignore=or_ignore, counts=counts)
 
+    def go_on_counting(self, table: str) -> None:
+        if any(column.name == "id" and column.key for column in tables_of_today()[table]):
+            highest = f"(SELECT coalesce(max(id), 0) + 1 FROM {table})"
+            self.execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {highest}, false)")
+
     def begin(self) -> None:
         self._waiting_tables.clear()
         self._patiently(lambda: self.connection.execute("BEGIN; SAVEPOINT fact"))

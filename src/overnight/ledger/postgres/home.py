@@ -9,7 +9,7 @@ from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LeaseLost, LedgerError, LedgerTooNew, OutOfReach
 from overnight.ledger.postgres.address import Address, connect, driver, first_line
 from overnight.ledger.postgres.dialect import SHARED
-from overnight.ledger.postgres.registry import LEASE_LOST, has_table, is_founded, run_named
+from overnight.ledger.postgres.registry import LEASE_LOST, drop_run, has_table, is_founded, looking, run_named
 from overnight.ledger.postgres.tables import VERSION, statements
 
 if TYPE_CHECKING:
@@ -39,15 +39,20 @@ class PostgresHome:
         return "Put the database back from a newer backup"
 
     def missing(self) -> str | None:
-        with closing(connect(self._address, read_only=True)) as db:
-            run = self._run(db)
-            return None if run is not None and self._has_tables(db, run) else "is gone"
+        db = looking(self._address)
+        run = self._run(db)
+        return None if run is not None and self._has_tables(db, run) else "is gone"
 
     def _run(self, db: PostgresDatabase) -> KnownRun | None:
         return run_named(db, self._name) if is_founded(db, self._address) else None
 
     def _has_tables(self, db: PostgresDatabase, run: KnownRun) -> bool:
         return has_table(db, run.schema, "fact")
+
+    def remove(self) -> None:
+        if self._lease is not None:
+            with closing(connect(self._address)) as db:
+                drop_run(db, self._lease.run, whole=False)
 
     def writer(self) -> PostgresDatabase:
         if self._lease is None:
@@ -80,13 +85,11 @@ class PostgresHome:
             )
 
     def reader(self) -> PostgresDatabase:
-        with ExitStack() as stack:
-            db = connect(self._address, read_only=True)
-            stack.callback(db.close)
-            run = self._run(db)
-            if run is None or not self._has_tables(db, run):
-                raise LedgerError(f"{self.where}: there is no such run")
-            self._check_version(db, run)
+        db = looking(self._address)
+        run = self._run(db)
+        if run is None or not self._has_tables(db, run):
+            raise LedgerError(f"{self.where}: there is no such run")
+        self._check_version(db, run)
         return connect(self._address, schema=run.schema, read_only=True)
 
     def readers(self) -> int | None:
