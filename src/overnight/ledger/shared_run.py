@@ -85,6 +85,14 @@ class SharedRun(RunFolder):
         db = looking(self.address)
         return is_founded(db, self.address) and is_held(db, self._known_as)
 
+    def sign(self) -> tuple[int, int, int]:
+        """What is different when anything of the run has changed: its number, who holds it, and how many commits."""
+        row = looking(self.address).execute(
+            f"SELECT number, epoch, commits FROM {SHARED}.run WHERE name=?", (self._known_as,)
+        )
+        number, epoch, commits = row.fetchone() or (0, 0, 0)
+        return number, epoch, commits
+
     @contextmanager
     def locked(self) -> Iterator[bool]:
         """Hold the run under a lease for as long as this process is heard of.
