@@ -28,6 +28,7 @@ class SharedRun(RunFolder):
     def __init__(self, address: Address, name: str, local: Path, *, rehearsal: bool = False) -> None:
         super().__init__(local / name)
         self.address = address
+        self.rehearsal = rehearsal
         # Rehearsals lie in a place of their own among the runs.
         self._known_as = f"{REHEARSAL}/{name}" if rehearsal else name
         place = f"{address.files.rstrip('/')}/{self._known_as}"

@@ -143,8 +143,11 @@ def first_line(error: Exception) -> str:
     return re.sub(r"^.*(FATAL|ERROR): +", "", re.sub(r"^connection failed: +", "", text))
 
 
-class Refused(LedgerError):
-    """The database refuses a statement."""
+def refused(address: Address, error: Exception) -> LedgerError | None:
+    """What the database says to a statement; None for an error of anybody else."""
+    if not isinstance(error, driver().Error):
+        return None
+    return LedgerError(f"{address.shown}: the database refuses: {first_line(error)}")
 
 
 def _adapt(connection: psycopg.Connection[Row]) -> None:
