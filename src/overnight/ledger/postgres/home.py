@@ -58,7 +58,7 @@ class PostgresHome:
         if self._lease is None:
             raise LedgerError(f"{self.where}: nobody writes who does not hold the run")
         run = self._lease.run
-        db = connect(self._address, schema=run.schema, finish=_Fence(self._address, self._lease).finish)
+        db = connect(self._address, schema=run.schema, alone=True, finish=_Fence(self._address, self._lease).finish)
         with ExitStack() as stack:
             stack.callback(db.close)
             if not self._has_tables(db, run):
@@ -124,6 +124,7 @@ _WORDS = {
     "53100": "the database's disk is full",
     "53200": "the database has no memory left for this (raise max_locks_per_transaction, or keep fewer runs in it)",
     "53300": "the database has no connection left (raise max_connections)",
+    "55P03": "another connection holds what is to be written",
     "42501": "the database's user has not the rights for this",
     "25006": "the database can only be read (a standby?)",
 }
