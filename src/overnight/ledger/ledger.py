@@ -209,6 +209,7 @@ class Ledger:
             checkpoint(f"commit {names}")
             self._db.commit()
         except _TransactionLost as lost:
+            self._db.roll_back()
             outcomes = [(done, None, lost.trouble) for _, _, done in together]
         except Exception as error:
             trouble = self._home.trouble(error)
