@@ -41,6 +41,8 @@ def folder() -> Path:
 
 def url(database: str = "postgres") -> str:
     start()
+    if port := os.environ.get("OVERNIGHT_TEST_DATABASE_PORT"):  # a network that can be cut
+        return f"postgresql://postgres@127.0.0.1:{port}/{database}?sslmode=disable"
     return f"postgresql://postgres@/{database}?host={quote(str(folder()))}"
 
 

@@ -69,6 +69,7 @@ def _child(request: dict[str, Any], out: int) -> None:
     from overnight.core.errors import OvernightError
     from own_database import use_own_database
     from own_time import use_own_time
+    from scenarios import cut_network
 
     os.chdir(request["cwd"])
     os.environ.update(request["environ"])
@@ -78,6 +79,7 @@ def _child(request: dict[str, Any], out: int) -> None:
         use_own_time(float(os.environ["OVERNIGHT_TEST_NOW"]))
     use_own_database()
     checkpoint.rearm(os.environ)
+    cut_network.arm(os.environ)
     said: list[str] = []
     answer: dict[str, Any] = {"signal": None}
     try:

@@ -12,6 +12,8 @@ from overnight.consent import in_env_file
 from overnight.core.arguments import checked
 from overnight.core.errors import StudyError
 from overnight.core.files import text_file
+from overnight.core.names import HISTORY
+from overnight.ledger.account_places import AccountFile, AccountPlace, SharedAccounts
 from overnight.ledger.postgres.address import Address, is_database, read_address
 
 # Every variable that Overnight itself reads; the providers' own are in docs/providers.md.
@@ -41,6 +43,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def root(self) -> Path:
         """Where runs are: a rehearsal's never lie beside real ones."""
         return self.runs / ".rehearsal" if self.emulate else self.runs
+
+    @property
+    def accounts(self) -> AccountPlace:
+        """Where what runs have learned of accounts is kept."""
+        if self.database is not None:
+            return SharedAccounts(self.database, rehearsal=self.emulate)
+        return AccountFile(self.root / HISTORY)
 
     @property
     def where(self) -> str:

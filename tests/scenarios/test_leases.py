@@ -48,10 +48,9 @@ def test_a_leader_that_wakes_after_it_was_replaced_sends_nothing(
         assert ending.state == "done", ending
         before = one.batches()
         said = leader.wake()
-    assert said.startswith("LeaseLost: "), said
-    assert "another process has taken this run over" in said
     assert len(one.batches()) == len(before)
     one.assert_paid_once()
+    assert said.startswith("LeaseLost: "), said
     assert one.findings() == []
 
 

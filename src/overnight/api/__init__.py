@@ -8,6 +8,7 @@ from overnight.api.costs import costs
 from overnight.api.counting import ArmPlan
 from overnight.api.keys import KeyStatus, keys
 from overnight.api.models import ModelCard, Rates, models
+from overnight.api.moving import Moved, pull, push
 from overnight.api.planned import Plan
 from overnight.api.previewing import plan
 from overnight.api.report import Report, report
@@ -26,6 +27,7 @@ __all__ = [
     "KeyStatus",
     "ModelCard",
     "ModelCost",
+    "Moved",
     "Plan",
     "Rates",
     "Report",
@@ -40,6 +42,8 @@ __all__ = [
     "keys",
     "models",
     "plan",
+    "pull",
+    "push",
     "rebuild",
     "report",
     "resolve_shard",

@@ -24,7 +24,6 @@ from overnight.core.estimate import (
     lengths_of,
     line_of,
 )
-from overnight.core.names import HISTORY
 from overnight.core.wording import number_of
 from overnight.engine.account_history import DEFAULT_TOKENS_PER_BYTE
 from overnight.ledger.account_book import KnownAccount, Lessons, known_accounts, lessons_in
@@ -83,7 +82,7 @@ class Experience:
     """Read once for a plan: from the run's own ledger, and from what all runs have learned. Both may be missing."""
 
     def __init__(self, folder: RunFolder, place: Settings) -> None:
-        history = place.root / HISTORY
+        history = place.accounts
         self._lessons: Lessons = lessons_in(history)
         self._accounts: list[KnownAccount] = []
         with suppress(OvernightError):

@@ -59,7 +59,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def folder(self) -> RunFolder:
-        return self.kept or RunFolder(self.path)
+        return self.kept if self.kept is not None and self.kept.path == self.path else RunFolder(self.path)
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}, {self.state}: {outcomes_text(counts_of(self.snapshot))})"

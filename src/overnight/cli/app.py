@@ -13,7 +13,18 @@ from typing import Any
 from cyclopts import App, Group
 
 from overnight import __version__
-from overnight.cli import completion, deciding, emulating, looking, planning, reporting, sending, serving, verifying
+from overnight.cli import (
+    completion,
+    deciding,
+    emulating,
+    looking,
+    moving,
+    planning,
+    reporting,
+    sending,
+    serving,
+    verifying,
+)
 from overnight.cli.help_page import HelpPage
 from overnight.core.task import ENTRY_POINT
 from overnight.terminal.parameters import Parameter
@@ -53,7 +64,7 @@ _VERBS: tuple[tuple[Group, tuple[Verb, ...]], ...] = (
     (RUN, (sending.run, planning.plan, sending.submit, sending.resume)),
     (LOOK, (looking.status, looking.watch, looking.results, reporting.report, looking.costs, serving.serve)),
     (MEND, (deciding.cancel, deciding.adopt, deciding.resolve, deciding.rebuild, verifying.verify)),
-    (TOOLS, (looking.models, looking.keys, completion.completion)),
+    (TOOLS, (moving.pull, moving.push, looking.models, looking.keys, completion.completion)),
 )
 # Known by name only: they load what `--help` need not.
 _LAZY_VERBS = ((TOOLS, "overnight.cli.rank_pairs", "rank_pairs"),)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Shell = Literal["bash", "zsh", "fish"]
 
 # Commands whose first argument is a run.
-_OF_RUNS = ("resume", "status", "watch", "results", "costs", "cancel", "resolve", "rebuild", "verify")
+_OF_RUNS = ("resume", "status", "watch", "results", "costs", "cancel", "resolve", "rebuild", "verify", "pull", "push")
 
 
 class Command(NamedTuple):

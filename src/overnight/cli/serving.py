@@ -18,6 +18,9 @@ def serve(
             help="Open the page in a browser; default: when there is a screen and a terminal.",
         ),
     ] = None,
+    keep: Annotated[
+        bool, Parameter(help="Also work on every open run that nobody works on: others may submit, and sleep.")
+    ] = False,
     flags: Flags = Flags(),  # noqa: B008 - frozen
 ) -> int:
     """Look at runs in a browser of this machine, live.
@@ -29,11 +32,19 @@ def serve(
       overnight serve
       overnight serve --emulate
       overnight serve --runs /data/runs --port 0 --no-open
+      overnight serve --keep --runs 'postgresql://db.lab/overnight?files=s3://lab/runs'
     """
     display = flags.display()
 
-    def say(address: str) -> None:
-        display.show({"address": address.rpartition(" ")[2]}, address)
+    said: list[str] = []
 
-    overnight.serve(runs=flags.runs, port=port, open_browser=open_browser, emulate=flags.emulate, say=say)
+    def say(line: str) -> None:
+        """The address comes first; then what becomes of runs that are taken up."""
+        if said:
+            display.say(line)
+        else:
+            display.show({"address": line.rpartition(" ")[2]}, line)
+        said.append(line)
+
+    overnight.serve(runs=flags.runs, port=port, open_browser=open_browser, keep=keep, emulate=flags.emulate, say=say)
     return 0

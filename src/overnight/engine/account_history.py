@@ -7,6 +7,7 @@ from pathlib import Path
 
 from overnight.engine.decisions import Learned
 from overnight.ledger.account_book import AccountBook, Lessons
+from overnight.ledger.account_places import AccountPlace
 from overnight.providers.provider import Provider
 
 # Before anything was measured: a little over what English text makes, so that room is not overestimated.
@@ -22,8 +23,8 @@ def place_of(provider: Provider) -> str:
 
 
 class AccountHistory:
-    def __init__(self, path: Path) -> None:
-        self._book = AccountBook(path)
+    def __init__(self, place: Path | AccountPlace) -> None:
+        self._book = AccountBook(place)
 
     @property
     def trouble(self) -> str | None:

@@ -26,7 +26,7 @@ from overnight.engine.scheduler import SPILLED, Scheduler
 from overnight.engine.waiting import Waiting
 from overnight.engine.work import Held, Work
 from overnight.ledger.checks import diagnosed
-from overnight.ledger.homes import home_of
+from overnight.ledger.homes import accounts_of, home_of
 from overnight.ledger.ledger import Ledger, open_ledger
 from overnight.ledger.threads import LeftOut
 from overnight.ledger.traces import check_age, no_ledger, refuse_blank
@@ -286,7 +286,7 @@ def opened(folder: RunFolder, accounts_folder: RunFolder, clock: Clock) -> Itera
     with folder.locked() as made, diagnosed(home_of(folder)), seldom_collected():
         new = no_ledger(folder)
         session: Session | None = None
-        history = AccountHistory(accounts_folder.path / HISTORY)
+        history = AccountHistory(accounts_of(folder) or accounts_folder.path / HISTORY)
         try:
             folder.make()
             with open_ledger(folder) as ledger:

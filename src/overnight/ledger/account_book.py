@@ -1,36 +1,16 @@
 """`accounts.db`: what all runs together have learned of accounts. Advisory, and there once there is something in it."""
 
-import sqlite3
 import threading
-from collections.abc import Sequence
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from overnight.core.errors import OvernightError
-from overnight.core.opening import make_folders_above, make_private
-from overnight.core.surroundings import disk_trouble
-from overnight.ledger.connection import connect
-from overnight.ledger.trouble import ledger_trouble
+from overnight.ledger.account_places import AccountFile, AccountPlace
+from overnight.ledger.database import Database
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS queue_limit(
-    place TEXT, model TEXT, tokens INTEGER NOT NULL, PRIMARY KEY(place, model)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS density(
-    place TEXT, model TEXT, bytes INTEGER NOT NULL, tokens INTEGER NOT NULL,
-    PRIMARY KEY(place, model)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS answer_length(
-    provider TEXT, model TEXT, thinking TEXT, task TEXT, step INTEGER,
-    answers INTEGER NOT NULL, tokens INTEGER NOT NULL, bytes INTEGER NOT NULL,
-    PRIMARY KEY(provider, model, thinking, task, step)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS request_size(
-    provider TEXT, model TEXT, step INTEGER,
-    requests INTEGER NOT NULL, bytes INTEGER NOT NULL, tokens INTEGER NOT NULL,
-    PRIMARY KEY(provider, model, step)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS turnaround(
-    provider TEXT, step INTEGER, batches INTEGER NOT NULL, sum REAL NOT NULL, squares REAL NOT NULL,
-    PRIMARY KEY(provider, step)) WITHOUT ROWID;
-"""
+T = TypeVar("T")
 # Sums stay below what SQLite can hold.
 _MOST = 2**53
 
@@ -45,20 +25,29 @@ class KnownAccount(NamedTuple):
     tokens: int
 
 
-def known_accounts(path: Path) -> list[KnownAccount]:
+def known_accounts(place: Path | AccountPlace) -> list[KnownAccount]:
     """Everything in the book, read from outside; nothing where there is no book."""
-    if not path.exists():
-        return []
     query = (
         "SELECT place, model, max(tokens), max(bytes), max(counted) FROM ("
         "SELECT place, model, tokens, 0 AS bytes, 0 AS counted FROM queue_limit "
-        "UNION ALL SELECT place, model, NULL, bytes, tokens FROM density) GROUP BY 1, 2 ORDER BY 1, 2"
+        "UNION ALL SELECT place, model, NULL, bytes, tokens FROM density) AS known GROUP BY 1, 2 ORDER BY 1, 2"
     )
+    return _looked_at(place, lambda db: [KnownAccount._make(row) for row in db.execute(query)], [])
+
+
+def _looked_at(place: Path | AccountPlace, read: Callable[[Database], T], nothing: T) -> T:
+    """From outside; an OvernightError says what is wrong with the book."""
+    book = AccountFile(place) if isinstance(place, Path) else place
     try:
-        with closing(connect(path, read_only=True)) as db:
-            return [KnownAccount._make(row) for row in db.execute(query)]
-    except sqlite3.Error as error:
-        raise ledger_trouble(path, error) from error
+        if not book.is_there():
+            return nothing
+        with closing(book.look()) as db:
+            return read(db)
+    except Exception as error:
+        trouble = book.trouble(error)
+        if trouble is None or trouble is error:
+            raise
+        raise trouble from error
 
 
 class AnswerSize(NamedTuple):
@@ -103,25 +92,29 @@ class Lessons(NamedTuple):
     batches: Sequence[Turnaround] = ()
 
 
-def lessons_in(path: Path) -> Lessons:
+def lessons_in(place: Path | AccountPlace) -> Lessons:
     """Read from outside; nothing where there is no book, and nothing where it cannot be read: it only advises."""
-    if not path.exists():
-        return Lessons()
-    with suppress(sqlite3.Error, OvernightError), closing(connect(path, read_only=True)) as db:
+
+    def read(db: Database) -> Lessons:
         return Lessons(
             [AnswerSize._make(row) for row in db.execute("SELECT * FROM answer_length")],
             [RequestSize._make(row) for row in db.execute("SELECT * FROM request_size")],
             [Turnaround._make(row) for row in db.execute("SELECT * FROM turnaround")],
         )
-    return Lessons()
+
+    try:
+        return _looked_at(place, read, Lessons())
+    except OvernightError:
+        return Lessons()
 
 
 class AccountBook:
     """By account and model: how many tokens its queue holds, and how many tokens its bytes made."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._opened: sqlite3.Connection | None = None
+    def __init__(self, place: Path | AccountPlace) -> None:
+        """A path is that of SQLite's file."""
+        self._place = AccountFile(place) if isinstance(place, Path) else place
+        self._opened: Database | None = None
         self._opening = threading.Lock()
         self._writing = threading.Lock()
         # Why nothing is remembered, once that is so: no run depends on it.
@@ -132,7 +125,10 @@ class AccountBook:
         return {str(model): int(tokens) for model, tokens in rows}
 
     def keep_limit(self, account: str, model: str, tokens: int) -> None:
-        self._remember("INSERT OR REPLACE INTO queue_limit VALUES(?,?,?)", account, model, tokens)
+        self._remember(
+            "INSERT INTO queue_limit VALUES(?,?,?) ON CONFLICT(place, model) DO UPDATE SET tokens=excluded.tokens",
+            *(account, model, tokens),
+        )
 
     def measured(self, account: str, model: str) -> tuple[int, int]:
         """(request bytes, input tokens that they were counted as), of everything so far."""
@@ -141,8 +137,8 @@ class AccountBook:
 
     def add_measure(self, account: str, model: str, sent: int, tokens: int) -> None:
         self._remember(
-            "INSERT INTO density VALUES(?,?,?,?) ON CONFLICT DO UPDATE SET "
-            "bytes=bytes+excluded.bytes, tokens=tokens+excluded.tokens",
+            "INSERT INTO density VALUES(?,?,?,?) ON CONFLICT(place, model) DO UPDATE SET "
+            "bytes=density.bytes+excluded.bytes, tokens=density.tokens+excluded.tokens",
             *(account, model, sent, tokens),
         )
 
@@ -153,23 +149,29 @@ class AccountBook:
         try:
             db = self._db()
             with self._writing:
-                db.execute("BEGIN IMMEDIATE")
+                db.begin()
                 try:
                     self._add(db, "answer_length", ("answers", "tokens", "bytes"), lessons.answers)
                     self._add(db, "request_size", ("requests", "bytes", "tokens"), lessons.requests)
                     self._add(db, "turnaround", ("batches", "sum", "squares"), lessons.batches)
-                    db.execute("COMMIT")
+                    db.commit()
                 except BaseException:
-                    db.execute("ROLLBACK")
+                    db.roll_back()
                     raise
-        except (sqlite3.Error, OSError) as error:
-            self._forget(error)
+        except Exception as error:
+            if not self._forgets(error):
+                raise
 
-    def _add(self, db: sqlite3.Connection, table: str, sums: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-        added = ", ".join(f"{name}=min({name}+excluded.{name}, {_MOST})" for name in sums)
+    def _add(self, db: Database, table: str, sums: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+        # Together with the columns that are summed, those of the key are all that there are.
+        most = f"{table}.{{0}}+excluded.{{0}}>{_MOST}"
+        added = ", ".join(
+            f"{name}=CASE WHEN {most.format(name)} THEN {_MOST} ELSE {table}.{name}+excluded.{name} END"
+            for name in sums
+        )
         for row in rows:
-            marks = ",".join("?" * len(row))
-            db.execute(f"INSERT INTO {table} VALUES({marks}) ON CONFLICT DO UPDATE SET {added}", row)
+            marks, key = ",".join("?" * len(row)), ", ".join(row._fields[: -len(sums)])  # type: ignore[attr-defined]
+            db.execute(f"INSERT INTO {table} VALUES({marks}) ON CONFLICT({key}) DO UPDATE SET {added}", row)
 
     def close(self) -> None:
         if self._opened is not None:
@@ -177,12 +179,15 @@ class AccountBook:
             self._opened = None
 
     def _recall(self, question: str, *values: str) -> list[tuple[Any, ...]]:
-        if self.trouble is not None or (self._opened is None and not self._path.exists()):
+        if self.trouble is not None:
             return []
         try:
+            if self._opened is None and not self._place.is_there():
+                return []
             return self._db().execute(question, values).fetchall()
-        except (sqlite3.Error, OSError) as error:
-            self._forget(error)
+        except Exception as error:
+            if not self._forgets(error):
+                raise
             return []
 
     def _remember(self, statement: str, *values: str | int) -> None:
@@ -191,26 +196,19 @@ class AccountBook:
                 db = self._db()
                 with self._writing:  # not in the middle of another's transaction
                     db.execute(statement, values)
-            except (sqlite3.Error, OSError) as error:
-                self._forget(error)
+            except Exception as error:
+                if not self._forgets(error):
+                    raise
 
-    def _forget(self, error: sqlite3.Error | OSError) -> None:
-        if isinstance(error, sqlite3.Error):
-            told = ledger_trouble(self._path, error)
-        else:
-            told = disk_trouble(self._path, error)
-        self.trouble = f"limits of accounts are not remembered: {told}"
+    def _forgets(self, error: Exception) -> bool:
+        """Whether it is the book's own trouble: from then on nothing is remembered."""
+        told = self._place.trouble(error)
+        if told is not None:
+            self.trouble = f"limits of accounts are not remembered: {told}"
+        return told is not None
 
-    def _db(self) -> sqlite3.Connection:
+    def _db(self) -> Database:
         with self._opening:  # the loop and the ledger's writer both ask
             if self._opened is None:
-                make_folders_above(self._path)
-                make_private(self._path)
-                db = sqlite3.connect(self._path, isolation_level=None, timeout=5, check_same_thread=False)
-                with ExitStack() as stack:
-                    stack.callback(db.close)
-                    db.execute("PRAGMA journal_mode=WAL")
-                    db.executescript(_SCHEMA)
-                    stack.pop_all()
-                self._opened = db
+                self._opened = self._place.open()
             return self._opened

@@ -35,6 +35,9 @@ class SqliteDatabase(sqlite3.Connection):
     def bulk(self, into: str, width: int, *, or_ignore: bool = False, counts: int = 0) -> BulkInsert:
         return BulkInsert(self, into, width, or_ignore=or_ignore, counts=counts)
 
+    def go_on_counting(self, table: str) -> None:
+        """SQLite looks at the highest number by itself."""
+
     def begin(self) -> None:
         self.execute("BEGIN IMMEDIATE")
         self.execute("SAVEPOINT fact")
@@ -84,6 +87,12 @@ class SqliteFile:
             return "is gone"
         except OSError as error:
             raise disk_trouble(self._path, error, "cannot read") from error
+
+    def remove(self) -> None:
+        try:
+            _remove(self._path)
+        except OSError as error:
+            raise disk_trouble(self._path, error) from error
 
     def writer(self) -> SqliteDatabase:
         if self.missing():

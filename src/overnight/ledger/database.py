@@ -64,6 +64,10 @@ class Database(Protocol):
         """
         ...
 
+    def go_on_counting(self, table: str) -> None:
+        """Rows were put there with the numbers that they have: new ones get higher numbers."""
+        ...
+
     def begin(self) -> None:
         """A transaction that writes, with a first fact in it."""
         ...
@@ -109,6 +113,10 @@ class Home(Protocol):
 
     def missing(self) -> str | None:
         """Why there is no ledger with something in it ("is gone"); None where there is one."""
+        ...
+
+    def remove(self) -> None:
+        """Take the whole ledger away; only by who holds the run."""
         ...
 
     def writer(self) -> Database:

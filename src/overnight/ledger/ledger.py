@@ -61,6 +61,18 @@ def look_at(folder: RunFolder) -> Iterator[View]:
 
 
 @contextmanager
+def look_at_moved(folder: RunFolder) -> Iterator[View]:
+    """The same for a run that is being brought elsewhere, and is closed to all others."""
+    home = home_of(folder)
+    with diagnosed(home), _told(home):
+        db = home.reader()
+        try:
+            yield View(db)
+        finally:
+            db.close()
+
+
+@contextmanager
 def _told(home: Home) -> Iterator[None]:
     try:
         yield
@@ -197,6 +209,7 @@ class Ledger:
             checkpoint(f"commit {names}")
             self._db.commit()
         except _TransactionLost as lost:
+            self._db.roll_back()
             outcomes = [(done, None, lost.trouble) for _, _, done in together]
         except Exception as error:
             trouble = self._home.trouble(error)

@@ -133,9 +133,7 @@ class Intake:
                 marks.add(self._keep_asks(some, encode, file, number, shared=shared, round_n=round_n))
         self._new_asks.flush()
         self._new_slots.flush()
-        self._db.execute("CREATE INDEX IF NOT EXISTS ask_key ON ask(key)")
-        self._db.execute("CREATE UNIQUE INDEX IF NOT EXISTS slot_address ON slot(arm, item, replicate, turn)")
-        self._db.execute("CREATE INDEX IF NOT EXISTS slot_ask ON slot(ask)")
+        build_indexes(self._db)
         twins = self._share_twins()
         if twins:
             Threads(self._db).land_new(self._slot_floor)
@@ -220,6 +218,13 @@ class Intake:
         count = self._db.execute("DELETE FROM ask WHERE id IN (SELECT id FROM twin)").rowcount
         self._db.execute("DROP TABLE twin")
         return int(count)
+
+
+def build_indexes(db: Database) -> None:
+    """After questions came by the thousand: while they come, each would be looked up for nothing."""
+    db.execute("CREATE INDEX IF NOT EXISTS ask_key ON ask(key)")
+    db.execute("CREATE UNIQUE INDEX IF NOT EXISTS slot_address ON slot(arm, item, replicate, turn)")
+    db.execute("CREATE INDEX IF NOT EXISTS slot_ask ON slot(ask)")
 
 
 def _is_same_item(item: Item, digest: bytes, known: Mapping[str, bytes]) -> bool:

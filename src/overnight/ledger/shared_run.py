@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from overnight.core.errors import FolderUnfit, LedgerError, RunMoved
+from overnight.core.errors import FolderUnfit, LedgerError
 from overnight.core.surroundings import words_of
 from overnight.ledger.postgres.address import Address, connect
+from overnight.ledger.postgres.dialect import SHARED
 from overnight.ledger.postgres.held_store import HeldStore
 from overnight.ledger.postgres.home import PostgresHome
 from overnight.ledger.postgres.lease import Lease, is_held
-from overnight.ledger.postgres.registry import KnownRun, drop_run, found_database, is_founded, keep_run, run_named
+from overnight.ledger.postgres.registry import drop_run, found_database, is_founded, keep_run, looking, run_named
 from overnight.store.bucket import store_at
 from overnight.store.names import CANCELLED, FILES, PRICES, SENT
 from overnight.store.run_folder import RunFolder, make_folder
@@ -27,6 +28,7 @@ class SharedRun(RunFolder):
     def __init__(self, address: Address, name: str, local: Path, *, rehearsal: bool = False) -> None:
         super().__init__(local / name)
         self.address = address
+        self.rehearsal = rehearsal
         # Rehearsals lie in a place of their own among the runs.
         self._known_as = f"{REHEARSAL}/{name}" if rehearsal else name
         place = f"{address.files.rstrip('/')}/{self._known_as}"
@@ -81,8 +83,16 @@ class SharedRun(RunFolder):
 
     @property
     def worked_on(self) -> bool:
-        with closing(connect(self.address, read_only=True)) as db:
-            return is_founded(db, self.address) and is_held(db, self._known_as)
+        db = looking(self.address)
+        return is_founded(db, self.address) and is_held(db, self._known_as)
+
+    def sign(self) -> tuple[int, int, int]:
+        """What is different when anything of the run has changed: its number, who holds it, and how many commits."""
+        row = looking(self.address).execute(
+            f"SELECT number, epoch, commits FROM {SHARED}.run WHERE name=?", (self._known_as,)
+        )
+        number, epoch, commits = row.fetchone() or (0, 0, 0)
+        return number, epoch, commits
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
@@ -94,7 +104,6 @@ class SharedRun(RunFolder):
             with closing(connect(self.address)) as db:
                 found_database(db, self.address)
                 run, made = keep_run(db, self._known_as)
-                refuse_moved(run)
                 lease = Lease(self.address, run)
                 lease.take(db)
             stack.callback(lease.let_go)
@@ -120,13 +129,15 @@ class SharedRun(RunFolder):
             super().clear(whole=True)
             drop_run(db, lease.run, whole=whole)
 
+    def was_begun(self) -> bool:
+        db = looking(self.address)
+        return is_founded(db, self.address) and run_named(db, self._known_as) is not None
+
     def moved_to(self) -> str | None:
-        """Where the run was brought; None where it is still here."""
-        with closing(connect(self.address, read_only=True)) as db:
-            run = run_named(db, self._known_as) if is_founded(db, self.address) else None
+        db = looking(self.address)
+        run = run_named(db, self._known_as) if is_founded(db, self.address) else None
         return None if run is None else run.moved_to
 
-
-def refuse_moved(run: KnownRun) -> None:
-    if run.moved_to is not None:
-        raise RunMoved(f"run '{run.name}' was brought to {run.moved_to}, and goes on there")
+    def mark_moved(self, where: str | None) -> None:
+        with closing(connect(self.address)) as db:
+            db.execute(f"UPDATE {SHARED}.run SET moved_to=? WHERE name=?", (where, self._known_as))

@@ -49,7 +49,8 @@ def traces(folder: RunFolder) -> list[str]:
 
 
 def no_ledger(folder: RunFolder) -> bool:
-    """Whether there is none, and never was; LedgerLost when the folder shows that there was one."""
+    """Whether there is none, and never was; LedgerLost when the folder shows one, RunMoved when it left."""
+    folder.refuse_moved()
     missing = home_of(folder).missing()
     if missing is not None:
         _refuse(folder, missing, traces(folder))

@@ -14,6 +14,7 @@ from typing import Self
 from overnight.core.arguments import checked
 from overnight.core.errors import StudyError
 from overnight.reporting.shown_text import escaped
+from overnight.serving.keeping import Keeper
 from overnight.serving.records import Records
 from overnight.serving.web.listening import Listening
 from overnight.settings import Settings, settings
@@ -25,8 +26,10 @@ PORT = 8780
 class Dashboard:
     """Serves the runs of a folder on 127.0.0.1. `address` has the token that opens it."""
 
-    def __init__(self, place: Settings, port: int = PORT) -> None:
+    def __init__(self, place: Settings, port: int = PORT, *, keep: Callable[[str], None] | None = None) -> None:
+        """`keep`: open runs that nobody works on are taken up, which is told so."""
         self._records = Records(place)
+        self._keeper = None if keep is None else Keeper(place, self._records.commands, keep)
         self._listening = Listening(self._records, port)
         self._thread = threading.Thread(target=self._serve, name="dashboard", daemon=True)
         self._ready = threading.Event()
@@ -43,6 +46,8 @@ class Dashboard:
         if self._trouble is not None:
             self._records.close()
             raise self._trouble
+        if self._keeper is not None:
+            self._keeper.start()
 
     def _serve(self) -> None:
         try:
@@ -59,6 +64,8 @@ class Dashboard:
 
     def stop(self) -> None:
         """Pages are let go of, and commands that were begun here come to a safe stop."""
+        if self._keeper is not None:
+            self._keeper.stop()
         self._listening.end()
         self._thread.join()
         self._records.close()
@@ -79,15 +86,17 @@ def serve(
     runs: str | Path | None = None,
     port: int = PORT,
     open_browser: bool | None = None,
+    keep: bool = False,
     emulate: bool | None = None,
     say: Callable[[str], None] = print,
 ) -> None:
     """Show the runs of a folder in a browser of this machine, until Ctrl-C.
 
-    The address is told with a token that opens it; nobody else can look. Port 0 picks one that is free.
+    The address is told with a token that opens it; nobody else can look. Port 0 picks one that is free. `keep` works on
+    every open run that nobody works on: so others may submit, and sleep.
     """
     place = settings(runs=runs, emulate=emulate)
-    dashboard = Dashboard(place, port)
+    dashboard = Dashboard(place, port, keep=say if keep else None)
     dashboard.start()
     with tempfile.TemporaryDirectory(prefix="overnight-", ignore_cleanup_errors=True) as scratch:
         try:

@@ -14,6 +14,7 @@ from overnight.api.status import RunStatus, status_of
 from overnight.api.work import saved_work
 from overnight.core.errors import OvernightError, UnknownName, nearest
 from overnight.core.money import Budget
+from overnight.ledger.shared_run import SharedRun
 from overnight.settings import Settings
 from overnight.store.run_folder import RunFolder
 
@@ -81,7 +82,8 @@ class KnownRuns:
 
 
 def stamp_of(folder: RunFolder) -> Stamp:
-    return tuple(mark_of(folder.path / name) for name in _CHANGING)
+    kept = folder.sign() if isinstance(folder, SharedRun) else None
+    return (kept, *(mark_of(folder.path / name) for name in _CHANGING))
 
 
 def mark_of(path: Path) -> Mark:

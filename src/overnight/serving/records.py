@@ -7,7 +7,6 @@ from collections.abc import Hashable
 from pathlib import Path
 
 from overnight.core.errors import OvernightError, StudyError
-from overnight.core.names import HISTORY
 from overnight.ledger.account_book import KnownAccount, known_accounts
 from overnight.serving.commands import Command, Commands
 from overnight.serving.known_runs import KnownRun, KnownRuns
@@ -61,7 +60,7 @@ class Records:
     def accounts(self) -> tuple[list[KnownAccount], str | None]:
         """What was learned of accounts, and why nothing can be told, where that is so."""
         try:
-            return known_accounts(self.settings.root / HISTORY), None
+            return known_accounts(self.settings.accounts), None
         except OvernightError as error:
             return [], f"What was learned of accounts cannot be read: {error}"
 

@@ -15,6 +15,8 @@ PARTS = (*FILES, TABLES)
 SENT = "sent"
 # There while the run is called off: any process that works on it sees this and sends no more.
 CANCELLED = "cancelled"
+# There when the run was brought elsewhere: it says where.
+MOVED = "moved"
 # A copy of the user's price file, as it was when the study was last sent.
 PRICES = "prices.yaml"
 # The page that people read; made from the tables and the ledger, at any time.

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from overnight.core.errors import FolderUnfit, LedgerError, RunBusy
+from overnight.core.errors import FolderUnfit, LedgerError, RunBusy, RunMoved
 from overnight.core.opening import PRIVATE_FOLDER, make_folders_above, open_to_read, open_to_write, refuse_strange
 from overnight.core.surroundings import words_of
 from overnight.store.contract import Store
 from overnight.store.local import LocalStore
 from overnight.store.lock import is_locked, take_lock
-from overnight.store.names import CANCELLED, FILES, PRICES, REPORT, SENT, TABLES
+from overnight.store.names import CANCELLED, FILES, MOVED, PRICES, REPORT, SENT, TABLES
 
 # On these, a lock taken here may not be seen by another machine, and an fsync may not be one.
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -39,7 +39,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.files: Store = LocalStore(path, folders=FILES)
-        self.marks: Store = LocalStore(path, files=(SENT, CANCELLED))
+        self.marks: Store = LocalStore(path, files=(SENT, CANCELLED, MOVED))
         self._tables = LocalStore(path, folders=(TABLES,))
         self._own = LocalStore(path, files=(PRICES, REPORT))
 
@@ -113,6 +113,30 @@ class RunFolder:
     def go_on(self) -> None:
         """Take the mark away: a person has said `run`."""
         self.marks.remove(CANCELLED)
+
+    def was_begun(self) -> bool:
+        """Whether there is, or was, a run here."""
+        return self.path.is_dir()
+
+    def moved_to(self) -> str | None:
+        """Where the run was brought; None where it is still here."""
+        if not self.marks.exists(MOVED):
+            return None
+        with self.marks.stream(MOVED) as text:
+            return text.read().decode(errors="replace").strip()
+
+    def mark_moved(self, where: str | None) -> None:
+        """From now on the run is elsewhere; None: it is here."""
+        if where is None:
+            self.marks.remove(MOVED)
+            return
+        with self.marks.put(MOVED) as mark:
+            mark.write(f"{where}\n".encode())
+
+    def refuse_moved(self) -> None:
+        where = self.moved_to()
+        if where is not None:
+            raise RunMoved(f"run '{self.name}' was brought to {where}, and goes on there")
 
     def strangers(self) -> Iterator[str]:
         """What in the folder is neither a plain file nor a folder, in words."""

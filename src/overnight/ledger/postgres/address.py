@@ -24,6 +24,11 @@ FILES, LOCAL = "files", "local"
 _SECRETS = ("password", "passfile", "sslpassword")
 # How long a connection is waited for, and how long data may go unanswered before it counts as lost.
 _CONNECT_SECONDS, _SILENT_MILLISECONDS = 10, 30_000
+_LOCKED_MILLISECONDS, _IDLE_MILLISECONDS = 60_000, 300_000
+_END_OTHERS = (
+    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname=current_database() "
+    "AND application_name=%s AND pid<>pg_backend_pid()"
+)
 _MISSING = "runs in PostgreSQL need the extra: pip install 'overnight[postgres]'"
 
 
@@ -93,29 +98,42 @@ def connect(
     *,
     schema: str | None = None,
     read_only: bool = False,
+    alone: bool = False,
     finish: Callable[[PostgresDatabase], None] | None = None,
 ) -> PostgresDatabase:
-    """OutOfReach in words, without the password."""
-    psycopg = driver()
-    settings = f"-c search_path={f'{schema},' if schema else ''}{SHARED} -c jit=off"
+    """OutOfReach in words, without the password.
+
+    `alone`: what is left of earlier connections to this schema is ended. One that broke in the middle of a transaction
+    may still be there for the server, and hold what it has written against everybody who comes after it.
+    """
+    pg = driver()
+    settings = f"-c search_path={f'{schema},' if schema else ''}{SHARED} -c jit=off -c synchronous_commit=on"
+    # A server that hears nothing of us ends what we began, and never lets us wait for ever.
+    settings += " -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
+    settings += f" -c lock_timeout={_LOCKED_MILLISECONDS} -c idle_in_transaction_session_timeout={_IDLE_MILLISECONDS}"
+    name = f"overnight {schema}" if alone else "overnight"
     if read_only:
         settings += " -c default_transaction_read_only=on"
-    try:
-        connection = psycopg.connect(
-            address.url,
-            autocommit=True,
-            connect_timeout=_CONNECT_SECONDS,
-            tcp_user_timeout=_SILENT_MILLISECONDS,
-            application_name="overnight",
-            client_encoding="utf8",
-            options=settings,
-        )
-    except (psycopg.Error, UnicodeError) as error:
-        raise unreachable(address, error) from error
-    _adapt(connection)
-    if not read_only and connection.info.parameter_status("synchronous_commit") == "off":
-        connection.execute("SET synchronous_commit TO on")
-    return PostgresDatabase(connection, (psycopg.Error, psycopg.errors.UniqueViolation), finish)
+
+    def connected() -> psycopg.Connection[Row]:
+        try:
+            connection: psycopg.Connection[Row] = pg.connect(
+                address.url,
+                autocommit=True,
+                connect_timeout=_CONNECT_SECONDS,
+                tcp_user_timeout=_SILENT_MILLISECONDS,
+                application_name=name,
+                client_encoding="utf8",
+                options=settings,
+            )
+        except (pg.Error, UnicodeError) as error:
+            raise unreachable(address, error) from error
+        _adapt(connection)
+        if alone:
+            connection.execute(_END_OTHERS, (name,))
+        return connection
+
+    return PostgresDatabase(connected, (pg.Error, pg.errors.UniqueViolation), finish)
 
 
 def unreachable(address: Address, error: Exception) -> OutOfReach:
@@ -141,8 +159,11 @@ def first_line(error: Exception) -> str:
     return re.sub(r"^.*(FATAL|ERROR): +", "", re.sub(r"^connection failed: +", "", text))
 
 
-class Refused(LedgerError):
-    """The database refuses a statement."""
+def refused(address: Address, error: Exception) -> LedgerError | None:
+    """What the database says to a statement; None for an error of anybody else."""
+    if not isinstance(error, driver().Error):
+        return None
+    return LedgerError(f"{address.shown}: the database refuses: {first_line(error)}")
 
 
 def _adapt(connection: psycopg.Connection[Row]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from overnight.ledger.bulk_insert import NO_COUNT
 from overnight.ledger.postgres.dialect import bound, translated
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from overnight.ledger.database import Row, Values
 
+T = TypeVar("T")
 # Rows of a large answer that are fetched at once.
 _AT_ONCE = 5_000
 # Rows that wait for each other before they are copied.
@@ -27,17 +28,22 @@ _WORTH_MEASURING = 1_000
 
 
 class PostgresDatabase:
-    """One connection. `finish` is what a transaction ends with, in one turn: it may refuse."""
+    """One connection, which is made anew where it broke and nothing is lost with it.
+
+    `finish` is what a transaction ends with, in one turn: it may refuse.
+    """
 
     def __init__(
         self,
-        connection: psycopg.Connection[Row],
+        connect: Callable[[], psycopg.Connection[Row]],
         kinds: tuple[type[Exception], type[Exception]],
         finish: Callable[[PostgresDatabase], None] | None = None,
     ) -> None:
-        self.connection = connection
+        self._connect = connect
+        self.connection = connect()
         self.error, self.conflict = kinds
         self._finish = finish
+        self._in_block = False
         self._cursors = count()
         self._grown: dict[str, int] = {}
         self._measured: dict[str, int] = {}
@@ -53,10 +59,20 @@ class PostgresDatabase:
         statement = translated(sql)
         given = bound(statement, values) if values else None
         text = statement.text if given else statement.text.replace("%%", "%")
-        answer = self.connection.execute(cast("Any", text), given)
+        answer = self._patiently(lambda: self.connection.execute(cast("Any", text), given))
         if statement.into is not None:
             self._count(statement.into, answer.rowcount)
         return answer
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """Once more by a new connection, where the old one broke outside a transaction."""
+        try:
+            return ask()
+        except self.error:
+            if self._in_block or not self.connection.closed:
+                raise
+        self.connection = self._connect()
+        return ask()
 
     def executemany(self, sql: str, values: Iterable[Values]) -> psycopg.Cursor[Row]:
         statement = translated(sql)
@@ -69,18 +85,29 @@ class PostgresDatabase:
     def each(self, sql: str, values: Values = ()) -> Iterator[Row]:
         statement = translated(sql)
         # Outside a transaction, the server keeps what was found until it is fetched.
-        name = f"each_{next(self._cursors)}"
-        with self.connection.cursor(name, withhold=not self.in_transaction) as cursor:
+        given = bound(statement, values) if values else None
+        text = statement.text if given else statement.text.replace("%%", "%")
+
+        def asked() -> psycopg.ServerCursor[Row]:
+            cursor = self.connection.cursor(f"each_{next(self._cursors)}", withhold=not self.in_transaction)
             cursor.itersize = _AT_ONCE
-            given = bound(statement, values) if values else None
-            cursor.execute(cast("Any", statement.text if given else statement.text.replace("%%", "%")), given)
+            return cursor.execute(cast("Any", text), given)
+
+        with self._patiently(asked) as cursor:
             yield from cursor
 
     def bulk(self, into: str, width: int, *, or_ignore: bool = False, counts: int = 0) -> PostgresBulk:
         return PostgresBulk(self, into, width, or_ignore=or_ignore, counts=counts)
 
+    def go_on_counting(self, table: str) -> None:
+        if any(column.name == "id" and column.key for column in tables_of_today()[table]):
+            highest = f"(SELECT coalesce(max(id), 0) + 1 FROM {table})"
+            self.execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {highest}, false)")
+
     def begin(self) -> None:
-        self.connection.execute("BEGIN; SAVEPOINT fact")
+        self._waiting_tables.clear()
+        self._patiently(lambda: self.connection.execute("BEGIN; SAVEPOINT fact"))
+        self._in_block = True
 
     def next_fact(self) -> None:
         self.connection.execute("RELEASE fact; SAVEPOINT fact")
@@ -95,14 +122,16 @@ class PostgresDatabase:
             self.connection.execute("COMMIT")
         else:
             self._finish(self)
+        self._in_block = False
 
     def roll_back(self) -> None:
-        self._waiting_tables.clear()
+        self._in_block = False
         if self.in_transaction:
             self.connection.execute("ROLLBACK")
 
     def begin_reading(self) -> None:
-        self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self._patiently(lambda: self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+        self._in_block = True
 
     def torn_pages(self) -> Iterator[str]:
         """The server looks after its pages."""

@@ -9,7 +9,7 @@ from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LeaseLost, LedgerError, LedgerTooNew, OutOfReach
 from overnight.ledger.postgres.address import Address, connect, driver, first_line
 from overnight.ledger.postgres.dialect import SHARED
-from overnight.ledger.postgres.registry import LEASE_LOST, has_table, is_founded, run_named
+from overnight.ledger.postgres.registry import LEASE_LOST, drop_run, has_table, is_founded, looking, run_named
 from overnight.ledger.postgres.tables import VERSION, statements
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ class PostgresHome:
         return "Put the database back from a newer backup"
 
     def missing(self) -> str | None:
-        with closing(connect(self._address, read_only=True)) as db:
-            run = self._run(db)
-            return None if run is not None and self._has_tables(db, run) else "is gone"
+        db = looking(self._address)
+        run = self._run(db)
+        return None if run is not None and self._has_tables(db, run) else "is gone"
 
     def _run(self, db: PostgresDatabase) -> KnownRun | None:
         return run_named(db, self._name) if is_founded(db, self._address) else None
@@ -49,11 +49,16 @@ class PostgresHome:
     def _has_tables(self, db: PostgresDatabase, run: KnownRun) -> bool:
         return has_table(db, run.schema, "fact")
 
+    def remove(self) -> None:
+        if self._lease is not None:
+            with closing(connect(self._address)) as db:
+                drop_run(db, self._lease.run, whole=False)
+
     def writer(self) -> PostgresDatabase:
         if self._lease is None:
             raise LedgerError(f"{self.where}: nobody writes who does not hold the run")
         run = self._lease.run
-        db = connect(self._address, schema=run.schema, finish=_Fence(self._address, self._lease).finish)
+        db = connect(self._address, schema=run.schema, alone=True, finish=_Fence(self._address, self._lease).finish)
         with ExitStack() as stack:
             stack.callback(db.close)
             if not self._has_tables(db, run):
@@ -80,16 +85,12 @@ class PostgresHome:
             )
 
     def reader(self) -> PostgresDatabase:
-        with ExitStack() as stack:
-            db = connect(self._address, read_only=True)
-            stack.callback(db.close)
-            run = self._run(db)
-            if run is None or not self._has_tables(db, run):
-                raise LedgerError(f"{self.where}: there is no such run")
-            self._check_version(db, run)
-            db.execute(f"SET search_path TO {run.schema}, {SHARED}")
-            stack.pop_all()
-        return db
+        db = looking(self._address)
+        run = self._run(db)
+        if run is None or not self._has_tables(db, run):
+            raise LedgerError(f"{self.where}: there is no such run")
+        self._check_version(db, run)
+        return connect(self._address, schema=run.schema, read_only=True)
 
     def readers(self) -> int | None:
         return _READERS
@@ -123,6 +124,7 @@ _WORDS = {
     "53100": "the database's disk is full",
     "53200": "the database has no memory left for this (raise max_locks_per_transaction, or keep fewer runs in it)",
     "53300": "the database has no connection left (raise max_connections)",
+    "55P03": "another connection holds what is to be written",
     "42501": "the database's user has not the rights for this",
     "25006": "the database can only be read (a standby?)",
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import atexit
+import os
+import threading
 from typing import NamedTuple
 
 from overnight.core.errors import LedgerError, LedgerTooNew
@@ -29,6 +31,20 @@ BEGIN
     IF NOT FOUND THEN RAISE EXCEPTION 'the lease was lost' USING ERRCODE='{LEASE_LOST}'; END IF;
 END $$;
 """
+
+
+_looking: dict[tuple[str, int], PostgresDatabase] = {}
+_opening = threading.Lock()
+
+
+def looking(address: Address) -> PostgresDatabase:
+    """A connection that only reads, one for a process: whoever looks at many runs asks many small questions."""
+    key = (address.url, os.getpid())
+    with _opening:
+        if key not in _looking:
+            db = _looking[key] = connect(address, read_only=True)
+            atexit.register(db.close)
+        return _looking[key]
 
 
 class KnownRun(NamedTuple):
@@ -86,11 +102,11 @@ def found_database(db: PostgresDatabase, address: Address) -> None:
 
 def runs_in(address: Address) -> list[KnownRun]:
     """Every run, by name; those that were brought elsewhere too."""
-    with closing(connect(address, read_only=True)) as db:
-        if not is_founded(db, address):
-            return []
-        rows = db.execute(f"SELECT number, name, moved_to FROM {SHARED}.run ORDER BY name")
-        return [KnownRun._make(row) for row in rows]
+    db = looking(address)
+    if not is_founded(db, address):
+        return []
+    rows = db.execute(f"SELECT number, name, moved_to FROM {SHARED}.run ORDER BY name")
+    return [KnownRun._make(row) for row in rows]
 
 
 def run_named(db: PostgresDatabase, name: str) -> KnownRun | None:

@@ -1,0 +1,118 @@
+"""Where what runs have learned of accounts is kept: a file beside the runs, or the database that keeps them."""
+
+import sqlite3
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol
+
+from overnight.core.errors import OvernightError
+from overnight.core.opening import make_folders_above, make_private
+from overnight.core.surroundings import disk_trouble
+from overnight.ledger.connection import SqliteDatabase, connect
+from overnight.ledger.database import Database
+from overnight.ledger.postgres import address as postgres
+from overnight.ledger.postgres.dialect import SHARED
+from overnight.ledger.postgres.registry import found_database, has_table, looking
+from overnight.ledger.trouble import ledger_trouble
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS queue_limit(
+    place TEXT, model TEXT, tokens INTEGER NOT NULL, PRIMARY KEY(place, model)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS density(
+    place TEXT, model TEXT, bytes INTEGER NOT NULL, tokens INTEGER NOT NULL,
+    PRIMARY KEY(place, model)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answer_length(
+    provider TEXT, model TEXT, thinking TEXT, task TEXT, step INTEGER,
+    answers INTEGER NOT NULL, tokens INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    PRIMARY KEY(provider, model, thinking, task, step)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS request_size(
+    provider TEXT, model TEXT, step INTEGER,
+    requests INTEGER NOT NULL, bytes INTEGER NOT NULL, tokens INTEGER NOT NULL,
+    PRIMARY KEY(provider, model, step)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS turnaround(
+    provider TEXT, step INTEGER, batches INTEGER NOT NULL, sum REAL NOT NULL, squares REAL NOT NULL,
+    PRIMARY KEY(provider, step)) WITHOUT ROWID;
+"""
+
+
+class AccountPlace(Protocol):
+    def is_there(self) -> bool: ...
+
+    def open(self) -> Database:
+        """Made where there was none."""
+        ...
+
+    def look(self) -> Database:
+        """To be read, and closed by who asked."""
+        ...
+
+    def trouble(self, error: Exception) -> OvernightError | None:
+        """An error of the file or the database in words; None for any other."""
+        ...
+
+
+class AccountFile:
+    """`accounts.db` beside the runs."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def is_there(self) -> bool:
+        return self._path.exists()
+
+    def open(self) -> SqliteDatabase:
+        make_folders_above(self._path)
+        make_private(self._path)
+        db = sqlite3.connect(
+            self._path, isolation_level=None, timeout=5, check_same_thread=False, factory=SqliteDatabase
+        )
+        with ExitStack() as stack:
+            stack.callback(db.close)
+            db.execute("PRAGMA journal_mode=WAL")
+            db.executescript(SCHEMA)
+            stack.pop_all()
+        return db
+
+    def look(self) -> SqliteDatabase:
+        return connect(self._path, read_only=True)
+
+    def trouble(self, error: Exception) -> OvernightError | None:
+        if isinstance(error, sqlite3.Error):
+            return ledger_trouble(self._path, error)
+        return disk_trouble(self._path, error) if isinstance(error, OSError) else None
+
+
+class SharedAccounts:
+    """The same in the database that keeps the runs: all who work there learn from one another."""
+
+    def __init__(self, address: postgres.Address, *, rehearsal: bool) -> None:
+        self._address = address
+        # Rehearsals have what they learn for themselves.
+        self._schema = f"{SHARED}_rehearsal" if rehearsal else SHARED
+
+    def is_there(self) -> bool:
+        return has_table(looking(self._address), self._schema, "queue_limit")
+
+    def open(self) -> Database:
+        db = postgres.connect(self._address, schema=self._schema)
+        with ExitStack() as stack:
+            stack.callback(db.close)
+            found_database(db, self._address)
+            if not has_table(db, self._schema, "queue_limit"):
+                for statement in (f"CREATE SCHEMA IF NOT EXISTS {self._schema}", *_in_postgres().split(";\n")):
+                    db.execute(statement)
+            stack.pop_all()
+        return db
+
+    def look(self) -> Database:
+        return postgres.connect(self._address, schema=self._schema, read_only=True)
+
+    def trouble(self, error: Exception) -> OvernightError | None:
+        if isinstance(error, OvernightError):
+            return error
+        return postgres.refused(self._address, error)
+
+
+def _in_postgres() -> str:
+    text = SCHEMA.strip().removesuffix(";").replace(" WITHOUT ROWID", "").replace(" INTEGER", " BIGINT")
+    return text.replace(" REAL", " DOUBLE PRECISION").replace(" TEXT", ' TEXT COLLATE "C"')

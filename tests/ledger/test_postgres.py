@@ -1,0 +1,182 @@
+"""What is PostgreSQL's own: addresses, the dialect, connections that break, and commits whose answer is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from psycopg import errors
+
+import own_database
+from overnight.core.errors import LeaseLost, OutOfReach, RunBusy, StudyError
+from overnight.ledger.ledger import Ledger
+from overnight.ledger.postgres.address import Address, connect, is_database, read_address
+from overnight.ledger.postgres.dialect import bound, translated
+from overnight.ledger.postgres.home import PostgresHome
+from overnight.ledger.postgres.lease import Lease
+from overnight.ledger.postgres.registry import found_database, keep_run
+from overnight.settings import settings
+
+PASSWORD = "hunter2-not-for-you"
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Address:
+    return read_address(own_database.address_of(tmp_path))
+
+
+@pytest.fixture
+def lease(address: Address) -> Iterator[Lease]:
+    with closing(connect(address)) as db:
+        found_database(db, address)
+        held = Lease(address, keep_run(db, "night")[0])
+        held.take(db)
+    yield held
+    held.let_go()
+
+
+@pytest.fixture
+def ledger(address: Address, lease: Lease) -> Iterator[Ledger]:
+    with closing(Ledger(PostgresHome(address, "night", lease))) as ledger:
+        yield ledger
+
+
+def keep(ledger: Ledger, name: str) -> None:
+    ledger.write(name, lambda tx: tx.facts.keep(name, "1")).result()
+
+
+def test_an_address_is_shown_without_its_password() -> None:
+    typed = f"postgresql://lab:{PASSWORD}@db.lab:5433/runs?files=s3://lab/runs&password={PASSWORD}&sslmode=require"
+    address = read_address(typed)
+    assert address.shown == "postgresql://lab@db.lab:5433/runs?files=s3://lab/runs&sslmode=require"
+    assert (address.files, address.local) == ("s3://lab/runs", None)
+    assert "files=" not in address.url
+    place = settings(runs=typed)
+    assert PASSWORD not in place.where + place.typed_runs
+    assert str(place.root) == "shared-runs"
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("postgresql://db.lab/runs", "does not say where files are kept"),
+        ("postgresql://db.lab?files=x", "names no database"),
+        (f"postgresql://lab:{PASSWORD}/x@db.lab/runs?files=x", "this is no address of a database"),
+        (f"postgresql://lab:12/{PASSWORD}@db.lab/runs?files=x", "this is no address of a database"),
+        ("mysql://db.lab/runs", "runs cannot be kept in mysql://"),
+        ("s3://lab/runs", "runs cannot be kept in s3://"),
+    ],
+)
+def test_a_place_that_is_none_is_told_in_one_line_that_repeats_no_password(typed: str, said: str) -> None:
+    with pytest.raises(StudyError) as told:
+        settings(runs=typed)
+    assert said in str(told.value)
+    assert PASSWORD not in str(told.value)
+
+
+def test_a_folder_is_no_database() -> None:
+    assert [is_database(one) for one in ("runs", "/data/runs", "postgres://h/d", "C:/runs")] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_a_database_in_an_env_file_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OVERNIGHT_RUNS", raising=False)
+    (tmp_path / ".env").write_text("OVERNIGHT_RUNS=postgresql://somebody.else/runs?files=x\n")
+    with pytest.raises(StudyError, match=r"a database is not taken from \.env"):
+        settings()
+
+
+def test_a_server_that_does_not_answer_is_told_without_the_password() -> None:
+    with pytest.raises(OutOfReach, match="the database cannot be reached") as told:
+        connect(read_address(f"postgresql://lab:{PASSWORD}@127.0.0.1:1/runs?files=x"))
+    assert PASSWORD not in str(told.value)
+    assert told.value.exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("SELECT a FROM t WHERE b=? AND c IN (?,?)", "SELECT a FROM t WHERE b=%s AND c IN (%s,%s)"),
+        ("SELECT ?1, ?2 WHERE ?1 > 0", "SELECT %(v1)s, %(v2)s WHERE %(v1)s > 0"),
+        ("SELECT :one FROM a CROSS JOIN b ON a.x=b.x", "SELECT %(one)s FROM a JOIN b ON a.x=b.x"),
+        ("SELECT 1 WHERE name LIKE 'called_off:%' AND x='a?'", "SELECT 1 WHERE name LIKE 'called_off:%%' AND x='a?'"),
+    ],
+)
+def test_marks_for_values_are_translated_and_nothing_in_quotes_is(ours: str, theirs: str) -> None:
+    assert translated(ours).text == theirs
+
+
+def test_numbered_values_are_given_by_name() -> None:
+    assert bound(translated("SELECT ?2, ?1"), ("a", "b")) == {"v1": "a", "v2": "b"}
+
+
+def test_what_a_broken_connection_left_behind_keeps_nobody_waiting(address: Address, lease: Lease) -> None:
+    home = PostgresHome(address, "night", lease)
+    with closing(home.writer()) as broken:
+        broken.begin()
+        broken.execute("INSERT INTO fact VALUES('one', '1')")  # and nobody hears of it any more
+        with closing(home.writer()) as new:
+            new.begin()
+            new.execute("INSERT INTO fact VALUES('one', '2')")
+            new.commit()
+        with pytest.raises(errors.OperationalError):
+            broken.commit()
+    with closing(home.reader()) as db:
+        assert db.execute("SELECT value FROM fact WHERE name='one'").fetchone() == ("2",)
+
+
+def test_a_connection_that_broke_between_two_commits_is_made_anew(ledger: Ledger, address: Address) -> None:
+    keep(ledger, "one")
+    _end_connections(address)
+    keep(ledger, "two")
+    assert ledger.view().facts.get("two") == "1"
+    _end_connections(address)
+    assert ledger.view().facts.get("one") == "1"
+
+
+def test_a_transaction_that_broke_in_the_middle_is_told_and_leaves_nothing(ledger: Ledger, address: Address) -> None:
+    def fact(tx: object) -> None:
+        tx.facts.keep("half", "1")  # type: ignore[attr-defined]
+        _end_connections(address)
+        tx.facts.keep("rest", "1")  # type: ignore[attr-defined]
+
+    with pytest.raises(OutOfReach, match="the connection to the database was lost"):
+        ledger.write("half", fact).result()
+    keep(ledger, "later")
+    assert [ledger.view().facts.get(name) for name in ("half", "rest", "later")] == [None, None, "1"]
+
+
+def test_who_was_replaced_commits_nothing(ledger: Ledger, address: Address, lease: Lease) -> None:
+    keep(ledger, "mine")
+    with closing(connect(address)) as db:
+        with pytest.raises(RunBusy, match="run 'night' is being worked on by another process"):
+            Lease(address, lease.run).take(db)
+        db.execute("UPDATE overnight.run SET until=clock_timestamp()-interval '1 second'")
+        other = Lease(address, lease.run)
+        other.take(db)
+    assert other.epoch == lease.epoch + 1
+    with pytest.raises(LeaseLost, match="another process has taken this run over"):
+        keep(ledger, "late")
+    assert ledger.view().facts.get("late") is None
+    other.let_go()
+
+
+def test_a_zero_byte_in_a_providers_words_is_replaced(ledger: Ledger) -> None:
+    ledger.write("odd", lambda tx: tx.facts.keep("odd", "a\0b")).result()
+    assert ledger.view().facts.get("odd") == "a\N{REPLACEMENT CHARACTER}b"
+
+
+def _end_connections(address: Address) -> None:
+    """As a server that is started anew does."""
+    with closing(connect(address)) as db:
+        db.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE datname=current_database() AND pid<>pg_backend_pid()"
+        ).fetchall()
