@@ -87,7 +87,7 @@ def test_a_run_in_a_bucket_that_fails_now_and_then_gives_the_same_bytes(
         if number == 0:
             numbers = kills(len(log.read_text().splitlines()), 0, 1, sample=3)
         else:
-            assert ended.signal == signal.SIGKILL, (number, ended)
+            assert ended.signal in (signal.SIGKILL, None), (number, ended)  # how many there are hangs on timing
             ended = one.call(ON_A_BUCKET, study, url)
         assert ended.state == "done", (number, ended)
         assert one.table_digest() == expected, number

@@ -184,17 +184,20 @@ def test_batches_are_spread_and_each_stays_with_its_account(
     assert one.findings() == []
 
 
-def test_passes_that_do_not_wait_leave_a_poor_account_alone(scenario: Callable[..., Scenario]) -> None:
+@pytest.mark.parametrize("rows", [4, 20])
+def test_passes_that_do_not_wait_leave_a_poor_account_alone(scenario: Callable[..., Scenario], rows: int) -> None:
     """A refused create has to prove absent, which takes half a minute: the pass after that hands its rows on."""
-    one = scenario({"keys": {"no_credit": ["sk-poor"]}})
+    keys_told = {"no_credit": ["sk-poor"], "refuse": ["sk-dead"]}
+    one = scenario({"keys": keys_told, "time_scale": 50, "latency": {"batch": [1, 5]}})
     keys = {"FIRST_KEY": "sk-poor", "SECOND_KEY": KEY}
-    assert one.call("submit", one.study(20, models=[{"model": MODEL, "keys": list(keys)}]), environ=keys).error is None
+    study = one.study(rows, models=[{"model": MODEL, "keys": list(keys)}])
+    assert one.call("submit", study, environ=dict.fromkeys(keys, "sk-dead")).error == "Unauthorized"
     for _ in range(12):
         ending = one.call("resume", "night", once=True, environ={**keys, **one.going_on})
         if ending.state == "done":
             break
     assert ending.state == "done", ending
-    assert one.statuses() == {"answered": 20}
+    assert one.statuses() == {"answered": rows}
     one.assert_paid_once()
 
 
@@ -215,6 +218,20 @@ def test_a_rehearsal_of_a_pool_needs_no_key(scenario: Callable[..., Scenario]) -
     models = [{"model": MODEL, "keys": ["NOT_SET", "NOT_SET_EITHER"], "base_url": "https://elsewhere.example/v1"}]
     ending = one.run(one.study(10, models=models), emulate=True)
     assert ending.state == "done", ending
+
+
+def test_another_key_is_tried_on_each_member_until_one_sees_the_batches(
+    scenario: Callable[..., Scenario], replicas: Callable[..., Replicas]
+) -> None:
+    one = scenario()
+    servers = replicas(one, {})
+    study = one.study(20, **pool(servers.urls))
+    assert one.call("submit", study).error is None
+    ending = one.run(study, environ={"OPENAI_API_KEY": f"{KEY}-rotated"})
+    assert ending.state == "done", ending
+    assert sum("same account: it sees our batches" in text for text in ending.said) == 2, ending.said
+    assert servers.rows() == [10, 10]
+    assert_each_batch_once(servers)
 
 
 def test_the_dashboard_tells_the_accounts_of_a_pool_apart(scenario: Callable[..., Scenario]) -> None:

@@ -156,13 +156,16 @@ class Objects:
     def delete(self, keys: Iterable[str]) -> None:
         import obstore  # noqa: PLC0415 - an extra
 
-        for key in keys:
+        wanted = list(map(self._checked, keys))
+        # Many in one request, where the bucket takes that; one that is gone already keeps no other from going.
+        groups = [wanted] if self._scheme == "s3" and wanted else [[key] for key in wanted]
+        for group in groups:
             try:
-                obstore.delete(self._store, self._checked(key))
+                obstore.delete(self._store, group)
             except FileNotFoundError:
                 self._refuse_missing_bucket()
             except _failures() as error:
-                raise self._trouble(key, "cannot remove", error) from None
+                raise self._trouble(group[0], "cannot remove", error) from None
 
     def _refuse_missing_bucket(self) -> None:
         if not self._answered:

@@ -5,7 +5,7 @@ bill and the lines that may be asked next. So after a crash it is known what was
 """
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from typing import NamedTuple
 
 import msgspec
@@ -46,6 +46,8 @@ class LiveSlice:
         self._kept: ReadAhead
         self._stack = ExitStack()
         self._news = asyncio.Event()
+        # What takes its time to close, where files are across a network.
+        self._closing = AsyncExitStack()
         self._unsaved: list[_Answer] = []
         self._begun = 0
         self._begun_before = 0
@@ -62,7 +64,7 @@ class LiveSlice:
         if self._attempt.state == "calling":
             await self._recover()
             return self._attempt
-        async with self._context.account_for(self._attempt).turns.of(self.model.name):
+        async with self._context.account_for(self._attempt).turns.of(self.model.name), self._closing:
             with self._stack:
                 await self._begin()
                 await self._call_rows()
@@ -133,7 +135,7 @@ class LiveSlice:
         self._kept = ReadAhead(self._stack.enter_context(RawFiles(context.files, names)))
         await asyncio.to_thread(self._check_bodies)
         self._file = await asyncio.to_thread(context.files.append, self._name, anew=True)
-        self._stack.callback(self._file.close)
+        self._closing.push_async_callback(asyncio.to_thread, self._file.close)
         first = self._ahead()
         self._attempt = await context.ledger.commit(
             "calling", lambda tx: tx.attempts.begin_calls(attempt, self._name, first, at)
