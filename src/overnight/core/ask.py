@@ -94,17 +94,18 @@ def question_of(model: Model) -> bytes:
     return _canonical.encode([model.provider, model.name, model.options, model.base_url])
 
 
-# The words of the last question, and their JSON.
-_last: tuple[tuple[Message, ...], bytes] = ((), b"[]")
+class _Words:
+    """The words of the last question, and their JSON: one pair, replaced as a whole."""
+
+    last: tuple[tuple[Message, ...], bytes] = ((), b"[]")
 
 
 def messages_json(messages: tuple[Message, ...]) -> bytes:
     """A question's words as JSON. Its key and its body both want them, one after the other: they are encoded once."""
-    global _last  # noqa: PLW0603 - one pair, replaced as a whole
-    known, text = _last
+    known, text = _Words.last
     if known is not messages:
         text = _canonical.encode(messages)
-        _last = messages, text
+        _Words.last = messages, text
     return text
 
 
