@@ -36,8 +36,10 @@ class Proving:
         return self.context.wrap_bio(incoming, outgoing, server_hostname=self._name, session=self._ticket)
 
     def keep_ticket(self, proved: ssl.SSLObject) -> None:
-        if proved.session is not None and proved.session.has_ticket:
-            self._ticket = proved.session
+        # To look at a session is to copy it: only one that was made anew is worth that.
+        if not proved.session_reused:
+            session = proved.session
+            self._ticket = session if session is not None and session.has_ticket else None
 
 
 class Tls(asyncio.BufferedProtocol):
