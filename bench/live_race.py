@@ -4,6 +4,7 @@
     python bench/live_race.py --without-rivals            only what needs no environment of its own
     python bench/live_race.py --without-rivals --tls      the same over TLS, with a certificate made for the run
     python bench/live_race.py --alone --at-once 1600 --latency 0.5     how near we come to what the latency allows
+    python bench/live_race.py --proof                     what is promised of live calls, each three times
     python bench/live_race.py --sizes 10000 200000        ourselves alone, at these sizes: does memory stay flat?
 
 `--repeats 3` runs all of it three times; each time has its own ratios. Requests for each second are counted by the
@@ -269,6 +270,18 @@ def ratios(laps: Sequence[Lap], setting: Setting) -> Iterator[str]:
             yield f"{us.per_second / other.per_second:.2f} times the rate of {other.name}, {dearer:.2f} times its CPU"
 
 
+def proof(repeats: int = 3) -> Iterator[str]:
+    """The rate beside others', plain and over TLS, and how near we come to what a latency allows."""
+    for _ in range(repeats):
+        for setting in (Setting(rows=20_000), Setting(rows=20_000, tls=True)):
+            yield f"{setting.at_once:,} at once{', TLS' if setting.tls else ''}"
+            yield from lines(list(race(setting, rivals=False)), setting)
+        for at_once, latency, tls in ((1_600, 1.0, False), (1_600, 1.0, True), (5_000, 2.0, False), (5_000, 2.0, True)):
+            setting = Setting(rows=20 * at_once, at_once=at_once, latency=latency, tls=tls)
+            yield f"{at_once:,} at once, {latency:g} s for each answer{', TLS' if tls else ''}"
+            yield from lines(list(race(setting, rivals=False, alone=True)), setting)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="The same live calls through several clients.")
     parser.add_argument("--rows", type=int, default=10_000)
@@ -278,9 +291,14 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--alone", action="store_true", help="only ourselves")
     parser.add_argument("--without-rivals", action="store_true", help="install nothing")
+    parser.add_argument("--proof", action="store_true", help="all that is promised of live calls")
     parser.add_argument("--sizes", type=int, nargs="+", help="ourselves alone, at these sizes")
     asked = parser.parse_args()
     setting = Setting(rows=asked.rows, at_once=asked.at_once, latency=asked.latency, tls=asked.tls)
+    if asked.proof:
+        for line in proof():
+            print(line, flush=True)
+        return 0
     for _ in range(asked.repeats):
         if asked.sizes:
             laps = list(sizes(asked.sizes, setting))

@@ -32,6 +32,8 @@ def main() -> int:
     print(f"The same {asked.live_rows:,} live calls, {live_race.AT_ONCE} at once, by other hands")
     print("\n".join(live_race.lines(list(live_race.race(live_race.Setting(rows=asked.live_rows), rivals=rivals)))))
     print("\n".join(live_race.lines(list(live_race.sizes(LIVE_SIZES)))))
+    for line in live_race.proof():
+        print(line, flush=True)
     for line in rank_bench.race(rank_bench.FULL, repeats=1, rivals=rivals):
         print(line, flush=True)
     return 0

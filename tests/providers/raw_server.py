@@ -43,7 +43,7 @@ class Visitor:
 
 
 @asynccontextmanager
-async def talking(talk: Talk, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+async def talking(talk: Talk, tls: ssl.SSLContext | None = None, port: int = 0) -> AsyncIterator[int]:
     """Its port. What goes wrong in the talk is raised at the end."""
     talks: list[asyncio.Task[None]] = []
     faults: list[BaseException] = []
@@ -61,7 +61,7 @@ async def talking(talk: Talk, tls: ssl.SSLContext | None = None) -> AsyncIterato
         finally:
             writer.close()
 
-    server = await asyncio.start_server(visit, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(visit, "127.0.0.1", port, ssl=tls)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:

@@ -91,6 +91,43 @@ def test_an_authority_of_ones_own_is_believed_by_name(believed: Authority) -> No
     assert [(reply.status, reply.body) for reply in run(work)] == [(200, b'{"q":1}'), (200, b'{"q":2}')]
 
 
+def test_who_has_proved_itself_need_not_do_all_of_it_again(believed: Authority) -> None:
+    again: list[bool] = []
+
+    async def once(visitor: Visitor) -> None:
+        again.append(bool(visitor.writer.get_extra_info("ssl_object").session_reused))
+        await visitor.question()
+        await visitor.say(answer(b"{}", "Connection: close"))
+
+    async def work() -> list[Reply]:
+        async with talking(once, believed.server()) as port:
+            return await asked(f"https://127.0.0.1:{port}", b"1", b"2", b"3")
+
+    assert [reply.status for reply in run(work)] == [200] * 3
+    assert again == [False, True, True]
+
+
+def test_a_ticket_does_not_serve_a_stranger(believed: Authority, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    stranger = Authority(tmp_path / "other").server()
+
+    async def work() -> list[Reply]:
+        live: LiveWire | None = None
+        port, replies = 0, []
+        for shown in (believed.server(), stranger):
+            async with talking(echo, shown, port) as port:
+                live = live or LiveWire(f"https://127.0.0.1:{port}", PROOF, secret=KEY)
+                replies.append(await live.call("/x", b"1"))
+        assert live is not None
+        await live.close()
+        return replies
+
+    first, second = run(work)
+    assert first.status == 200
+    assert (second.sent, second.status) == (False, None)
+    assert "certificate verify failed" in (second.problem or "")
+
+
 def test_large_ones_go_both_ways(believed: Authority) -> None:
     """Many records of TLS, more than is read at once, on connections side by side."""
 

@@ -15,7 +15,7 @@ from yarl import URL
 
 from overnight.providers.wire.bodies import TooMuch
 from overnight.providers.wire.exchange import BrokeOff, Disconnected, Exchange
-from overnight.providers.wire.tls import SharedBuffers, Tls
+from overnight.providers.wire.tls import Proving, SharedBuffers, Tls
 
 CONNECT_SECONDS = 15.0
 # The addresses of providers change rarely, and a lookup costs more than a call's own work.
@@ -50,6 +50,13 @@ class Route:
         self._stop = self._proxy or origin
         self._addresses: deque[Any] = deque()
         self._looked_up = -_DNS_SECONDS
+        self._proof: Proving | None = None
+
+    def _proving(self) -> Proving:
+        context = certificates()
+        if self._proof is None or self._proof.context is not context:
+            self._proof = Proving(context, self._origin.raw_host or "")
+        return self._proof
 
     @property
     def names_whole_address(self) -> bool:
@@ -71,7 +78,7 @@ class Route:
 
     async def _secured(self, loop: asyncio.AbstractEventLoop, wire: socket.socket, buffers: SharedBuffers) -> Exchange:
         exchange = Exchange(loop, buffers.wire)
-        tls = Tls(exchange, certificates(), self._origin.raw_host or "", buffers)
+        tls = Tls(exchange, self._proving(), buffers)
         await loop.create_connection(lambda: tls, sock=wire)
         await tls.proved()
         return exchange
@@ -118,7 +125,7 @@ class Route:
         if not 200 <= status < 300:
             raise NoWay(f"the proxy {authority(self._stop)} answered HTTP {status}")
         exchange = Exchange(loop, buffers.wire)
-        tls = Tls(exchange, certificates(), self._origin.raw_host or "", buffers)
+        tls = Tls(exchange, self._proving(), buffers)
         outer.transport.set_protocol(tls)
         tls.connection_made(outer.transport)
         await tls.proved()
