@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ledger import damage
 from overnight import api
 from scenarios.bill import assert_bill, priced
 from scenarios.conftest import PROVIDERS, SHAPES, Ending, Scenario
@@ -212,18 +213,28 @@ def test_an_answer_about_something_else_is_no_answer(scenario: Callable[..., Sce
         ending = one.run(priced(one, budget=0.05), environ=there)
     assert proxy.lies == 1
     assert_nothing_happened(one, ending)
+    # Not for a moment: a batch of that name may be there, and somebody else's.
+    believed = damage.found(one.folder / "runs/night", "SELECT data ->> 'batch_id' FROM event WHERE kind='accepted'")
+    assert {name for (name,) in believed} == {batch["id"] for batch in one.batches()}
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"error":{"message":"no"}}', b'{"data":[{"id":"file-1"}]}'])
 def test_names_of_files_that_did_not_come_prove_no_absence(scenario: Callable[..., Scenario], body: bytes) -> None:
-    """Together's batches are known by the names of their inputs."""
+    """Together's batches are known by the names of their inputs: without these, none of them seems to be ours."""
     one = scenario(faults=[{"on": "create", "do": "drop_answer", "times": 1}], provider="together")
 
     def lie(exchange: Exchange) -> bytes | None:
-        return body if exchange.method == "GET" and exchange.path.endswith("/files") else None
+        listed = exchange.method == "GET" and exchange.path.endswith("/files")
+        return body if listed and one.batches() else None
 
-    with lied_to(one, first(8, lie)) as (_, there):
-        ending = one.run(priced(one, budget=0.05), environ=there)
+    study = priced(one, 4, budget=0.05)
+    with lied_to(one, first(8, lie)) as (proxy, there):
+        ending = one.run(study, environ=there)
         if ending.state != "done":
-            ending = one.run(priced(one, budget=0.05), environ=there)
-    assert_nothing_happened(one, ending)
+            ending = one.run(study, environ=there)
+    assert proxy.lies
+    assert len(one.batches()) == 1
+    assert ending.state == "done", ending
+    assert one.statuses() == {"answered": 4}
+    one.assert_paid_once()
+    assert_bill(one)
