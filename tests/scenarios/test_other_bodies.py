@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
+from ledger import damage
 from overnight import api
+from overnight.store.run_folder import RunFolder
 from scenarios.bill import assert_bill, priced
 from scenarios.conftest import PROVIDERS, SHAPES, Ending, Scenario
 from scenarios.lying_proxy import Exchange, Lie, LyingProxy
+from scenarios.test_restored import back_up, before_the_intents, put_back, uncut
 
 CUSTOM_ID = re.compile(rb"o([a-z2-7]{20})-\d+")
 MANY = 6
@@ -212,18 +215,53 @@ def test_an_answer_about_something_else_is_no_answer(scenario: Callable[..., Sce
         ending = one.run(priced(one, budget=0.05), environ=there)
     assert proxy.lies == 1
     assert_nothing_happened(one, ending)
+    # Not for a moment: a batch of that name may be there, and somebody else's.
+    believed = damage.found(one.folder / "runs/night", "SELECT data ->> 'batch_id' FROM event WHERE kind='accepted'")
+    assert {name for (name,) in believed} == {batch["id"] for batch in one.batches()}
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"error":{"message":"no"}}', b'{"data":[{"id":"file-1"}]}'])
 def test_names_of_files_that_did_not_come_prove_no_absence(scenario: Callable[..., Scenario], body: bytes) -> None:
-    """Together's batches are known by the names of their inputs."""
+    """Together's batches are known by the names of their inputs: without these, none of them seems to be ours."""
     one = scenario(faults=[{"on": "create", "do": "drop_answer", "times": 1}], provider="together")
+
+    def lie(exchange: Exchange) -> bytes | None:
+        listed = exchange.method == "GET" and exchange.path.endswith("/files")
+        return body if listed and one.batches() else None
+
+    study = priced(one, 4, budget=0.05)
+    with lied_to(one, first(8, lie)) as (proxy, there):
+        ending = one.run(study, environ=there)
+        if ending.state != "done":
+            ending = one.run(study, environ=there)
+    assert proxy.lies
+    assert len(one.batches()) == 1
+    assert ending.state == "done", ending
+    assert one.statuses() == {"answered": 4}
+    one.assert_paid_once()
+    assert_bill(one)
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"data":[{"id":"file-1"}]}'])
+def test_without_the_names_of_files_an_older_run_sends_nothing(scenario: Callable[..., Scenario], body: bytes) -> None:
+    """A run put back from before its shards were cut knows its batches at Together by these names alone."""
+    one = scenario(provider="together")
+    run = one.folder / "runs" / "night"
+    before_the_intents(one, one.study(12))
+    kept = back_up(one)
+    assert one.run(one.study(12)).state == "done"
+    made = len(one.batches())
+    put_back(one, kept)
+    damage.edits(run, "DELETE FROM attempt", "DELETE FROM event")
+    uncut(RunFolder(run))
+    (run / "sent").unlink()
 
     def lie(exchange: Exchange) -> bytes | None:
         return body if exchange.method == "GET" and exchange.path.endswith("/files") else None
 
-    with lied_to(one, first(8, lie)) as (_, there):
-        ending = one.run(priced(one, budget=0.05), environ=there)
-        if ending.state != "done":
-            ending = one.run(priced(one, budget=0.05), environ=there)
-    assert_nothing_happened(one, ending)
+    with lied_to(one, lie) as (proxy, there):
+        ending = one.run(one.study(12, batch={"max_requests": 3}), environ=there, timeout=60)
+    assert proxy.lies
+    assert ending.state != "done", ending
+    assert len(one.batches()) == made
+    one.assert_paid_once()

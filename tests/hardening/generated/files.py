@@ -1,4 +1,4 @@
-"""The other files that people bring: prices, truths, `.env`, lists of batches, requests and answers of providers."""
+"""The other files that people bring: prices, truths, `.env`, lists of batches, requests and answers of providers; rules, inputs, answers and prompts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from hardening.conftest import ITEMS, STUDY
+from hardening.conftest import STUDY
 from hardening.generated.cases import Case
 from hardening.generated.tables import damages, odd_places
+from hardening.good_studies import GOOD as GOOD_STUDIES
+from hardening.good_studies import write_files
+from tasks.speceval_folders import RULES
 
 _REQUEST = {
     "custom_id": "a",
@@ -27,6 +30,7 @@ _ANSWER = {
     "error": None,
 }
 _TRACKING = {"batches": [{"provider": "openai", "batch_id": "batch_1"}]}
+_SAID = [{"original_index": 0, "input_text": "What is this?", "output_text": "That."}]
 _PLAN = ("plan", "study.yaml")
 # A good one of each kind, and a command that reads it and calls nobody.
 GOOD: dict[str, tuple[bytes, tuple[str, ...]]] = {
@@ -35,6 +39,10 @@ GOOD: dict[str, tuple[bytes, tuple[str, ...]]] = {
     ".env": (b"OVERNIGHT_RUNS=elsewhere\nOPENAI_API_KEY=sk-0123456789abcdef\n", ("status",)),
     "tracking.json": (json.dumps(_TRACKING).encode(), ("adopt", "--from", "tracking.json", "--emulate", "--once")),
     "answers.jsonl": (json.dumps(_ANSWER).encode() + b"\n", ("adopt", "openai", "--output-file", "answers.jsonl")),
+    "rules.jsonl": (b"".join(json.dumps(rule).encode() + b"\n" for rule in RULES), ("plan", "grade.yaml")),
+    "inputs/no_spam.json": (b'{"inputs": ["What is this?", "And that?"]}', ("plan", "spec.yaml")),
+    "prompts/no_spam.txt": (b"Hold answers to this rule.\n", ("plan", "grade.yaml", "--show", "1")),
+    "one/20250506_115521/results/no_spam.json": (json.dumps(_SAID).encode(), ("plan", "grade.yaml")),
     "requests.jsonl": (json.dumps(_REQUEST).encode() + b"\n", ("submit", "requests.jsonl", "--provider", "nobody")),
 }  # fmt: skip
 _ODD: tuple[Any, ...] = (None, True, -1, 10**30, 0.5, "", "x" * 5_000, "\x1b[31m", [], [[]], {}, {"a": {}}, ["a", 1])
@@ -54,7 +62,7 @@ def _edits(file: str, good: bytes) -> Iterator[tuple[str, bytes]]:
     """Every value of a file that is JSON, in its turn, replaced by something of another kind."""
     if not file.endswith((".json", ".jsonl")):
         return
-    for number, whole in enumerate(_replaced(json.loads(good))):
+    for number, whole in enumerate(_replaced(json.loads(good.splitlines()[0]))):
         yield f"with another value, {number}", json.dumps(whole).encode() + b"\n"
 
 
@@ -70,7 +78,9 @@ def _replaced(value: Any) -> Iterator[Any]:
 
 
 def _around(folder: Path) -> None:
-    (folder / "items.csv").write_text(ITEMS)
+    write_files(folder)
+    for name in ("spec", "grade"):
+        (folder / f"{name}.yaml").write_text(json.dumps(GOOD_STUDIES[name]))
     (folder / "study.yaml").write_text(json.dumps({**STUDY, "prices": "prices.yaml"}))
 
 
@@ -85,6 +95,7 @@ def _written(file: str, raw: bytes) -> Callable[[Path], None]:
 def _placed(file: str, make: Callable[[Path], object]) -> Callable[[Path], None]:
     def arrange(folder: Path) -> None:
         _around(folder)
+        (folder / file).unlink(missing_ok=True)
         make(folder / file)
 
     return arrange
