@@ -1,4 +1,4 @@
-"""`make bench`: the pipeline by step and size, then the same work, and rankings, by other hands."""
+"""`make bench`: the pipeline by step and size, the same work and rankings by other hands, and what rounds save."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import live_race
 import pipeline
 import race
 import rank_bench
+import savings
 
 SIZES = (10_000, 100_000)
 LIVE_SIZES = (10_000, 200_000)
@@ -21,6 +22,9 @@ def main() -> int:
     parser.add_argument("--without-rivals", action="store_true", help="install nothing, race only what is here")
     parser.add_argument("--race-rows", type=int, default=20_000)
     parser.add_argument("--live-rows", type=int, default=10_000)
+    parser.add_argument(
+        "--studies", type=int, default=50, help="of each kind, to see what choosing pairs in rounds saves"
+    )
     asked = parser.parse_args()
     rivals = not asked.without_rivals
     measured = [pipeline.measure(rows) for rows in (FULL_SIZES if asked.full else SIZES)]
@@ -36,6 +40,11 @@ def main() -> int:
         print(line, flush=True)
     for line in rank_bench.race(rank_bench.FULL, repeats=1, rivals=rivals):
         print(line, flush=True)
+    print()
+    print(f"Pairs chosen in rounds beside pairs at random, {asked.studies} studies of each kind")
+    savings.savings(asked.studies)
+    savings.coins(asked.studies)
+    savings.large_round()
     return 0
 
 

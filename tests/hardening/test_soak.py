@@ -15,6 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
+import soak_rounds
 from soak import kind_of
 from soak_adopted import adopted_schedule
 from soak_checks import problems
@@ -37,6 +38,11 @@ def test_a_schedule_derives_from_its_seed_alone() -> None:
     assert {step.verb for plan in drawn for step in plan.steps} == {"run", "resume", "once", "submit"}
     assert all(plan.steps[0].verb in ("run", "submit") for plan in drawn)
     assert all("times" in fault or "lasts" in fault for plan in drawn for fault in plan.faults)
+    in_rounds = [plan for plan in drawn if plan.in_rounds]
+    assert 20 <= len(in_rounds) <= 80
+    said = str([plan.study for plan in in_rounds])
+    assert all(word in said for word in ("'until'", "'task': 'inputs'", "'of': 'write'"))
+    assert all(schedule(seed, rounds=True).in_rounds for seed in range(20))
 
 
 def test_everything_beside_the_main_road_is_drawn_often_enough() -> None:
@@ -171,3 +177,33 @@ def test_every_fault_that_is_drawn_is_one_that_the_emulator_knows() -> None:
         read_faults(schedule(seed).faults)
         read_faults(foreign_schedule(seed).faults)
         read_faults(adopted_schedule(seed).faults)
+
+
+def test_another_path_is_seen(tmp_path: Path) -> None:
+    row = {
+        "stage": "s",
+        "arm": "a",
+        "item_id": "i",
+        "replicate": 0,
+        "turn": 0,
+        "request_key": "k",
+        "status": "answered",
+    }
+    for name, pairs, answer in (
+        ("one", ["a b"], "x"),
+        ("same", ["a b"], "x"),
+        ("other", ["a c"], "x"),
+        ("joined", ["a b"], "y"),
+    ):
+        tables = tmp_path / name / "tables"
+        tables.mkdir(parents=True)
+        pl.DataFrame([{**row, "answer": answer}]).write_parquet(tables / "results.parquet")
+        pl.DataFrame({"item_id": pairs}).write_parquet(tables / "selection.parquet")
+
+    def found(name: str, *, reasked: bool = False) -> list[str]:
+        return list(soak_rounds.problems(tmp_path / name, tmp_path / "one", hides_usage=False, reasked=reasked))
+
+    assert found("same") == []
+    assert found("other") == ["selection.parquet has other bytes than the undisturbed run's"]
+    assert found("other", reasked=True) == []
+    assert found("joined", reasked=True) == ["1 rows have another answer than the undisturbed run's"]

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from overnight.rank.bayes import BayesFit, fit_bayes_bt
+    from overnight.rank.bayes import BayesFit, ChainsApartWarning, fit_bayes_bt
     from overnight.rank.bradley_terry import PENALTIES, TIES, fit_bt_model
     from overnight.rank.elo import EloFit, fit_elo_model, rate_elo
     from overnight.rank.fit import BradleyTerryFit
@@ -19,6 +19,7 @@ __all__ = [
     "BadVerdicts",
     "BayesFit",
     "BradleyTerryFit",
+    "ChainsApartWarning",
     "EloFit",
     "JudgeFit",
     "RankProbabilities",
@@ -38,7 +39,7 @@ __all__ = [
 
 # What each module has to give, by its name.
 _HOMES = {
-    "overnight.rank.bayes": ("BayesFit", "fit_bayes_bt"),
+    "overnight.rank.bayes": ("BayesFit", "ChainsApartWarning", "fit_bayes_bt"),
     "overnight.rank.bradley_terry": ("PENALTIES", "TIES", "fit_bt_model"),
     "overnight.rank.elo": ("EloFit", "fit_elo_model", "rate_elo"),
     "overnight.rank.fit": ("BradleyTerryFit",),

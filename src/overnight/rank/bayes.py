@@ -8,6 +8,7 @@ Several chains run side by side as columns of the same arrays; R-hat and effecti
 the same. The same verdicts and seed give the same draws.
 """
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -33,9 +34,19 @@ _QUANTILES: Final = (0.025, 0.05, 0.5, 0.95, 0.975)
 # Chains are believed from here on.
 GOOD_RHAT: Final = 1.01
 GOOD_SIZE: Final = 400
+# Chains that do not agree are gone on with so often, each time twice as long.
+_DOUBLINGS: Final = 4
+# For each parameter so many draws show which way it leans with others.
+_DRAWS_FOR_A_LEAN: Final = 5
+# Of more parameters each step would take too long.
+_MOST_LEANING: Final = 300
 # Beyond these nothing is learned that is worth the memory.
 MOST_CHAINS: Final = 100
 MOST_DRAWS: Final = 100_000
+
+
+class ChainsApartWarning(UserWarning):
+    """Draws that cannot be believed yet."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +83,17 @@ class BayesFit:
         return bool((table["rhat"] <= GOOD_RHAT).all() and (table["ess"] >= GOOD_SIZE).all())
 
     @property
+    def problem(self) -> str | None:
+        """In words, what is wrong with the chains; None where they can be believed."""
+        if self.converged:
+            return None
+        table = self.diagnostics
+        rhat, ess = max(table["rhat"].to_list()), min(table["ess"].to_list())
+        wanted = f"wanted at most {GOOD_RHAT:g} and at least {GOOD_SIZE}"
+        told = f"the chains do not agree yet after {self.theta.shape[1]:,} draws each: R-hat is {rhat:.3f}, and the"
+        return f"{told} effective number of draws {ess:.0f} ({wanted}); give more `draws` and `warmup`"
+
+    @property
     def reliability(self) -> float:
         """Expected a posteriori: the variance of the means over that and the mean variance."""
         means, within = self.draws.mean(axis=0), self.draws.var(axis=0)
@@ -106,26 +128,32 @@ def fit_bayes_bt(
     warmup: int = 500,
     seed: int = 0,
 ) -> BayesFit:
-    """`verdicts` have `object1, object2, result` (1, 0, or 0.5 for a tie, which counts as half of each)."""
+    """`verdicts` have `object1, object2, result` (1, 0, or 0.5 for a tie, which counts as half of each).
+
+    `draws` are the fewest: chains that do not agree yet go on, up to some ten times as long. Where they do not agree
+    then either, that is a warning, and `problem` says it.
+    """
     if min(chains - 1, draws - 99, warmup - 99) < 1:
         raise WrongArgument("wanted at least 2 chains, and 100 draws and 100 of warmup in each")
     if chains > MOST_CHAINS or max(draws, warmup) > MOST_DRAWS:
         most = f"{MOST_CHAINS} chains, and {MOST_DRAWS:,} draws and as many of warmup in each"
         raise WrongArgument(f"wanted at most {most}")
     model = _model(verdicts, position=position, lapse=lapse)
-    found, accepted = _sampled(model, chains, draws, warmup, seeded(seed))
-    n, tail = len(model.items), found[:, :, len(model.items) :]
-    spread = np.exp(tail[:, :, 0])
-    theta = found[:, :, :n] * spread[:, :, None]
-    theta -= theta.mean(axis=2, keepdims=True)
-    return BayesFit(
-        model.items,
-        theta,
-        spread,
-        tail[:, :, 1] if position else None,
-        expit(tail[:, :, 2]) if lapse else None,
-        accepted,
-    )
+    together = _Chains(model, chains, seeded(seed))
+    together.warm_up(warmup)
+    found, accepted = together.draw(draws)
+    fit = _fit_of(model, found, accepted)
+    for _ in range(_DOUBLINGS):
+        if fit.converged or 2 * found.shape[1] > MOST_DRAWS:
+            break
+        # What was drawn teaches how to draw, and is no part of what is drawn then.
+        together.learn(found[:, found.shape[1] // 2 :])
+        together.warm_up(warmup)
+        found, accepted = together.draw(2 * found.shape[1])
+        fit = _fit_of(model, found, accepted)
+    if fit.problem is not None:
+        warnings.warn(fit.problem, ChainsApartWarning, stacklevel=2)
+    return fit
 
 
 class _Model(NamedTuple):
@@ -195,53 +223,106 @@ def _model(verdicts: Any, *, position: bool, lapse: bool) -> _Model:
     return _Model(items, design, cells["wins"].to_numpy(), cells["count"].to_numpy(), position, lapse)
 
 
-def _sampled(model: _Model, chains: int, draws: int, warmup: int, rng: np.random.Generator) -> tuple[Floats, float]:
-    """By chain, draw and parameter. The step is tuned while warming up, for all chains together."""
-    size = len(model.items) + 3
-    point = rng.normal(0, 0.1, (size, chains))
-    point[-1] = -2.5
-    value, slope = model.value(point)
-    step, average, drift, met = 0.1, 0.0, 0.0, []
-    kept = np.empty((chains, draws, size))
-    scale = np.ones((size, 1))
-    seen: list[Floats] = []
-    for turn in range(warmup + draws):
-        speed = rng.standard_normal(point.shape)
-        leaps = int(rng.integers(*_LEAPS))
-        new, new_value, new_slope, new_speed = _leapt(model, point, slope, speed, step * scale, leaps)
-        gain = new_value - value - (new_speed**2 - speed**2).sum(axis=0) / 2
-        chance = np.exp(np.minimum(np.nan_to_num(gain, nan=-np.inf), 0.0))
-        yes = rng.random(chains) < chance
-        point, slope = np.where(yes, new, point), np.where(yes, new_slope, slope)
-        value = np.where(yes, new_value, value)
-        if turn < warmup:
-            # Nesterov's dual averaging, as NUTS tunes its step
-            drift += _TARGET - float(chance.mean())
-            at = turn + 1
+def _fit_of(model: _Model, found: Floats, accepted: float) -> BayesFit:
+    n, tail = len(model.items), found[:, :, len(model.items) :]
+    spread = np.exp(tail[:, :, 0])
+    theta = found[:, :, :n] * spread[:, :, None]
+    theta -= theta.mean(axis=2, keepdims=True)
+    return BayesFit(
+        model.items,
+        theta,
+        spread,
+        tail[:, :, 1] if model.position else None,
+        expit(tail[:, :, 2]) if model.lapse else None,
+        accepted,
+    )
+
+
+class _Chains:
+    """All chains side by side, which can be gone on with."""
+
+    def __init__(self, model: _Model, chains: int, rng: np.random.Generator) -> None:
+        self._model = model
+        self._rng = rng
+        self._point = rng.normal(0, 0.1, (len(model.items) + 3, chains))
+        self._point[-1] = -2.5
+        self._value, self._slope = model.value(self._point)
+        self._step = 0.1
+        # A column where parameters do not lean on each other, else a triangle.
+        self._shape: Floats = np.ones((len(self._point), 1))
+
+    def warm_up(self, turns: int) -> None:
+        """Half of the turns find out what the posterior looks like; the other half go by that."""
+        late = self._tune(turns // 2)
+        self.learn(late)
+        self._tune(turns - turns // 2)
+
+    def learn(self, drawn: Floats) -> None:
+        """How wide the posterior is, and which way it leans, from draws by chain, draw and parameter.
+
+        Where abilities are known well, what is known of their spread hangs on them: steps then go along the valley.
+        """
+        points = drawn.reshape(-1, drawn.shape[2])
+        count, size = points.shape
+        wide = points.var(axis=0) + 1e-12
+        if count < _DRAWS_FOR_A_LEAN * size or size > _MOST_LEANING:
+            self._shape = np.sqrt(wide)[:, None]
+            return
+        # Held to no lean at all, by as much as some more draws would say.
+        together = (count * np.cov(points.T) + _DRAWS_FOR_A_LEAN * np.diag(wide)) / (count + _DRAWS_FOR_A_LEAN)
+        self._shape = np.linalg.cholesky(together)
+
+    def _tune(self, turns: int) -> Floats:
+        """The step for all chains together, by Nesterov's dual averaging as NUTS does; the later half of the draws."""
+        average, drift = 0.0, 0.0
+        seen: list[Floats] = []
+        for at in range(1, turns + 1):
+            drift += _TARGET - self._turn()
             log_step = np.log(0.5) - drift * np.sqrt(at) / (0.05 * (at + 10))
             average = (1 - at**-0.75) * average + at**-0.75 * log_step
-            step = float(np.exp(log_step if at < warmup else average))
-            seen.append(point)
-            if at == warmup // 2:
-                scale = np.array(seen[len(seen) // 2 :]).transpose(1, 0, 2).reshape(size, -1).std(axis=1)[:, None]
-                drift, average = 0.0, 0.0
-        else:
-            kept[:, turn - warmup] = point.T
-            met.append(float(chance.mean()))
-    return kept, float(np.mean(met))
+            self._step = float(np.exp(log_step if at < turns else average))
+            seen.append(self._point.T)
+        return np.array(seen[turns // 2 :]).transpose(1, 0, 2)
+
+    def draw(self, draws: int) -> tuple[Floats, float]:
+        """By chain, draw and parameter; and the share of proposals that were accepted."""
+        kept = np.empty((self._point.shape[1], draws, len(self._point)))
+        met = []
+        for turn in range(draws):
+            met.append(self._turn())
+            kept[:, turn] = self._point.T
+        return kept, float(np.mean(met))
+
+    def _turn(self) -> float:
+        """One proposal for each chain; how probable it was on average that it is taken."""
+        point, speed = self._point, self._rng.standard_normal(self._point.shape)
+        leaps = int(self._rng.integers(*_LEAPS))
+        shape = self._step * self._shape
+        new, new_value, new_slope, new_speed = _leapt(self._model, point, self._slope, speed, shape, leaps)
+        gain = new_value - self._value - (new_speed**2 - speed**2).sum(axis=0) / 2
+        chance = np.exp(np.minimum(np.nan_to_num(gain, nan=-np.inf), 0.0))
+        yes = self._rng.random(point.shape[1]) < chance
+        self._point, self._slope = np.where(yes, new, point), np.where(yes, new_slope, self._slope)
+        self._value = np.where(yes, new_value, self._value)
+        return float(chance.mean())
 
 
 def _leapt(
-    model: _Model, point: Floats, slope: Floats, speed: Floats, step: Floats, leaps: int
+    model: _Model, point: Floats, slope: Floats, speed: Floats, shape: Floats, leaps: int
 ) -> tuple[Floats, Floats, Floats, Floats]:
     value = np.zeros(point.shape[1])
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         for _ in range(leaps):
-            speed = speed + step * slope / 2
-            point = point + step * speed
+            speed = speed + _along(shape.T, slope) / 2
+            point = point + _along(shape, speed)
             value, slope = model.value(point)
-            speed = speed + step * slope / 2
+            speed = speed + _along(shape.T, slope) / 2
     return point, value, slope, speed
+
+
+def _along(shape: Floats, way: Floats) -> Floats:
+    """A column, lying or standing, stretches each parameter by itself."""
+    return shape.reshape(-1, 1) * way if 1 in shape.shape else shape @ way
 
 
 def _diagnosed(term: str, drawn: list[Floats]) -> dict[str, Any]:
@@ -254,4 +335,4 @@ def _diagnosed(term: str, drawn: list[Floats]) -> dict[str, Any]:
     }
 
 
-__all__ = ["BayesFit", "fit_bayes_bt"]
+__all__ = ["BayesFit", "ChainsApartWarning", "fit_bayes_bt"]
