@@ -33,7 +33,8 @@ def coded(values: Sequence[Any], order: Sequence[Any] | None, *, ordered: bool) 
     try:
         found = list(set(plain)) if order is not None else sorted(set(plain))
     except TypeError as error:
-        found = list(dict.fromkeys(plain))
+        # By their words: what made this fail may be a label that cannot be a key.
+        found = list({repr(label): label for label in plain}.values())
         raise WrongArgument(f"labels must be of one kind, all texts or all numbers; found {_shown(found)}") from error
     labels = _in_order(found, order, ordered=ordered)
     place = {label: at for at, label in enumerate(labels)}
