@@ -1,8 +1,10 @@
 """The whole way of N requests: planned, sent to the emulator in another process, fetched, tabled; measured by step.
 
     python bench/pipeline.py --rows 100000
+    python bench/pipeline.py --rows 100000 --database postgres
 
-Only our own process is measured: its CPU, its wall time, its highest memory. Each step is timed where it happens.
+Only our own process is measured: its CPU, its wall time, its highest memory. Each step is timed where it happens. Of a
+PostgreSQL server, which comes from a wheel and lies on the same machine, the CPU is told too.
 """
 
 from __future__ import annotations
@@ -62,6 +64,7 @@ class Measured(msgspec.Struct, kw_only=True):
     peak_mb: float
     steps: dict[str, Step]
     table_bytes: int = 0
+    server_cpu: float = 0.0
 
     @property
     def rows_per_cpu_second(self) -> float:
@@ -165,8 +168,31 @@ def work(study: str) -> Measured:
     )
 
 
-def measure(rows: int, scratch: Path | None = None) -> Measured:
+def measure(rows: int, scratch: Path | None = None, database: str = "sqlite") -> Measured:
     compile_ours()
+    if database == "sqlite":
+        return _measure(rows, scratch, {})
+    import postgres_server
+
+    with tempfile.TemporaryDirectory(prefix="bench-files-", dir=scratch) as files:
+        runs = postgres_server.address(Path(files) / "files", Path(files) / "tables")
+        before = _server_cpu()
+        measured = _measure(rows, scratch, {"OVERNIGHT_RUNS": runs})
+        return msgspec.structs.replace(measured, server_cpu=_server_cpu() - before)
+
+
+def _server_cpu() -> float:
+    """Of the server and of all connections that have ended."""
+    import psutil
+
+    import postgres_server
+
+    server = psutil.Process(int((postgres_server.folder() / "postmaster.pid").read_text().split()[0]))
+    own = sum(server.cpu_times()[:4])
+    return own + sum(sum(one.cpu_times()[:2]) for one in server.children())
+
+
+def _measure(rows: int, scratch: Path | None, extra: dict[str, str]) -> Measured:
     with tempfile.TemporaryDirectory(prefix="bench-", dir=scratch) as folder:
         study = write_study(Path(folder), rows)
         with EmulatorProcess(TRUTH, Path(folder) / "state") as emulator:
@@ -175,6 +201,7 @@ def measure(rows: int, scratch: Path | None = None) -> Measured:
                 "OPENAI_BASE_URL": emulator.openai_url,
                 "OPENAI_API_KEY": "sk-bench-0123456789abcdefghij",
                 "OVERNIGHT_TIME_SCALE": str(TRUTH["time_scale"]),
+                **extra,
             }
             done = subprocess.run(
                 [sys.executable, __file__, "--work", str(study)],
@@ -199,18 +226,21 @@ def lines(measured: Measured) -> Iterator[str]:
         f"{'all':>14}  {measured.wall:8.2f} {measured.cpu:8.2f} {measured.cpu * per_row:8.2f}   "
         f"{measured.rows_per_cpu_second:,.0f} rows/s of CPU, peak {measured.peak_mb:,.0f} MB"
     )
+    if measured.server_cpu:
+        yield f"{'server':>14}  {'':8} {measured.server_cpu:8.2f} {measured.server_cpu * per_row:8.2f}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="N requests from study to table, by step.")
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--scratch", type=Path, help="where the run and the emulator's state are kept meanwhile")
+    parser.add_argument("--database", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.work:
         sys.stdout.buffer.write(msgspec.json.encode(work(asked.work)))
         return 0
-    print("\n".join(lines(measure(asked.rows, asked.scratch))))
+    print("\n".join(lines(measure(asked.rows, asked.scratch, asked.database))))
     return 0
 
 

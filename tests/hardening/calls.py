@@ -133,7 +133,7 @@ def _fitting() -> dict[str, Any]:
         "only_a": 1, "only_b": 2, "neither": 4, "half_width": 0.1, "win_rate": 0.6, "judge_unlabelled": FIVE,
         "outcome": "score", "successes": 3, "n": 5, "fit": rank.fit_bt_model(bt_data), "frame": bt_data,
         "names": ["object1"], "price": PRICE, "input_tokens": 3, "max_output_tokens": 4,
-        "usage": Usage(input=3, output=4), "nano": 5, "batch_id": "batch_1", "verdicts": SAID,
+        "usage": Usage(input=3, output=4), "nano": 5, "to": "elsewhere", "batch_id": "batch_1", "verdicts": SAID,
         "models": ["openai/gpt-4.1-mini"],
     }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -180,3 +181,24 @@ def _end_connections(address: Address) -> None:
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
             "WHERE datname=current_database() AND pid<>pg_backend_pid()"
         ).fetchall()
+
+
+def test_threads_that_share_a_connection_read_large_answers_at_the_same_time(ledger: Ledger) -> None:
+    for number in range(20):
+        keep(ledger, f"fact {number}")
+    view, failed = ledger.view(), []
+
+    def read() -> None:
+        try:
+            for _ in range(100):
+                assert len(list(view.questions.known_keys("s"))) == 0
+                assert view.facts.get("fact 1") == "1"
+        except BaseException as error:  # noqa: BLE001 - the test that waits is told
+            failed.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []

@@ -142,7 +142,10 @@ class Scenario:
         return pl.read_parquet(self.folder / "runs" / name / "tables" / "attempts.parquet")
 
     def table_digest(self, name: str = "night") -> str:
-        return hashlib.sha256((self.folder / "runs" / name / "tables" / "results.parquet").read_bytes()).hexdigest()
+        return self.digest_of(self.folder / "runs" / name / "tables" / "results.parquet")
+
+    def digest_of(self, table: Path) -> str:
+        return hashlib.sha256(table.read_bytes()).hexdigest()
 
     def statuses(self, name: str = "night") -> dict[str, int]:
         counts = self.table(name).group_by("status").len()

@@ -72,6 +72,10 @@ class CuttableNetwork:
         except OSError:
             pass
         for one in (source, target):
+            with suppress(OSError):
+                one.shutdown(
+                    socket.SHUT_RDWR
+                )  # the other direction waits at the same sockets, and they would stay open
             one.close()
 
     def _obey(self, told: socket.socket) -> None:

@@ -16,7 +16,7 @@ from scenarios.matrix import kills, parts
 from scenarios.test_kill_matrix import FAULTS, UPLOADS, checkpoints
 
 PARTS = parts(4, sampled=1)
-SAMPLE = 5
+SAMPLE = 3
 
 
 @pytest.fixture

@@ -57,5 +57,6 @@ def push(
 
 def _told(moved: "Moved", flags: Flags) -> int:
     files = "1 file" if moved.files == 1 else f"{moved.files:,} files"
-    flags.display().show(moved._asdict(), f"{moved.run}: brought to {moved.where} ({moved.rows:,} records, {files})")
+    said = f"{moved.run}: brought to {moved.where} ({moved.rows:,} records, {files}); `rebuild` makes its tables there"
+    flags.display().show(moved._asdict(), said)
     return 0

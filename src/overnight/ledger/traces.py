@@ -50,8 +50,8 @@ def traces(folder: RunFolder) -> list[str]:
 
 def no_ledger(folder: RunFolder) -> bool:
     """Whether there is none, and never was; LedgerLost when the folder shows one, RunMoved when it left."""
-    folder.refuse_moved()
     missing = home_of(folder).missing()
+    folder.refuse_moved()
     if missing is not None:
         _refuse(folder, missing, traces(folder))
     return missing is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -43,7 +44,9 @@ class PostgresDatabase:
         self.connection = connect()
         self.error, self.conflict = kinds
         self._finish = finish
+        # Whether this side has begun a transaction: what the server says is also of others who ask at the same time.
         self._in_block = False
+        self._mending = threading.Lock()
         self._cursors = count()
         self._grown: dict[str, int] = {}
         self._measured: dict[str, int] = {}
@@ -71,7 +74,9 @@ class PostgresDatabase:
         except self.error:
             if self._in_block or not self.connection.closed:
                 raise
-        self.connection = self._connect()
+        with self._mending:  # several threads may read by one connection
+            if self.connection.closed:
+                self.connection = self._connect()
         return ask()
 
     def executemany(self, sql: str, values: Iterable[Values]) -> psycopg.Cursor[Row]:
@@ -89,7 +94,7 @@ class PostgresDatabase:
         text = statement.text if given else statement.text.replace("%%", "%")
 
         def asked() -> psycopg.ServerCursor[Row]:
-            cursor = self.connection.cursor(f"each_{next(self._cursors)}", withhold=not self.in_transaction)
+            cursor = self.connection.cursor(f"each_{next(self._cursors)}", withhold=not self._in_block)
             cursor.itersize = _AT_ONCE
             return cursor.execute(cast("Any", text), given)
 
