@@ -1,7 +1,7 @@
 """A network to the database that is cut when a process that works on a run passes a checkpoint.
 
-`cut`: all connections break at once. `swallow`: what is sent next still arrives, and connections break before the answer
-does, so that a commit lands and nobody is told. New connections work at once.
+`cut`: all connections break at once. `swallow`: the next commit still arrives, and connections break before its answer
+does, so that it lands and nobody is told. New connections work at once.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class CuttableNetwork:
         self.port, self.control = (one.getsockname()[1] for one in self._listening)
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._swallowing = False
+        self._committing: socket.socket | None = None
         self.cuts = 0
 
     def __enter__(self) -> Self:
@@ -65,7 +66,9 @@ class CuttableNetwork:
     def _pump(self, source: socket.socket, target: socket.socket, is_answer: bool) -> None:
         try:
             while data := source.recv(65536):
-                if is_answer and self._swallowing:
+                if not is_answer and self._swallowing and b"COMMIT" in data:
+                    self._committing = source
+                if is_answer and self._committing is target:
                     self._cut()
                     return
                 target.sendall(data)
@@ -87,7 +90,7 @@ class CuttableNetwork:
         told.close()
 
     def _cut(self) -> None:
-        self._swallowing = False
+        self._swallowing, self._committing = False, None
         self.cuts += 1
         pairs, self._pairs = self._pairs, []
         for pair in pairs:
