@@ -52,7 +52,7 @@ def test_verbose_shows_where_it_came_from(capsys: pytest.CaptureFixture[str]):
 
 def test_a_provider_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]):
     exit_code_of(raising(errors.ProviderError("red \x1b[31m and\nmore\x07")), Voice())
-    assert capsys.readouterr().err == "overnight: red [31m and more\n"
+    assert capsys.readouterr().err == "overnight: red \\x1b[31m and\\nmore\\x07\n"
 
 
 def test_advice_names_the_same_place(capsys: pytest.CaptureFixture[str]):

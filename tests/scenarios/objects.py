@@ -17,18 +17,18 @@ from overnight.providers import vendor
 from overnight.settings import settings
 from overnight.store.bucket import BucketStore
 from overnight.store.contract import Store
-from overnight.store.names import CANCELLED, FILES, SENT
+from overnight.store.names import CANCELLED, FILES, MOVED, SENT
 from overnight.store.run_folder import RunFolder
 from overnight.study import Study, resolve
 from store.objects import ObjectStore
 
 
 def run_on_objects(study: str, *, say: Callable[[str], None]) -> Run:
-    return _run(study, ObjectStore(FILES, ()), ObjectStore((), (SENT, CANCELLED)), say)
+    return _run(study, ObjectStore(FILES, ()), ObjectStore((), (SENT, CANCELLED, MOVED)), say)
 
 
 def run_on_a_bucket(study: str, url: str, *, say: Callable[[str], None]) -> Run:
-    return _run(study, BucketStore(url, FILES), BucketStore(f"{url}/marks", (), (SENT, CANCELLED)), say)
+    return _run(study, BucketStore(url, FILES), BucketStore(f"{url}/marks", (), (SENT, CANCELLED, MOVED)), say)
 
 
 def _run(study: str, files: Store, marks: Store, say: Callable[[str], None]) -> Run:

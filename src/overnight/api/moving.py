@@ -10,8 +10,10 @@ from typing import NamedTuple
 from overnight.api.places import folder_of, run_folder
 from overnight.core.arguments import checked
 from overnight.core.errors import FileDamaged, StudyError
+from overnight.ledger.files import FileOnRecord
 from overnight.ledger.ledger import look_at_moved
 from overnight.ledger.moving import has_begun, move_ledger
+from overnight.ledger.raw import file_problem
 from overnight.ledger.shared_run import SharedRun
 from overnight.settings import Settings, settings
 from overnight.store.contract import Store
@@ -70,23 +72,26 @@ def _move(name: str, source: Settings, target: Settings) -> Moved:
         there.mark_moved(where)
         here.make()
         with look_at_moved(there) as view:
-            known = {one.path: one for one in view.files.everything()}
-            files = _copy_files(there.files, here.files, {path: one.sha256 for path, one in known.items()})
+            known = {one.path: one for one in view.files.everything() if one.sha256}
+            files = _copy_files(there.files, here.files, known)
         _copy_marks(there, here)
         rows = move_ledger(there, here)
         here.mark_moved(None)
     return Moved(name, where, rows, files)
 
 
-def _copy_files(source: Store, target: Store, hashes: dict[str, str]) -> int:
+def _copy_files(source: Store, target: Store, known: dict[str, FileOnRecord]) -> int:
     """All of them; those on record with the bytes on record."""
     names = [name for part in FILES for name in source.names(part) if not name.endswith(HALF)]
     for name in names:
         with target.put(name, over_anything=True) as copy, source.stream(name) as content:
             while piece := content.read(_BLOCK):
                 copy.write(piece)
-            if hashes.get(name) and copy.sha256 != hashes[name]:
-                raise FileDamaged(f"{source.where(name)} has other bytes than those on record; {way_out(name)}")
+        one = known.get(name)
+        problem = None if one is None else file_problem(target, name, one.bytes, one.sha256)
+        if problem is not None:
+            target.remove(name)
+            raise FileDamaged(f"{source.where(name)} {problem}; {way_out(name)}")
     return len(names)
 
 
