@@ -143,6 +143,14 @@ def test_an_upload_that_never_came_is_made_again_and_then_used(scenario: Callabl
     one.assert_paid_once()
 
 
+def test_a_web_page_in_place_of_an_answer_fills_no_batch(scenario: Callable[..., Scenario]) -> None:
+    """xAI's batches are made empty, and filled by the create."""
+    one = scenario(faults=[{"on": "create", "do": "web_page", "times": 1}], provider="xai")
+    ending = one.run(one.study(5))
+    assert ending.state == "done", ending
+    one.assert_paid_once()
+
+
 PORTAL: list[dict[str, Any]] = [
     {"do": "redirect", "to": "http://portal.invalid/"},
     {"do": "web_page"},

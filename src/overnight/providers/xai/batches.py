@@ -56,6 +56,16 @@ def read_opened(body: bytes, token: str) -> str:
     return batch.id
 
 
+def check_added(body: bytes) -> None:
+    """The answer to added requests tells nothing, but a web page in its place tells that nobody has added them."""
+    try:
+        known = not body.strip() or "error" not in msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except UNREADABLE:
+        known = False
+    if not known:
+        raise _foreign("answer")
+
+
 def read_page(body: bytes, now: float | None = None) -> Page:
     try:
         found = msgspec.json.decode(body, type=_Batches)

@@ -25,7 +25,7 @@ from overnight.providers.wire.bodies import MOST_INLINED, Envelope
 from overnight.providers.wire.calls import LiveWire
 from overnight.providers.wire.creating import create_once
 from overnight.providers.wire.http import Timeouts, Wire
-from overnight.providers.xai.batches import add_refusal, read_batch, read_opened, read_page, read_results
+from overnight.providers.xai.batches import add_refusal, check_added, read_batch, read_opened, read_page, read_results
 
 _PAGE = "100"
 _RESULTS = "1000"
@@ -48,7 +48,8 @@ class XaiConnection:
     async def create(self, intent: Intent, file_id: str) -> CreateAnswer:
         """Fill it, with all requests in one call, which is taken whole or not at all."""
 
-        def filled(_: bytes) -> Batch:
+        def filled(body: bytes) -> Batch:
+            check_added(body)
             return Batch(
                 id=file_id,
                 phase="running",
