@@ -20,6 +20,11 @@ def _special() -> Any:
     return special
 
 
+def load() -> None:
+    """What is needed for all of these, so that nobody waits for it later."""
+    _special()
+
+
 def normal_quantile(chance: Any) -> Any:
     known = _USUAL.get(chance) if isinstance(chance, float) else None
     return _special().ndtri(chance) if known is None else known

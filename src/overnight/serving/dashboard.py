@@ -13,6 +13,7 @@ from typing import Self
 
 from overnight.core.arguments import checked
 from overnight.core.errors import StudyError
+from overnight.rank.distributions import load
 from overnight.reporting.shown_text import escaped
 from overnight.serving.keeping import Keeper
 from overnight.serving.records import Records
@@ -46,6 +47,8 @@ class Dashboard:
         if self._trouble is not None:
             self._records.close()
             raise self._trouble
+        # The first who compares two arms need not wait for the libraries.
+        threading.Thread(target=load, name="dashboard-libraries", daemon=True).start()
         if self._keeper is not None:
             self._keeper.start()
 
