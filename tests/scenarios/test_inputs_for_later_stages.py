@@ -137,10 +137,12 @@ def test_inputs_whose_rating_came_later_are_handed_on_then(scenario: Callable[..
 def test_tables_are_made_while_answers_are_on_their_way(scenario: Callable[..., Scenario]) -> None:
     one = scenario({**TRUTH, "latency": {"batch": [3_600, 3_700], "live": [0, 0]}})
     study = whole(one)
-    states = []
+    states, waited = [], 0
     while "done" not in states:
         states.append(one.run(study, timeout="40m", environ=one.going_on).state)
         if "pending" in of_stage(one, "answer")["status"].to_list():
+            waited += 1
             # They are not left out: they are to come.
             assert not (one.folder / "runs/night/tables/unjudged.parquet").exists()
-    assert len(states) > 6
+    # How many passes there are is a matter of when each one asks; that one met waiting answers is not.
+    assert waited
