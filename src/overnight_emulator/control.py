@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from overnight_emulator.batch import Batch, status
+from overnight_emulator.batches.batch import Batch, status
 from overnight_emulator.store import StoredFile
 from overnight_emulator.truth_file import TruthError, read_faults
 from overnight_emulator.wire import MISSHAPEN, json_body, json_reply

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from overnight_emulator.faults import Event, Fault
-from overnight_emulator.misdeeds import echoing, send_part, suffer
+from overnight_emulator.batches.rows import Reply, canonical
+from overnight_emulator.faults.calls import echoing, send_part, suffer
+from overnight_emulator.faults.kinds import Event, Fault
 from overnight_emulator.rates import Verdict
-from overnight_emulator.rows import Reply, canonical
 from overnight_emulator.store import Run
 from overnight_emulator.streaming import BEFORE_FIRST, Stream, Streamed, send_pieces
 from overnight_emulator.truth import Spread

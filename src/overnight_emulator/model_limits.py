@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from overnight_emulator.answering import Models, Turn
+from overnight_emulator.answers.answering import Models, Turn
 from overnight_emulator.patterns import ByModel, value_for
 from overnight_emulator.truth import Truth
 

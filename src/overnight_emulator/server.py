@@ -7,12 +7,12 @@ from email.utils import formatdate
 
 from aiohttp import web
 
-from overnight_emulator.armed import CALLER
 from overnight_emulator.control import PREFIX, control_routes
 from overnight_emulator.dialects import Dialect
-from overnight_emulator.faults import Caller
+from overnight_emulator.faults.armed import CALLER
+from overnight_emulator.faults.calls import ConnectionDropped, key_of, with_key
+from overnight_emulator.faults.kinds import Caller
 from overnight_emulator.guard import guard
-from overnight_emulator.misdeeds import ConnectionDropped, key_of, with_key
 from overnight_emulator.store import Call
 from overnight_emulator.wire import note_key
 from overnight_emulator.world import World

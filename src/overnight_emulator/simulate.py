@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.answering import Answer, Models, Prompt
+from overnight_emulator.answers.answering import Answer, Models, Prompt
+from overnight_emulator.batches.rows import canonical
 from overnight_emulator.dialects.anthropic.prompts import message_prompt
 from overnight_emulator.dialects.bedrock.asking import read_prompt as converse_prompt
 from overnight_emulator.dialects.google.generating import digest_of
@@ -16,7 +17,6 @@ from overnight_emulator.dialects.google.prompts import read_prompt as google_pro
 from overnight_emulator.dialects.google.spelling import camel
 from overnight_emulator.dialects.lookalike.answers import read_prompt as lookalike_prompt
 from overnight_emulator.dialects.openai.prompts import read_prompt as openai_prompt
-from overnight_emulator.rows import canonical
 from overnight_emulator.truth import Truth
 
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from overnight_emulator.batch import Batch, Usage
-from overnight_emulator.faults import Counter, Fault
+from overnight_emulator.batches.batch import Batch, Usage
+from overnight_emulator.faults.kinds import Counter, Fault
 
 _SCHEMA = """
 create table if not exists fact (name text primary key, value blob) without rowid;

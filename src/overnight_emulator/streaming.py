@@ -11,8 +11,8 @@ import msgspec
 from aiohttp import web
 
 from overnight_emulator.clock import Clock
-from overnight_emulator.faults import Fault
-from overnight_emulator.misdeeds import ConnectionDropped
+from overnight_emulator.faults.calls import ConnectionDropped
+from overnight_emulator.faults.kinds import Fault
 
 EVENTS = "text/event-stream"
 LINES = "application/x-ndjson"

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from overnight_emulator.faults import Fault, Share
+from overnight_emulator.faults.kinds import Fault, Share
 from overnight_emulator.patterns import DEFAULT
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]

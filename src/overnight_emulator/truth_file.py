@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 import yaml
 
-from overnight_emulator.faults import KINDS, REQUIRED, STUCK_IN, Fault, keys_for
+from overnight_emulator.faults.kinds import KINDS, REQUIRED, STUCK_IN, Fault, keys_for
 from overnight_emulator.truth import QualitiesFile, Truth
 
 Kind = TypeVar("Kind")

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from overnight_emulator.armed import ArmedFaults
-from overnight_emulator.batch import Batch, Check, Flaw
+from overnight_emulator.batches.batch import Batch, Check, Flaw
+from overnight_emulator.batches.rows import RowFormat
+from overnight_emulator.batches.works import Works
 from overnight_emulator.chance import Chance
 from overnight_emulator.clock import Clock
-from overnight_emulator.faults import Event, Fault, text_of
+from overnight_emulator.faults.armed import ArmedFaults
+from overnight_emulator.faults.kinds import Event, Fault, text_of
 from overnight_emulator.identity import new_id
 from overnight_emulator.rates import RateLimits
-from overnight_emulator.rows import RowFormat
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
-from overnight_emulator.works import Works
 
 _HOUR = 3_600
 # What the dialects want to know of a batch, said of one that nobody here has asked for.

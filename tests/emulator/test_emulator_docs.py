@@ -14,7 +14,7 @@ import yaml
 from overnight_emulator.command import _parser
 from overnight_emulator.control import PREFIX
 from overnight_emulator.dialects.all import DIALECTS
-from overnight_emulator.faults import KINDS
+from overnight_emulator.faults.kinds import KINDS
 from overnight_emulator.truth import Truth
 from overnight_emulator.truth_file import _Loader, read_truth
 

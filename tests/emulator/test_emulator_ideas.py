@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from overnight_emulator.answering import Models, Prompt, Turn
+from overnight_emulator.answers.answering import Models, Prompt, Turn
 from overnight_emulator.truth import Ideas, Truth
 
 LIST = {"type": "object", "properties": {"inputs": {"type": "array", "items": {"type": "string"}}}}

@@ -11,8 +11,8 @@ from driving import chat_body
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overnight_emulator.forms import is_placing, is_tie, seat, sign, wanted_forms, wanted_object
-from overnight_emulator.prose import TRACE
+from overnight_emulator.answers.forms import is_placing, is_tie, seat, sign, wanted_forms, wanted_object
+from overnight_emulator.answers.prose import TRACE
 from overnight_emulator.simulate import expected_answer
 from overnight_emulator.truth import Judge, Truth
 

@@ -13,13 +13,13 @@ from driving import chat_body
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overnight_emulator.answering import Models
+from overnight_emulator.answers.answering import Models
+from overnight_emulator.answers.schema import UnusableSchemaError
+from overnight_emulator.batches.rows import canonical
 from overnight_emulator.chance import Chance
 from overnight_emulator.dialects.openai.lines import answer
 from overnight_emulator.dialects.openai.prompts import read_prompt
 from overnight_emulator.dialects.openai.rules import CHAT, RESPONSES
-from overnight_emulator.rows import canonical
-from overnight_emulator.schema import UnusableSchemaError
 from overnight_emulator.simulate import expected, expected_answer
 from overnight_emulator.truth import Answers, Truth
 

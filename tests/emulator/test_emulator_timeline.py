@@ -7,9 +7,9 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overnight_emulator.batch import TERMINAL, Batch, Check, Flaw, Tally, progress, status, timeline
+from overnight_emulator.batches.batch import TERMINAL, Batch, Check, Flaw, Tally, progress, status, timeline
 from overnight_emulator.dialects.openai.objects import batch_object
-from overnight_emulator.faults import Fault
+from overnight_emulator.faults.kinds import Fault
 
 ORDER = {"validating": 0, "pondering": 1, "in_progress": 1, "finalizing": 2, "cancelling": 3}
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import yaml
 
-from overnight_emulator.faults import KINDS, Fault
+from overnight_emulator.faults.kinds import KINDS, Fault
 from overnight_emulator.patterns import value_for
 from overnight_emulator.truth import Buckets, Judge, Latency, Truth
 from overnight_emulator.truth_file import TruthError, load_truth, read_faults, read_truth

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from overnight_emulator.seen_ids import SeenIds
+from overnight_emulator.batches.seen_ids import SeenIds
 
 
 @pytest.mark.parametrize("mark", [hash, len, lambda _: 0, lambda one: -len(one)])

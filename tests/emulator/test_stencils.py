@@ -9,13 +9,13 @@ import threading
 import msgspec
 import pytest
 
-from overnight_emulator.armed import ArmedFaults
-from overnight_emulator.batch import Batch, Check, timeline
+from overnight_emulator.batches.batch import Batch, Check, timeline
+from overnight_emulator.batches.execution import Execution
 from overnight_emulator.chance import Chance
 from overnight_emulator.clock import Clock
 from overnight_emulator.dialects.all import DIALECTS
-from overnight_emulator.execution import Execution
-from overnight_emulator.faults import Fault
+from overnight_emulator.faults.armed import ArmedFaults
+from overnight_emulator.faults.kinds import Fault
 from overnight_emulator.store import Store
 from overnight_emulator.truth import Answers, Truth
 

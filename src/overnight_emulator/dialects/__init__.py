@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from aiohttp import web
 from msgspec import Struct
 
-from overnight_emulator.rows import RowFormat
+from overnight_emulator.batches.rows import RowFormat
 from overnight_emulator.truth import Truth
 from overnight_emulator.world import World
 

@@ -7,15 +7,15 @@ from pathlib import Path
 from aiohttp import web
 from msgspec.structs import replace
 
-from overnight_emulator.batch import TERMINAL, Batch, Flaw, birth, output_of, status
+from overnight_emulator.batches.batch import TERMINAL, Batch, Flaw, birth, output_of, status
 from overnight_emulator.dialects.anthropic.accounts import check_credit, version_of
 from overnight_emulator.dialects.anthropic.errors import ApiError, from_fault, no_such_batch, retry_headers
 from overnight_emulator.dialects.anthropic.lines import FULL, RETENTION_SECONDS, AnthropicRows
 from overnight_emulator.dialects.anthropic.objects import archived_at, batch_object
 from overnight_emulator.dialects.anthropic.requests import Received, receive
-from overnight_emulator.faults import Event, Fault
+from overnight_emulator.faults.calls import send_file, suffer
+from overnight_emulator.faults.kinds import Event, Fault
 from overnight_emulator.identity import new_id
-from overnight_emulator.misdeeds import send_file, suffer
 from overnight_emulator.store import StoredFile
 from overnight_emulator.wire import json_reply
 from overnight_emulator.world import World

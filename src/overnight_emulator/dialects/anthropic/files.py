@@ -9,9 +9,9 @@ from aiohttp import BodyPartReader, web
 
 from overnight_emulator.dialects.anthropic.errors import ApiError, from_fault
 from overnight_emulator.dialects.anthropic.objects import moment
-from overnight_emulator.faults import Event
+from overnight_emulator.faults.calls import suffer
+from overnight_emulator.faults.kinds import Event
 from overnight_emulator.identity import new_id
-from overnight_emulator.misdeeds import suffer
 from overnight_emulator.store import StoredFile
 from overnight_emulator.wire import damaged_forms, json_reply
 from overnight_emulator.world import World

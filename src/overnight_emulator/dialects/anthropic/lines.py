@@ -11,8 +11,11 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.answering import Models, Turn
-from overnight_emulator.batch import Batch, Flaw
+from overnight_emulator.answers.answering import Models, Turn
+from overnight_emulator.answers.schema import UnusableSchemaError
+from overnight_emulator.batches.batch import Batch, Flaw
+from overnight_emulator.batches.rows import Content, Reply, Row, Shape, canonical
+from overnight_emulator.batches.seen_ids import SeenIds
 from overnight_emulator.dialects.anthropic.errors import ApiError
 from overnight_emulator.dialects.anthropic.messages import write_message
 from overnight_emulator.dialects.anthropic.prompts import message_prompt, message_shape, message_turns
@@ -20,9 +23,6 @@ from overnight_emulator.dialects.anthropic.rules import check_params
 from overnight_emulator.dialects.anthropic.strict import check_strictly
 from overnight_emulator.identity import new_id
 from overnight_emulator.model_limits import too_long
-from overnight_emulator.rows import Content, Reply, Row, Shape, canonical
-from overnight_emulator.schema import UnusableSchemaError
-from overnight_emulator.seen_ids import SeenIds
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 

@@ -7,7 +7,8 @@ from typing import Any
 from aiohttp import web
 from msgspec.structs import replace
 
-from overnight_emulator.answering import Models
+from overnight_emulator.answers.answering import Models
+from overnight_emulator.batches.rows import Reply
 from overnight_emulator.dialects.anthropic.accounts import check_credit, version_of
 from overnight_emulator.dialects.anthropic.errors import ApiError, bad_json, from_fault, retry_headers
 from overnight_emulator.dialects.anthropic.lines import answer
@@ -17,7 +18,6 @@ from overnight_emulator.dialects.anthropic.rules import EFFORTS, exists, family_
 from overnight_emulator.dialects.anthropic.stream import MESSAGE_STREAM
 from overnight_emulator.live import LiveCall, LiveCalls, Manner
 from overnight_emulator.rates import Verdict
-from overnight_emulator.rows import Reply
 from overnight_emulator.wire import json_body, json_reply, note_key
 from overnight_emulator.world import World
 

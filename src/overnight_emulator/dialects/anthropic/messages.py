@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from overnight_emulator.answering import Answer, Models, Prompt
-from overnight_emulator.batch import Usage
+from overnight_emulator.answers.answering import Answer, Models, Prompt
+from overnight_emulator.batches.batch import Usage
+from overnight_emulator.batches.rows import Reply
 from overnight_emulator.dialects.anthropic.rules import served_name
-from overnight_emulator.rows import Reply
 
 _STOPS = {
     "stop": "end_turn",

@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
-from overnight_emulator.batch import TERMINAL, Batch, Timeline, status, timeline
+from overnight_emulator.batches.batch import TERMINAL, Batch, Timeline, status, timeline
 from overnight_emulator.dialects.anthropic.lines import RETENTION_SECONDS
 
 _RUNNING = frozenset({"validating", "in_progress", "finalizing"})

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.answering import Prompt, Turn
+from overnight_emulator.answers.answering import Prompt, Turn
+from overnight_emulator.batches.rows import Shape
 from overnight_emulator.dialects.anthropic.rules import family_of
 from overnight_emulator.dialects.anthropic.tools import offer_of
-from overnight_emulator.rows import Shape
 
 # What a thinking budget comes to, in the efforts of the simulated models: the largest budget that fits.
 _BUDGETS = ((16_000, "high"), (4_000, "medium"), (0, "low"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from overnight_emulator.answering import Models
+from overnight_emulator.answers.answering import Models
 from overnight_emulator.dialects.anthropic.errors import ApiError
 from overnight_emulator.dialects.anthropic.prompts import message_turns
 from overnight_emulator.model_limits import most_input

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from overnight_emulator.answers.tools import Offer, Tool
 from overnight_emulator.dialects.anthropic.errors import ApiError
-from overnight_emulator.tools import Offer, Tool
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from aiohttp import web
 from msgspec.structs import replace
 
-from overnight_emulator.batch import Batch
+from overnight_emulator.batches.batch import Batch
 from overnight_emulator.dialects import Dialect
 from overnight_emulator.dialects.lookalike.lines import LookalikeRows
 from overnight_emulator.dialects.lookalike.live import LookalikeCalls, Places

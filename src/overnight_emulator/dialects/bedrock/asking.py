@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.answering import Prompt, Turn
-from overnight_emulator.rows import canonical
-from overnight_emulator.tools import NO_TOOLS, Choice, Offer, Tool
+from overnight_emulator.answers.answering import Prompt, Turn
+from overnight_emulator.answers.tools import NO_TOOLS, Choice, Offer, Tool
+from overnight_emulator.batches.rows import canonical
 
 _BUDGETS = ((16_000, "high"), (4_000, "medium"), (0, "low"))
 _FILES = ("image", "document", "video", "audio")

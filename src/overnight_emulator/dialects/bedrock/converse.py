@@ -8,8 +8,10 @@ from urllib.parse import unquote
 import msgspec
 from aiohttp import web
 
-from overnight_emulator.answering import Models
-from overnight_emulator.batch import Usage
+from overnight_emulator.answers.answering import Models
+from overnight_emulator.answers.schema import UnusableSchemaError
+from overnight_emulator.batches.batch import Usage
+from overnight_emulator.batches.rows import Reply
 from overnight_emulator.dialects.bedrock.asking import prompt_of, refuse_unsimulated, turns_of
 from overnight_emulator.dialects.bedrock.converse_stream import CONVERSE_STREAM
 from overnight_emulator.dialects.bedrock.errors import AwsError, check_credit, from_fault
@@ -18,8 +20,6 @@ from overnight_emulator.dialects.openai.rules import exists
 from overnight_emulator.dialects.s3.accounts import access_key
 from overnight_emulator.live import LiveCall, LiveCalls, Manner
 from overnight_emulator.rates import Verdict
-from overnight_emulator.rows import Reply
-from overnight_emulator.schema import UnusableSchemaError
 from overnight_emulator.streaming import Stream
 from overnight_emulator.truth import Truth
 from overnight_emulator.wire import json_body

@@ -10,7 +10,7 @@ from zlib import crc32
 import msgspec
 
 from overnight_emulator.dialects.bedrock.errors import from_fault
-from overnight_emulator.faults import Fault
+from overnight_emulator.faults.kinds import Fault
 from overnight_emulator.streaming import Stream, portions
 
 EVENT_STREAM = "application/vnd.amazon.eventstream"

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from overnight_emulator.dialects.openai.accounts import check_credit as openai_check
 from overnight_emulator.dialects.openai.errors import ApiError
-from overnight_emulator.faults import Fault
+from overnight_emulator.faults.kinds import Fault
 from overnight_emulator.truth import Truth
 from overnight_emulator.wire import json_reply
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from overnight_emulator.batch import TERMINAL, Batch, birth, progress, status, timeline
+from overnight_emulator.batches.batch import TERMINAL, Batch, birth, progress, status, timeline
 from overnight_emulator.dialects.bedrock.errors import AwsError, check_credit, from_fault
 from overnight_emulator.dialects.lookalike.jobs import Jobs
 from overnight_emulator.dialects.openai.accounts import KEY
@@ -17,7 +17,7 @@ from overnight_emulator.dialects.openai.rules import exists
 from overnight_emulator.dialects.s3 import NAME as S3
 from overnight_emulator.dialects.s3.accounts import access_key
 from overnight_emulator.dialects.storage.objects import object_id
-from overnight_emulator.faults import Event, Fault, text_of
+from overnight_emulator.faults.kinds import Event, Fault, text_of
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World
 

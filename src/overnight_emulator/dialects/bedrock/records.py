@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.answering import Models
-from overnight_emulator.batch import Batch, Flaw
+from overnight_emulator.answers.answering import Models
+from overnight_emulator.batches.batch import Batch, Flaw
+from overnight_emulator.batches.rows import Content, Reply, Row, Shape, canonical
 from overnight_emulator.dialects.bedrock.asking import turns_of
 from overnight_emulator.dialects.bedrock.converse import answer
 from overnight_emulator.dialects.s3 import put_object
-from overnight_emulator.rows import Content, Reply, Row, Shape, canonical
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 

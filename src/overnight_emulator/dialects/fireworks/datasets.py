@@ -8,11 +8,11 @@ from typing import Any
 
 from aiohttp import BodyPartReader, web
 
-from overnight_emulator.batch import TERMINAL, Batch, output_of, status
+from overnight_emulator.batches.batch import TERMINAL, Batch, output_of, status
 from overnight_emulator.dialects.openai.errors import ApiError, bad_json, from_fault
 from overnight_emulator.dialects.signed import file_address
-from overnight_emulator.faults import Event, text_of
-from overnight_emulator.misdeeds import suffer
+from overnight_emulator.faults.calls import suffer
+from overnight_emulator.faults.kinds import Event, text_of
 from overnight_emulator.store import StoredFile
 from overnight_emulator.wire import damaged_forms, json_body, json_reply
 from overnight_emulator.world import World

@@ -7,13 +7,13 @@ from typing import Any
 
 from aiohttp import web
 
-from overnight_emulator.batch import TERMINAL, Batch, birth, progress, status, timeline
+from overnight_emulator.batches.batch import TERMINAL, Batch, birth, progress, status, timeline
 from overnight_emulator.dialects.fireworks.datasets import check_id, uploading
 from overnight_emulator.dialects.lookalike.jobs import Jobs
 from overnight_emulator.dialects.openai.accounts import check_credit
 from overnight_emulator.dialects.openai.errors import ApiError, bad_json
 from overnight_emulator.dialects.openai.rules import CHAT, exists
-from overnight_emulator.faults import Event, Fault, text_of
+from overnight_emulator.faults.kinds import Event, Fault, text_of
 from overnight_emulator.identity import new_id
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from overnight_emulator.batch import Batch, Flaw
+from overnight_emulator.batches.batch import Batch, Flaw
+from overnight_emulator.batches.rows import Content, Reply, Row
 from overnight_emulator.dialects.lookalike.bare_lines import BareRows, write
-from overnight_emulator.rows import Content, Reply, Row
 from overnight_emulator.store import Store, StoredFile
 
 

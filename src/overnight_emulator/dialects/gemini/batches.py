@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from overnight_emulator.batch import TERMINAL, Batch, Flaw, birth, status
+from overnight_emulator.batches.batch import TERMINAL, Batch, Flaw, birth, status
 from overnight_emulator.dialects.gemini.objects import batch_object
 from overnight_emulator.dialects.google.accounts import check_credit
 from overnight_emulator.dialects.google.errors import GoogleError, bad_json, from_fault
 from overnight_emulator.dialects.google.paging import page, page_size
 from overnight_emulator.dialects.google.spelling import camel
-from overnight_emulator.faults import Event, Fault, text_of
+from overnight_emulator.faults.calls import suffer
+from overnight_emulator.faults.kinds import Event, Fault, text_of
 from overnight_emulator.identity import new_id
-from overnight_emulator.misdeeds import suffer
 from overnight_emulator.store import StoredFile
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World

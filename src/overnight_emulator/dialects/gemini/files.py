@@ -13,9 +13,9 @@ from overnight_emulator.dialects.gemini.objects import file_object
 from overnight_emulator.dialects.google.errors import GoogleError, bad_json, from_fault
 from overnight_emulator.dialects.google.paging import page, page_size
 from overnight_emulator.dialects.google.spelling import camel
-from overnight_emulator.faults import Event, text_of
+from overnight_emulator.faults.calls import send_file, suffer
+from overnight_emulator.faults.kinds import Event, text_of
 from overnight_emulator.identity import new_id
-from overnight_emulator.misdeeds import send_file, suffer
 from overnight_emulator.store import StoredFile
 from overnight_emulator.uploads import Digest, Upload, Uploads, digest_of
 from overnight_emulator.wire import json_body, json_reply

@@ -8,8 +8,10 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.answering import Models
-from overnight_emulator.batch import Batch, Flaw
+from overnight_emulator.answers.answering import Models
+from overnight_emulator.answers.embedding import Embedder
+from overnight_emulator.batches.batch import Batch, Flaw
+from overnight_emulator.batches.rows import Content, Reply, Row, Shape
 from overnight_emulator.dialects.gemini.objects import rpc_code
 from overnight_emulator.dialects.google.embedding import embed
 from overnight_emulator.dialects.google.errors import GoogleError
@@ -17,9 +19,7 @@ from overnight_emulator.dialects.google.generating import digest_of, generate
 from overnight_emulator.dialects.google.prompts import content_shape, turns_of
 from overnight_emulator.dialects.google.rules import exists
 from overnight_emulator.dialects.google.spelling import camel
-from overnight_emulator.embedding import Embedder
 from overnight_emulator.model_limits import too_long
-from overnight_emulator.rows import Content, Reply, Row, Shape
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 

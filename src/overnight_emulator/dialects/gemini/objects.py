@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.batch import TERMINAL, Batch, output_of, progress, status, timeline
+from overnight_emulator.batches.batch import TERMINAL, Batch, output_of, progress, status, timeline
 from overnight_emulator.dialects.google.spelling import moment_text
 from overnight_emulator.store import StoredFile
 

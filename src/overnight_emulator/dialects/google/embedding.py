@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from overnight_emulator.answering import Models
-from overnight_emulator.batch import Usage
+from overnight_emulator.answers.answering import Models
+from overnight_emulator.answers.embedding import Embedder
+from overnight_emulator.batches.batch import Usage
+from overnight_emulator.batches.rows import Reply
 from overnight_emulator.dialects.google.errors import GoogleError
 from overnight_emulator.dialects.google.prompts import turns_of
-from overnight_emulator.embedding import Embedder
-from overnight_emulator.rows import Reply
 
 _USUAL_SIZE = 3_072
 

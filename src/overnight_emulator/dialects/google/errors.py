@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from overnight_emulator.faults import Fault
+from overnight_emulator.faults.kinds import Fault
 
 _WORDS = {
     400: "INVALID_ARGUMENT",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
-from overnight_emulator.answering import Answer, Models
-from overnight_emulator.batch import Usage
+from overnight_emulator.answers.answering import Answer, Models
+from overnight_emulator.answers.schema import UnusableSchemaError
+from overnight_emulator.batches.batch import Usage
+from overnight_emulator.batches.rows import Reply, canonical
 from overnight_emulator.dialects.google.errors import GoogleError
 from overnight_emulator.dialects.google.prompts import read_prompt
 from overnight_emulator.dialects.google.rules import check_request, exists
 from overnight_emulator.dialects.google.strict import check_strictly
-from overnight_emulator.rows import Reply, canonical
-from overnight_emulator.schema import UnusableSchemaError
 from overnight_emulator.truth import Truth
 
 _FINISH = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}

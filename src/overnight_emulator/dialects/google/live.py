@@ -7,8 +7,10 @@ from typing import Any
 
 from aiohttp import web
 
-from overnight_emulator.answering import Models
-from overnight_emulator.batch import Usage
+from overnight_emulator.answers.answering import Models
+from overnight_emulator.answers.embedding import Embedder
+from overnight_emulator.batches.batch import Usage
+from overnight_emulator.batches.rows import Reply
 from overnight_emulator.dialects.google.accounts import check_credit
 from overnight_emulator.dialects.google.embedding import embed
 from overnight_emulator.dialects.google.errors import GoogleError, bad_json, from_fault
@@ -18,10 +20,8 @@ from overnight_emulator.dialects.google.prompts import turns_of
 from overnight_emulator.dialects.google.rules import exists, thinks
 from overnight_emulator.dialects.google.spelling import camel
 from overnight_emulator.dialects.google.stream import EVENT_STREAM, LIST_STREAM
-from overnight_emulator.embedding import Embedder
 from overnight_emulator.live import LiveCall, LiveCalls, Manner
 from overnight_emulator.rates import Verdict
-from overnight_emulator.rows import Reply
 from overnight_emulator.streaming import Stream
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.answering import Prompt, Turn
+from overnight_emulator.answers.answering import Prompt, Turn
+from overnight_emulator.batches.rows import Shape
 from overnight_emulator.dialects.google.rules import thinks
 from overnight_emulator.dialects.google.schemas import json_schema
 from overnight_emulator.dialects.google.tools import offer_of
-from overnight_emulator.rows import Shape
 
 _ROLES = {"model": "assistant"}
 _write = msgspec.json.Encoder().encode

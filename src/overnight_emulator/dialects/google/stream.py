@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from overnight_emulator.dialects.google.errors import from_fault
-from overnight_emulator.faults import Fault
+from overnight_emulator.faults.kinds import Fault
 from overnight_emulator.streaming import EVENTS, Stream, portions
 
 

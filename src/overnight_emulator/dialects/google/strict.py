@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from overnight_emulator.answering import Models
+from overnight_emulator.answers.answering import Models
 from overnight_emulator.dialects.google.errors import GoogleError
 from overnight_emulator.dialects.google.prompts import turns_of
 from overnight_emulator.model_limits import most_input, most_output

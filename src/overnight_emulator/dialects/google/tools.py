@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from overnight_emulator.answers.tools import Offer, Tool
 from overnight_emulator.dialects.google.errors import GoogleError
 from overnight_emulator.dialects.google.schemas import json_schema
-from overnight_emulator.tools import Offer, Tool
 
 _MODES = {"MODE_UNSPECIFIED": "auto", "AUTO": "auto", "VALIDATED": "auto", "ANY": "any", "NONE": "none"}
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from aiohttp import web
 
-from overnight_emulator.batch import Batch
+from overnight_emulator.batches.batch import Batch
+from overnight_emulator.batches.rows import Reply, Row
 from overnight_emulator.dialects import Dialect
 from overnight_emulator.dialects.lookalike.lines import LookalikeRows
 from overnight_emulator.dialects.lookalike.live import LookalikeCalls, Places
@@ -17,7 +18,6 @@ from overnight_emulator.dialects.openai.files import FileRoutes
 from overnight_emulator.dialects.openai.objects import batch_object
 from overnight_emulator.dialects.openai.rules import CHAT
 from overnight_emulator.dialects.openai.terms import Terms
-from overnight_emulator.rows import Reply, Row
 from overnight_emulator.world import World
 
 _NAME = "groq"

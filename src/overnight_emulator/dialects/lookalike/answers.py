@@ -8,14 +8,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from overnight_emulator.answering import EFFORTS, Models, Prompt
+from overnight_emulator.answers.answering import EFFORTS, Models, Prompt
+from overnight_emulator.answers.schema import UnusableSchemaError
+from overnight_emulator.batches.rows import Reply, canonical
 from overnight_emulator.dialects.openai.chat import complete
 from overnight_emulator.dialects.openai.errors import ApiError
 from overnight_emulator.dialects.openai.prompts import chat_prompt
 from overnight_emulator.dialects.openai.rules import check_chat_options, exists
 from overnight_emulator.dialects.openai.unsimulated import not_simulated, refuse_chat
-from overnight_emulator.rows import Reply, canonical
-from overnight_emulator.schema import UnusableSchemaError
 from overnight_emulator.truth import Truth
 
 # Fields of Groq, Mistral, xAI, Fireworks and Together that change what is answered, and are not simulated.

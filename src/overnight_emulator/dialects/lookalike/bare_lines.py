@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.answering import Models
-from overnight_emulator.batch import Batch, Flaw
+from overnight_emulator.answers.answering import Models
+from overnight_emulator.batches.batch import Batch, Flaw
+from overnight_emulator.batches.rows import Content, Reply, Row, Shape, canonical
 from overnight_emulator.dialects.lookalike.answers import answer
 from overnight_emulator.dialects.openai.errors import ApiError
 from overnight_emulator.dialects.openai.prompts import chat_shape, chat_turns
 from overnight_emulator.identity import new_id
-from overnight_emulator.rows import Content, Reply, Row, Shape, canonical
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from overnight_emulator.batch import TERMINAL, Batch, status
+from overnight_emulator.batches.batch import TERMINAL, Batch, status
 from overnight_emulator.dialects.openai.errors import ApiError, from_fault, retry_headers
-from overnight_emulator.faults import Event, Fault
-from overnight_emulator.misdeeds import suffer
+from overnight_emulator.faults.calls import suffer
+from overnight_emulator.faults.kinds import Event, Fault
 from overnight_emulator.store import StoredFile
 from overnight_emulator.world import World
 

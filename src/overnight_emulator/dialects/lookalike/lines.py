@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from overnight_emulator.batch import Batch
+from overnight_emulator.batches.batch import Batch
+from overnight_emulator.batches.rows import Reply, Row, Shape
 from overnight_emulator.dialects.lookalike.answers import answer
 from overnight_emulator.dialects.openai.lines import OpenAIRows
 from overnight_emulator.dialects.openai.prompts import chat_shape
-from overnight_emulator.rows import Reply, Row, Shape
 
 
 class LookalikeRows(OpenAIRows):

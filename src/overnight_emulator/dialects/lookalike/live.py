@@ -8,7 +8,8 @@ from typing import Any
 from aiohttp import web
 from msgspec import Struct
 
-from overnight_emulator.answering import Models
+from overnight_emulator.answers.answering import Models
+from overnight_emulator.batches.rows import Reply
 from overnight_emulator.dialects.lookalike.answers import answer
 from overnight_emulator.dialects.openai.accounts import check_credit
 from overnight_emulator.dialects.openai.chat_stream import chat_stream
@@ -17,7 +18,6 @@ from overnight_emulator.dialects.openai.live import rate_headers, too_fast
 from overnight_emulator.dialects.openai.prompts import chat_turns
 from overnight_emulator.dialects.openai.rules import exists
 from overnight_emulator.live import LiveCall, LiveCalls, Manner
-from overnight_emulator.rows import Reply
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from overnight_emulator.batches.rows import Reply, Row
 from overnight_emulator.dialects.lookalike.bare_lines import BareRows, write
-from overnight_emulator.rows import Reply, Row
 
 
 class MistralRows(BareRows):

@@ -6,7 +6,9 @@ from typing import Any
 
 from aiohttp import web
 
-from overnight_emulator.answering import Models
+from overnight_emulator.answers.answering import Models
+from overnight_emulator.answers.embedding import Embedder
+from overnight_emulator.batches.rows import Reply
 from overnight_emulator.dialects.ollama.errors import Refused
 from overnight_emulator.dialects.ollama.local_models import LocalModels
 from overnight_emulator.dialects.openai.chat import complete
@@ -14,10 +16,8 @@ from overnight_emulator.dialects.openai.chat_stream import chat_stream
 from overnight_emulator.dialects.openai.embeddings import embed
 from overnight_emulator.dialects.openai.errors import ApiError, bad_json, from_fault
 from overnight_emulator.dialects.openai.prompts import chat_prompt, chat_turns
-from overnight_emulator.embedding import Embedder
 from overnight_emulator.live import LiveCall, LiveCalls, Manner
 from overnight_emulator.rates import Verdict
-from overnight_emulator.rows import Reply
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World
 

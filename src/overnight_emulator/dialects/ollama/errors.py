@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overnight_emulator.faults import Fault
+from overnight_emulator.faults.kinds import Fault
 from overnight_emulator.rates import Verdict
 
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.answering import Answer, Models, Prompt, Turn
-from overnight_emulator.batch import Usage
+from overnight_emulator.answers.answering import Answer, Models, Prompt, Turn
+from overnight_emulator.answers.tools import Offer
+from overnight_emulator.batches.batch import Usage
+from overnight_emulator.batches.rows import Reply
 from overnight_emulator.dialects.ollama.errors import Refused, from_fault
 from overnight_emulator.dialects.ollama.local_models import moment_text
 from overnight_emulator.dialects.openai.errors import ApiError
 from overnight_emulator.dialects.openai.prompts import turns_of
 from overnight_emulator.dialects.openai.tools import chat_offer
-from overnight_emulator.faults import Fault
-from overnight_emulator.rows import Reply
+from overnight_emulator.faults.kinds import Fault
 from overnight_emulator.streaming import LINES, Stream, portions
-from overnight_emulator.tools import Offer
 
 _EFFORTS = {True: "medium", False: "none", None: "none"}
 _NANOSECONDS = 1_000_000_000

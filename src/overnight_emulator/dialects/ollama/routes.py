@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from overnight_emulator.answering import Models
+from overnight_emulator.answers.answering import Models
+from overnight_emulator.answers.embedding import Embedder
+from overnight_emulator.batches.rows import Reply
 from overnight_emulator.dialects.ollama.errors import Refused, bad_json, from_fault, too_fast
 from overnight_emulator.dialects.ollama.generating import LINE_STREAM, answer, turns
 from overnight_emulator.dialects.ollama.local_models import LocalModels, moment_text, shown
-from overnight_emulator.embedding import Embedder
 from overnight_emulator.live import LiveCall, LiveCalls, Manner
-from overnight_emulator.rows import Reply
 from overnight_emulator.streaming import LINES
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World

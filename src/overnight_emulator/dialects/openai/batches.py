@@ -6,16 +6,16 @@ from typing import Any
 
 from aiohttp import web
 
-from overnight_emulator.batch import TERMINAL, Batch, birth, status
+from overnight_emulator.batches.batch import TERMINAL, Batch, birth, status
 from overnight_emulator.dialects.openai.accounts import check_credit
 from overnight_emulator.dialects.openai.errors import ApiError, bad_json, from_fault, no_such_batch, retry_headers
 from overnight_emulator.dialects.openai.files import check_seconds
 from overnight_emulator.dialects.openai.lines import peek_model
 from overnight_emulator.dialects.openai.paging import page_size
 from overnight_emulator.dialects.openai.terms import OPENAI_TERMS, Terms
-from overnight_emulator.faults import Event, Fault, text_of
+from overnight_emulator.faults.calls import suffer
+from overnight_emulator.faults.kinds import Event, Fault, text_of
 from overnight_emulator.identity import new_id
-from overnight_emulator.misdeeds import suffer
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from overnight_emulator.answering import Answer, Models, Prompt
-from overnight_emulator.batch import Usage
+from overnight_emulator.answers.answering import Answer, Models, Prompt
+from overnight_emulator.answers.tools import Call
+from overnight_emulator.batches.batch import Usage
+from overnight_emulator.batches.rows import Reply
 from overnight_emulator.dialects.openai.logprobs import logprobs_of
 from overnight_emulator.dialects.openai.rules import served_name, tier_of
-from overnight_emulator.rows import Reply
-from overnight_emulator.tools import Call
 
 _FINISH = {"refusal": "stop"}
 

@@ -7,12 +7,12 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
-from overnight_emulator.answering import Models
-from overnight_emulator.batch import Usage
+from overnight_emulator.answers.answering import Models
+from overnight_emulator.answers.embedding import Embedder
+from overnight_emulator.batches.batch import Usage
+from overnight_emulator.batches.rows import Reply
 from overnight_emulator.dialects.openai.errors import ApiError
-from overnight_emulator.embedding import Embedder
 from overnight_emulator.patterns import value_for
-from overnight_emulator.rows import Reply
 
 _SIZES = {"text-embedding-3-large*": 3_072, "nomic-embed-text*": 768, "default": 1_536}
 _MOST_TEXTS = 2_048

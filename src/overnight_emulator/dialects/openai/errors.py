@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from overnight_emulator.faults import Fault
+from overnight_emulator.faults.kinds import Fault
 
 _TYPES = {429: "rate_limit_error", 401: "invalid_request_error"}
 _WORDS = {

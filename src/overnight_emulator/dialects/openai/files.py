@@ -14,9 +14,9 @@ from overnight_emulator.dialects.openai.errors import ApiError, from_fault, no_s
 from overnight_emulator.dialects.openai.lines import MOST_BYTES, RETENTION_SECONDS, peek_model, too_large
 from overnight_emulator.dialects.openai.objects import file_object
 from overnight_emulator.dialects.openai.paging import page, page_size
-from overnight_emulator.faults import Event, text_of
+from overnight_emulator.faults.calls import send_file, suffer
+from overnight_emulator.faults.kinds import Event, text_of
 from overnight_emulator.identity import new_id
-from overnight_emulator.misdeeds import send_file, suffer
 from overnight_emulator.store import StoredFile
 from overnight_emulator.truth import Truth
 from overnight_emulator.wire import damaged_forms, json_reply

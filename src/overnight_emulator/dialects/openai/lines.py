@@ -9,8 +9,12 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.answering import Models, Turn
-from overnight_emulator.batch import Batch, Flaw
+from overnight_emulator.answers.answering import Models, Turn
+from overnight_emulator.answers.embedding import Embedder
+from overnight_emulator.answers.schema import UnusableSchemaError
+from overnight_emulator.batches.batch import Batch, Flaw
+from overnight_emulator.batches.rows import Content, Reply, Row, Shape, canonical
+from overnight_emulator.batches.seen_ids import SeenIds
 from overnight_emulator.dialects.openai.chat import complete
 from overnight_emulator.dialects.openai.embeddings import embed, texts_of
 from overnight_emulator.dialects.openai.errors import ApiError
@@ -25,12 +29,8 @@ from overnight_emulator.dialects.openai.prompts import (
 from overnight_emulator.dialects.openai.responses import respond
 from overnight_emulator.dialects.openai.rules import CHAT, EMBEDDINGS, MODERATIONS, RESPONSES, check_request, exists
 from overnight_emulator.dialects.openai.strict import check_strictly
-from overnight_emulator.embedding import Embedder
 from overnight_emulator.identity import new_id
 from overnight_emulator.model_limits import too_long
-from overnight_emulator.rows import Content, Reply, Row, Shape, canonical
-from overnight_emulator.schema import UnusableSchemaError
-from overnight_emulator.seen_ids import SeenIds
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 

@@ -8,7 +8,9 @@ from typing import Any
 from aiohttp import web
 from msgspec.structs import replace
 
-from overnight_emulator.answering import Models, Turn
+from overnight_emulator.answers.answering import Models, Turn
+from overnight_emulator.answers.embedding import Embedder
+from overnight_emulator.batches.rows import Reply
 from overnight_emulator.dialects.openai.accounts import check_credit
 from overnight_emulator.dialects.openai.chat_stream import chat_stream
 from overnight_emulator.dialects.openai.errors import ApiError, bad_json, from_fault, retry_headers
@@ -17,10 +19,8 @@ from overnight_emulator.dialects.openai.prompts import chat_turns, responses_tur
 from overnight_emulator.dialects.openai.responses_stream import RESPONSES_STREAM
 from overnight_emulator.dialects.openai.rules import CHAT, EMBEDDINGS, MODERATIONS, RESPONSES, exists
 from overnight_emulator.dialects.openai.stored_responses import StoredResponses
-from overnight_emulator.embedding import Embedder
 from overnight_emulator.live import LiveCall, LiveCalls, Manner, duration
 from overnight_emulator.rates import Verdict
-from overnight_emulator.rows import Reply
 from overnight_emulator.streaming import Stream
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World

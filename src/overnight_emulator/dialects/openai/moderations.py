@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from overnight_emulator.answering import Models
-from overnight_emulator.batch import Usage
+from overnight_emulator.answers.answering import Models
+from overnight_emulator.batches.batch import Usage
+from overnight_emulator.batches.rows import Reply
 from overnight_emulator.chance import Chance
 from overnight_emulator.dialects.openai.errors import ApiError
-from overnight_emulator.rows import Reply
 
 USUAL_MODEL = "omni-moderation-latest"
 _CATEGORIES = (

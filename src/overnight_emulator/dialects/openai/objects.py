@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from overnight_emulator.batch import TERMINAL, Batch, Flaw, Timeline, Usage, output_of, progress, status, timeline
+from overnight_emulator.batches.batch import (
+    TERMINAL,
+    Batch,
+    Flaw,
+    Timeline,
+    Usage,
+    output_of,
+    progress,
+    status,
+    timeline,
+)
 from overnight_emulator.dialects.openai.responses import response_usage
 from overnight_emulator.store import StoredFile
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.answering import Prompt, Turn
+from overnight_emulator.answers.answering import Prompt, Turn
+from overnight_emulator.batches.rows import Shape, canonical
 from overnight_emulator.dialects.openai.rules import thinks
 from overnight_emulator.dialects.openai.tools import chat_offer, responses_offer
-from overnight_emulator.rows import Shape, canonical
 
 # Parts that are no text: a picture, a sound, a document.
 FILES = frozenset({"image_url", "input_audio", "file", "input_image", "input_file"})

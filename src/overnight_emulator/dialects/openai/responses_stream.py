@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from overnight_emulator.dialects.openai.errors import from_fault
-from overnight_emulator.faults import Fault
+from overnight_emulator.faults.kinds import Fault
 from overnight_emulator.streaming import EVENTS, Stream, event, portions
 
 Event = tuple[str, dict[str, Any]]

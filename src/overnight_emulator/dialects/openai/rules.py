@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from overnight_emulator.answering import EFFORTS
+from overnight_emulator.answers.answering import EFFORTS
 from overnight_emulator.dialects.openai.errors import ApiError
 from overnight_emulator.dialects.openai.unsimulated import refuse_chat, refuse_responses
 from overnight_emulator.patterns import matches_any

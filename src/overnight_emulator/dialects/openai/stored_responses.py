@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from overnight_emulator.answering import Turn
+from overnight_emulator.answers.answering import Turn
 from overnight_emulator.dialects.openai.errors import ApiError
 from overnight_emulator.dialects.openai.prompts import responses_turns, turns_of
 from overnight_emulator.wire import json_reply

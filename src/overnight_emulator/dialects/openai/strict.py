@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from overnight_emulator.answering import Models
+from overnight_emulator.answers.answering import Models
 from overnight_emulator.dialects.openai.errors import ApiError
 from overnight_emulator.dialects.openai.prompts import chat_turns, responses_turns
 from overnight_emulator.dialects.openai.rules import CHAT, thinks

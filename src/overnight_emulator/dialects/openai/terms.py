@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from overnight_emulator.batch import WINDOW_SECONDS, Batch
+from overnight_emulator.batches.batch import WINDOW_SECONDS, Batch
 from overnight_emulator.dialects.openai.objects import batch_object
 from overnight_emulator.dialects.openai.paging import page
 from overnight_emulator.dialects.openai.rules import CHAT, EMBEDDINGS, MODERATIONS, RESPONSES

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from overnight_emulator.answers.tools import NO_TOOLS, Offer, Tool
 from overnight_emulator.dialects.openai.errors import ApiError
-from overnight_emulator.tools import NO_TOOLS, Offer, Tool
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MOST_TOOLS = 128

@@ -13,9 +13,9 @@ from overnight_emulator.dialects import Dialect
 from overnight_emulator.dialects.s3.accounts import access_key
 from overnight_emulator.dialects.s3.errors import S3Error, from_fault
 from overnight_emulator.dialects.storage.objects import object_id
-from overnight_emulator.faults import Event, text_of
+from overnight_emulator.faults.calls import send_file, suffer
+from overnight_emulator.faults.kinds import Event, text_of
 from overnight_emulator.identity import new_id
-from overnight_emulator.misdeeds import send_file, suffer
 from overnight_emulator.patterns import matches_any
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth

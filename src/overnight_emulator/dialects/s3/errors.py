@@ -6,7 +6,7 @@ from html import escape
 
 from aiohttp import web
 
-from overnight_emulator.faults import Fault
+from overnight_emulator.faults.kinds import Fault
 
 _CODES = {429: "SlowDown", 500: "InternalError", 503: "SlowDown"}
 

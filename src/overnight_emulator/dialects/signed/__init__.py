@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from overnight_emulator.dialects import Dialect
-from overnight_emulator.faults import Event, Fault, text_of
-from overnight_emulator.misdeeds import send_file, suffer
+from overnight_emulator.faults.calls import send_file, suffer
+from overnight_emulator.faults.kinds import Event, Fault, text_of
 from overnight_emulator.uploads import Uploads
 from overnight_emulator.wire import json_reply
 from overnight_emulator.world import World

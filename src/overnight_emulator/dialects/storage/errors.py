@@ -7,7 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from overnight_emulator.dialects.google.accounts import access_token_of
-from overnight_emulator.faults import Fault
+from overnight_emulator.faults.kinds import Fault
 from overnight_emulator.patterns import matches_any
 from overnight_emulator.truth import Truth
 

@@ -10,8 +10,8 @@ from aiohttp import web
 from overnight_emulator.dialects.google.paging import page_size
 from overnight_emulator.dialects.storage.errors import StorageError, bad_json, check_bucket, from_fault, no_such_object
 from overnight_emulator.dialects.storage.objects import Objects, bucket_resource, object_resource
-from overnight_emulator.faults import Event, text_of
-from overnight_emulator.misdeeds import send_file, suffer
+from overnight_emulator.faults.calls import send_file, suffer
+from overnight_emulator.faults.kinds import Event, text_of
 from overnight_emulator.store import StoredFile
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World

@@ -15,8 +15,8 @@ from overnight_emulator.checksums import crc32c_of
 from overnight_emulator.dialects.storage.errors import StorageError, bad_json, check_bucket, from_fault
 from overnight_emulator.dialects.storage.objects import NAME, Objects, object_resource
 from overnight_emulator.dialects.storage.routes import origin_of
-from overnight_emulator.faults import Event, text_of
-from overnight_emulator.misdeeds import suffer
+from overnight_emulator.faults.calls import suffer
+from overnight_emulator.faults.kinds import Event, text_of
 from overnight_emulator.uploads import Digest, Upload, Uploads, digest_of
 from overnight_emulator.wire import damaged_forms, json_reply
 from overnight_emulator.world import World

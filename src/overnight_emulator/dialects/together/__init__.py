@@ -9,7 +9,8 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from overnight_emulator.answering import Models
+from overnight_emulator.answers.answering import Models
+from overnight_emulator.batches.rows import Reply
 from overnight_emulator.dialects import Dialect
 from overnight_emulator.dialects.lookalike.answers import refuse_unsimulated
 from overnight_emulator.dialects.openai.accounts import check_credit, check_key
@@ -22,7 +23,6 @@ from overnight_emulator.dialects.together.batches import BatchRoutes, TogetherRo
 from overnight_emulator.dialects.together.files import FileRoutes
 from overnight_emulator.live import LiveCall, LiveCalls, Manner
 from overnight_emulator.rates import Verdict
-from overnight_emulator.rows import Reply
 from overnight_emulator.wire import MISSHAPEN, MISSHAPEN_WORDS, json_body, json_reply
 from overnight_emulator.world import World
 

@@ -9,15 +9,15 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from overnight_emulator.batch import TERMINAL, Batch, Flaw, birth, output_of, progress, status, timeline
+from overnight_emulator.batches.batch import TERMINAL, Batch, Flaw, birth, output_of, progress, status, timeline
+from overnight_emulator.batches.rows import Content, Reply, Row
 from overnight_emulator.dialects.lookalike.bare_lines import BareRows, write
 from overnight_emulator.dialects.lookalike.jobs import Jobs
 from overnight_emulator.dialects.openai.accounts import check_credit
 from overnight_emulator.dialects.openai.errors import ApiError, bad_json
 from overnight_emulator.dialects.openai.lines import peek_model
 from overnight_emulator.dialects.openai.rules import CHAT, exists
-from overnight_emulator.faults import Event, Fault, text_of
-from overnight_emulator.rows import Content, Reply, Row
+from overnight_emulator.faults.kinds import Event, Fault, text_of
 from overnight_emulator.store import StoredFile
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World

@@ -9,9 +9,9 @@ from aiohttp import BodyPartReader, web
 from overnight_emulator.dialects.openai.errors import ApiError, from_fault
 from overnight_emulator.dialects.openai.lines import peek_model
 from overnight_emulator.dialects.signed import upload_address
-from overnight_emulator.faults import Event, text_of
+from overnight_emulator.faults.calls import send_file, suffer
+from overnight_emulator.faults.kinds import Event, text_of
 from overnight_emulator.identity import new_id
-from overnight_emulator.misdeeds import send_file, suffer
 from overnight_emulator.store import StoredFile
 from overnight_emulator.uploads import Uploads, digest_of
 from overnight_emulator.wire import damaged_forms, json_reply

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from overnight_emulator.batch import TERMINAL, Batch, birth, status
+from overnight_emulator.batches.batch import TERMINAL, Batch, birth, status
 from overnight_emulator.dialects.google.accounts import check_credit
 from overnight_emulator.dialects.google.errors import GoogleError, bad_json, from_fault
 from overnight_emulator.dialects.google.paging import page, page_size
@@ -18,8 +18,8 @@ from overnight_emulator.dialects.storage.objects import NAME as STORAGE
 from overnight_emulator.dialects.storage.objects import object_id, split_uri
 from overnight_emulator.dialects.vertex.filters import fits
 from overnight_emulator.dialects.vertex.objects import job_object, name_of
-from overnight_emulator.faults import Event, Fault, text_of
-from overnight_emulator.misdeeds import suffer
+from overnight_emulator.faults.calls import suffer
+from overnight_emulator.faults.kinds import Event, Fault, text_of
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World
 

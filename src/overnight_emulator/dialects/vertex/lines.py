@@ -15,15 +15,15 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.answering import Models
-from overnight_emulator.batch import Batch, Flaw
+from overnight_emulator.answers.answering import Models
+from overnight_emulator.batches.batch import Batch, Flaw
+from overnight_emulator.batches.rows import Content, Reply, Row, Shape
 from overnight_emulator.dialects.google.errors import GoogleError
 from overnight_emulator.dialects.google.generating import digest_of, generate
 from overnight_emulator.dialects.google.prompts import turns_of
 from overnight_emulator.dialects.google.spelling import camel, moment_text
 from overnight_emulator.dialects.storage.objects import Objects, split_uri
 from overnight_emulator.patterns import matches_any
-from overnight_emulator.rows import Content, Reply, Row, Shape
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 from overnight_emulator.uploads import digest_of as file_digest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from overnight_emulator.batch import TERMINAL, Batch, output_of, progress, status, timeline
+from overnight_emulator.batches.batch import TERMINAL, Batch, output_of, progress, status, timeline
 from overnight_emulator.dialects.google.spelling import moment_text
 
 _STATES = {

@@ -12,16 +12,16 @@ import msgspec
 from aiohttp import web
 from msgspec.structs import replace
 
-from overnight_emulator.batch import TERMINAL, Batch, birth, output_of, progress, status, timeline
+from overnight_emulator.batches.batch import TERMINAL, Batch, birth, output_of, progress, status, timeline
 from overnight_emulator.dialects.lookalike.bare_lines import write
 from overnight_emulator.dialects.lookalike.jobs import Jobs
 from overnight_emulator.dialects.openai.accounts import check_credit
 from overnight_emulator.dialects.openai.errors import ApiError, bad_json, from_fault
 from overnight_emulator.dialects.openai.rules import CHAT, exists
 from overnight_emulator.dialects.xai.results import request_of
-from overnight_emulator.faults import Event, Fault, text_of
+from overnight_emulator.faults.calls import send_file, suffer
+from overnight_emulator.faults.kinds import Event, Fault, text_of
 from overnight_emulator.identity import new_id
-from overnight_emulator.misdeeds import send_file, suffer
 from overnight_emulator.store import StoredFile
 from overnight_emulator.wire import json_body, json_reply
 from overnight_emulator.world import World

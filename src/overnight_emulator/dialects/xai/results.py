@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from overnight_emulator.batch import Batch, Flaw
+from overnight_emulator.batches.batch import Batch, Flaw
+from overnight_emulator.batches.rows import Content, Reply, Row, canonical
 from overnight_emulator.dialects.lookalike.bare_lines import UNREADABLE, BareRows, write
 from overnight_emulator.dialects.openai.prompts import chat_turns
 from overnight_emulator.dialects.openai.rules import exists
-from overnight_emulator.rows import Content, Reply, Row, canonical
 from overnight_emulator.store import StoredFile
 
 _read = msgspec.json.Decoder(dict[str, Any]).decode

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from overnight_emulator.prose import Pen
-from overnight_emulator.schema import Author
+from overnight_emulator.answers.prose import Pen
+from overnight_emulator.answers.schema import Author
 from overnight_emulator.truth import Ideas
 
 _MARK = re.compile(r"\[idea (?P<difficulty>[01]\.\d\d) [0-9a-f]{10}(?P<useless> useless)?\]")

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from overnight_emulator.faults import Fault
+from overnight_emulator.faults.kinds import Fault
 
 WINDOW_SECONDS = 86_400
 CANCELLING_SECONDS = 600

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from overnight_emulator.forms import (
+from overnight_emulator.answers.forms import (
     asks_about_violation,
     is_flip,
     is_placing,
@@ -25,10 +25,10 @@ from overnight_emulator.forms import (
     seat,
     sign,
 )
-from overnight_emulator.ideas import asks_about_use, graded, last_idea
+from overnight_emulator.answers.ideas import asks_about_use, graded, last_idea
+from overnight_emulator.answers.prose import Pen
+from overnight_emulator.answers.samples import Samples, Trace, traces
 from overnight_emulator.patterns import DEFAULT, value_for
-from overnight_emulator.prose import Pen
-from overnight_emulator.samples import Samples, Trace, traces
 from overnight_emulator.truth import ShareByText, Truth
 
 _COMPLIANCE = 0.8

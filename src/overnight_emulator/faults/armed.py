@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from overnight_emulator.chance import Chance
 from overnight_emulator.clock import Clock
-from overnight_emulator.faults import Caller, Counter, Event, Fault, matches
+from overnight_emulator.faults.kinds import Caller, Counter, Event, Fault, matches
 from overnight_emulator.store import Store
 
 # Who makes the call that is under way; nobody, where the emulator acts on its own.

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from overnight_emulator.answering import Models, Turn
-from overnight_emulator.batch import Batch, Flaw, Usage
+from overnight_emulator.answers.answering import Models, Turn
+from overnight_emulator.batches.batch import Batch, Flaw, Usage
 from overnight_emulator.store import Store, StoredFile
 
 

@@ -16,12 +16,12 @@ from typing import IO
 
 import msgspec
 
-from overnight_emulator.armed import ArmedFaults
-from overnight_emulator.batch import Batch, Tally, Timeline
+from overnight_emulator.batches.batch import Batch, Tally, Timeline
+from overnight_emulator.batches.rows import Reply, Row, RowFormat
+from overnight_emulator.batches.stencils import Stencils
 from overnight_emulator.chance import Chance
-from overnight_emulator.faults import Event, Fault
-from overnight_emulator.rows import Reply, Row, RowFormat
-from overnight_emulator.stencils import Stencils
+from overnight_emulator.faults.armed import ArmedFaults
+from overnight_emulator.faults.kinds import Event, Fault
 from overnight_emulator.store import Run, Store
 
 _RUNS_PER_COMMIT = 1_000

@@ -17,14 +17,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from overnight_emulator.armed import ArmedFaults
-from overnight_emulator.batch import Batch, Check, Flaw, Timeline, status, timeline
+from overnight_emulator.batches.batch import Batch, Check, Flaw, Timeline, status, timeline
+from overnight_emulator.batches.execution import Execution
+from overnight_emulator.batches.rows import Content, RowFormat
 from overnight_emulator.chance import Chance
 from overnight_emulator.clock import Clock
-from overnight_emulator.execution import Execution
-from overnight_emulator.faults import Event, text_of
+from overnight_emulator.faults.armed import ArmedFaults
+from overnight_emulator.faults.kinds import Event, text_of
 from overnight_emulator.patterns import value_for
-from overnight_emulator.rows import Content, RowFormat
 from overnight_emulator.store import Store, StoredFile
 from overnight_emulator.truth import Truth
 

@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from overnight_emulator.answering import Answer, Models, Prompt
-from overnight_emulator.batch import Batch
-from overnight_emulator.rows import Row, RowFormat, Shape
+from overnight_emulator.answers.answering import Answer, Models, Prompt
+from overnight_emulator.batches.batch import Batch
+from overnight_emulator.batches.rows import Row, RowFormat, Shape
 
 _MOST_SHAPES = 200
 _TEXT, _CUSTOM_ID, _ROW_ID = "qz7-the-text-zq", "qz7-the-custom-id-zq", "qz7-the-row-id-zq"

@@ -7,7 +7,7 @@ import zlib
 
 from aiohttp import web
 
-from overnight_emulator.faults import Fault
+from overnight_emulator.faults.kinds import Fault
 
 SPOILING = frozenset({"trickle", "endless", "bomb", "deep", "odd_headers"})
 DEPTH = 100_000

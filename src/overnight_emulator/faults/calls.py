@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from overnight_emulator.clock import Clock
-from overnight_emulator.faults import Fault
-from overnight_emulator.spoiled import SPOILING, spoil
+from overnight_emulator.faults.bodies import SPOILING, spoil
+from overnight_emulator.faults.kinds import Fault
 
 _CHUNK = 1 << 16
 # What a hotel's network answers to everything until somebody has signed in.

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from overnight_emulator.answers.prose import TRACE
 from overnight_emulator.chance import Chance
 from overnight_emulator.patterns import value_for
-from overnight_emulator.prose import TRACE
 
 _WORD = re.compile(r"\w+")
 _ANCHOR_WITHIN = 300

@@ -13,17 +13,17 @@ from typing import Any
 
 import msgspec
 
+from overnight_emulator.answers.forms import wanted_forms, wanted_object
+from overnight_emulator.answers.ideas import Inventor, listed_texts, shown_list
+from overnight_emulator.answers.json_requests import ANY_FIELDS, wanted_schema
+from overnight_emulator.answers.judge import FLIP, Judge, Talk, share_of_objection
+from overnight_emulator.answers.prose import Pen
+from overnight_emulator.answers.samples import Samples
+from overnight_emulator.answers.schema import UnusableSchemaError, document
+from overnight_emulator.answers.tokens import TokenCount
+from overnight_emulator.answers.tools import Call, Offer, Tool
 from overnight_emulator.chance import Chance
-from overnight_emulator.forms import wanted_forms, wanted_object
-from overnight_emulator.ideas import Inventor, listed_texts, shown_list
-from overnight_emulator.json_requests import ANY_FIELDS, wanted_schema
-from overnight_emulator.judge import FLIP, Judge, Talk, share_of_objection
 from overnight_emulator.patterns import ByModel
-from overnight_emulator.prose import Pen
-from overnight_emulator.samples import Samples
-from overnight_emulator.schema import UnusableSchemaError, document
-from overnight_emulator.tokens import TokenCount
-from overnight_emulator.tools import Call, Offer, Tool
 from overnight_emulator.truth import PlantedCall, Truth
 
 _CACHEABLE_TOKENS = 1_024

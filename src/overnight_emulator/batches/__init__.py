@@ -1,0 +1,1 @@
+"""Batches: their rows, their run and what becomes of them in virtual time."""
