@@ -91,7 +91,7 @@ def rates(first: int) -> dict[str, float]:
 
 def outcome(seed: int, count: int, first: int, runs: Path) -> Outcome:
     import overnight as on
-    from overnight.api.planned import interval_of
+    from overnight.api.plans.planned import interval_of
 
     shape, written = study(seed, count)
     asked = on.Study(**written)

@@ -158,7 +158,7 @@ def _pass(
     import traceback
 
     from overnight import api
-    from overnight.api.adoption import NothingToAdopt
+    from overnight.api.elsewhere.adoption import NothingToAdopt
     from overnight.core.errors import OvernightError
 
     os.chdir(scratch)
@@ -212,7 +212,7 @@ def _names(plan: AdoptedSchedule, table: Any) -> Iterator[str]:
     """Every row is there; who keeps no questions cannot name those that it gave no line for, and they have failed."""
     import polars as pl
 
-    from overnight.api.adoption import UNNAMED
+    from overnight.api.elsewhere.adoption import UNNAMED
 
     unnamed = table.filter(pl.col("item_id").str.starts_with(UNNAMED))
     named = set(table["item_id"]) - set(unnamed["item_id"])

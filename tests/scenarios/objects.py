@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from overnight.api import Run
-from overnight.api.pricing import keep_prices, prices_of
+from overnight.api.plans.pricing import keep_prices, prices_of
 from overnight.api.work import work_on
 from overnight.core.ask import Ask
 from overnight.engine.flow.intake import take_stage

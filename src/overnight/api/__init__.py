@@ -1,16 +1,16 @@
 """The verbs as plain functions: they work in a script, in a notebook, and behind the command line."""
 
-from overnight.api.adopting import adopt
 from overnight.api.cancelling import cancel, forget_batch, resolve_shard
 from overnight.api.checking import BatchCheck
-from overnight.api.comparing import Comparison, ModelCost, compare_models
 from overnight.api.costs import costs
-from overnight.api.counting import ArmPlan
+from overnight.api.elsewhere.adopting import adopt
 from overnight.api.keys import KeyStatus, keys
 from overnight.api.models import ModelCard, Rates, models
 from overnight.api.moving import Moved, pull, push
-from overnight.api.planned import Plan
-from overnight.api.previewing import plan
+from overnight.api.plans.comparing import Comparison, ModelCost, compare_models
+from overnight.api.plans.counting import ArmPlan
+from overnight.api.plans.planned import Plan
+from overnight.api.plans.previewing import plan
 from overnight.api.report import Report, report
 from overnight.api.running import resume, run, submit
 from overnight.api.status import ArmStatus, RunStatus, audit_log, status, watch

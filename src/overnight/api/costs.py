@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import polars as pl
 
 from overnight.api.places import all_runs, run_folder
-from overnight.api.pricing import prices_of_today
+from overnight.api.plans.pricing import prices_of_today
 from overnight.core.arguments import checked
 from overnight.core.errors import OvernightError, StudyError
 from overnight.core.money import DOLLAR

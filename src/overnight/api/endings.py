@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from overnight.api.html import OUTCOMES
+from overnight.api.notebook.html import OUTCOMES
 from overnight.core.errors import OvernightError
 from overnight.core.money import DOLLAR
 from overnight.engine.session import Session

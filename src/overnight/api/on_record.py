@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from overnight.api.made_elsewhere import Ready
+from overnight.api.elsewhere.made_elsewhere import Ready
 from overnight.core.ask import Arm
 from overnight.core.stage import Stage, StageRules
 from overnight.core.task import Rounds, Task

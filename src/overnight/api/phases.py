@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from overnight.api.counting import ArmPlan
+from overnight.api.plans.counting import ArmPlan
 from overnight.core.screening import Decision, moved_on_text, phase_numbers
 from overnight.core.stage import Stage
 from overnight.engine.flow.phases import SAMPLE

@@ -9,14 +9,14 @@ from typing import Any
 
 import msgspec
 
+from overnight.api.elsewhere.ready import is_ready_file, provider_of, ready_stages, refuse_provider
 from overnight.api.endings import check_notify, end_anew, was_told
 from overnight.api.pacing import kept_deadline, paced_study, paced_work, read_live
 from overnight.api.phases import EXPECTED, expected_costs
 from overnight.api.places import chosen_runs, folder_of, is_run, named_folder, run_folder
-from overnight.api.planned import cost_text
-from overnight.api.planning import check_limit, check_rounds, clamped, plan_file, plan_resolved
-from overnight.api.pricing import check_prices, check_spill, keep_price_file, keep_prices, prices_for, prices_of
-from overnight.api.ready import is_ready_file, provider_of, ready_stages, refuse_provider
+from overnight.api.plans.planned import cost_text
+from overnight.api.plans.planning import check_limit, check_rounds, clamped, plan_file, plan_resolved
+from overnight.api.plans.pricing import check_prices, check_spill, keep_price_file, keep_prices, prices_for, prices_of
 from overnight.api.reasking import Reask, reask_rows
 from overnight.api.reuse import reuse_answers
 from overnight.api.status import unfinished

@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from overnight.api.checking import BatchCheck, check_batches
-from overnight.api.html import (
+from overnight.api.notebook.html import (
     OUTCOMES,
     batches_html,
     counts_of,

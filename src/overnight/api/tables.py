@@ -11,7 +11,7 @@ import polars.selectors as cs
 
 from overnight.api.on_record import kinds_on_record
 from overnight.api.places import run_folder
-from overnight.api.pricing import prices_of_today
+from overnight.api.plans.pricing import prices_of_today
 from overnight.api.tabling import decoders, keep_tables, tables_now
 from overnight.core.arguments import checked
 from overnight.core.clock import WallClock

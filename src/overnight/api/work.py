@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import polars as pl
 
-from overnight.api.cell import cell_progress
 from overnight.api.costs import costs_of
 from overnight.api.endings import News, check_kept
 from overnight.api.foreground import Ended, run_engine
-from overnight.api.html import (
+from overnight.api.notebook.cell import cell_progress
+from overnight.api.notebook.html import (
     counts_of,
     outcomes_text,
 )
@@ -65,7 +65,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return f"Run({self.name!r}, {self.state}: {outcomes_text(counts_of(self.snapshot))})"
 
     def _repr_html_(self) -> str:
-        from overnight.api.run_cell import run_html  # noqa: PLC0415 - it imports this module
+        from overnight.api.notebook.run_cell import run_html  # noqa: PLC0415 - it imports this module
 
         return run_html(self)
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from overnight.api import ArmPlan, Plan
-from overnight.api.planned import interval_of
+from overnight.api.plans.planned import interval_of
 from overnight.api.run_words import batches
 from overnight.cli.words import arms_note, model_names, price_lines, summed_by_model
 from overnight.core.names import short_names

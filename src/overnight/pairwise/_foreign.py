@@ -9,8 +9,8 @@ import msgspec
 import polars as pl
 
 from overnight.api import Run, adopt
-from overnight.api.adopted_files import numbered, position_name
-from overnight.api.adoption import UNNAMED, NothingToAdopt
+from overnight.api.elsewhere.adopted_files import numbered, position_name
+from overnight.api.elsewhere.adoption import UNNAMED, NothingToAdopt
 from overnight.core.attempt import Attempt
 from overnight.core.clock import time_text
 from overnight.core.errors import OvernightError, ProviderError, StudyError, UnknownName

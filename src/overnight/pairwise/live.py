@@ -8,8 +8,8 @@ from typing import Any, Self
 import msgspec
 import polars as pl
 
-from overnight.api.cell import cell_progress
 from overnight.api.keys import key_of
+from overnight.api.notebook.cell import cell_progress
 from overnight.core.arguments import checked
 from overnight.core.errors import StudyError
 from overnight.engine.progress import Snapshot

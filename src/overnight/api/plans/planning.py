@@ -8,15 +8,15 @@ from pathlib import Path
 
 import msgspec
 
-from overnight.api.counting import ArmCount, Following, OnRecord, Passing, planned_arms
-from overnight.api.experience import Experience
-from overnight.api.finishing import finishing
+from overnight.api.elsewhere.ready import ready_stages
 from overnight.api.phases import decided, phase_plans
 from overnight.api.places import named_folder
-from overnight.api.plan_files import PlanWriter
-from overnight.api.planned import Plan, Shown
-from overnight.api.pricing import prices_for, prices_of, processing_of
-from overnight.api.ready import ready_stages
+from overnight.api.plans.counting import ArmCount, Following, OnRecord, Passing, planned_arms
+from overnight.api.plans.experience import Experience
+from overnight.api.plans.finishing import finishing
+from overnight.api.plans.plan_files import PlanWriter
+from overnight.api.plans.planned import Plan, Shown
+from overnight.api.plans.pricing import prices_for, prices_of, processing_of
 from overnight.core.ask import Ask, Item
 from overnight.core.errors import StudyError
 from overnight.core.names import run_name_of

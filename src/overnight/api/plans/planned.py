@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from overnight.api.cost_notes import cost_notes
-from overnight.api.counting import ArmPlan
-from overnight.api.finishing import Finishing
-from overnight.api.html import Cell, money, paragraph_html, parts_html, table_html, title_html
+from overnight.api.notebook.html import Cell, money, paragraph_html, parts_html, table_html, title_html
 from overnight.api.phases import PhasePlan
+from overnight.api.plans.cost_notes import cost_notes
+from overnight.api.plans.counting import ArmPlan
+from overnight.api.plans.finishing import Finishing
 from overnight.core.estimate import Interval, interval, together
 from overnight.core.money import Budget
 from overnight.core.wording import number_of

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from overnight.api.counting import ArmPlan
+from overnight.api.plans.counting import ArmPlan
 from overnight.core.money import Budget
 from overnight.prices import dollars
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from overnight.api import ArmPlan
-from overnight.api.finishing import finishing
+from overnight.api.plans.finishing import finishing
 from overnight.core.estimate import step_of
 from overnight.ledger.account_book import Lessons, Turnaround
 

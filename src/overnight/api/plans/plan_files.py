@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TextIO
 
-from overnight.api.counting import ArmCount
+from overnight.api.plans.counting import ArmCount
 from overnight.core.ask import Ask
 from overnight.core.shard import custom_id, token_of
 from overnight.core.stage import Stage

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from overnight.api.counting import ArmPlan
-from overnight.api.html import money, paragraph_html, parts_html, table_html, title_html
+from overnight.api.notebook.html import money, paragraph_html, parts_html, table_html, title_html
 from overnight.api.places import named_folder
-from overnight.api.planned import interval_of
-from overnight.api.planning import plan_resolved
+from overnight.api.plans.counting import ArmPlan
+from overnight.api.plans.planned import interval_of
+from overnight.api.plans.planning import plan_resolved
 from overnight.core.arguments import checked
 from overnight.core.errors import OvernightError, StudyError, nearest
 from overnight.core.wording import quoted

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from overnight.api.estimating import ArmEstimate
-from overnight.api.experience import Answers, Requests
-from overnight.api.item_errors import SeenArm, risks_by_items
+from overnight.api.plans.estimating import ArmEstimate
+from overnight.api.plans.experience import Answers, Requests
+from overnight.api.plans.item_errors import SeenArm, risks_by_items
 from overnight.core.ask import Arm, Model
 from overnight.core.estimate import Line, lengths_of, together
 from overnight.ledger.answers import Sized

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from overnight.api import plan
-from overnight.api.experience import USUAL_ANSWER, USUAL_REASONING, Experience, reasoning_of
+from overnight.api.plans.experience import USUAL_ANSWER, USUAL_REASONING, Experience, reasoning_of
 from overnight.core.ask import Arm, Model, Options, Thinking
 from overnight.core.estimate import step_of
 from overnight.core.names import HISTORY

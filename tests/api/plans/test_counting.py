@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from overnight.api import ArmPlan, Plan, plan
-from overnight.api.cost_notes import cost_notes
-from overnight.api.experience import USUAL_ANSWER
+from overnight.api.plans.cost_notes import cost_notes
+from overnight.api.plans.experience import USUAL_ANSWER
 from overnight.core.ask import Arm, Ask, Message, Model, Options
 from overnight.engine.batch.outbox import line_overhead
 from overnight.providers import batch_format, vendor

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from overnight.api.experience import Answers, Requests
-from overnight.api.pricing import PricesByArm
+from overnight.api.plans.experience import Answers, Requests
+from overnight.api.plans.pricing import PricesByArm
 from overnight.core.ask import Arm
 from overnight.core.estimate import mean_of_so_many
 from overnight.prices import Price, Processing

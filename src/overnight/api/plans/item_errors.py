@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from overnight.api.estimating import ArmEstimate, Place
-from overnight.api.experience import Answers
+from overnight.api.plans.estimating import ArmEstimate, Place
+from overnight.api.plans.experience import Answers
 from overnight.core.estimate import ENOUGH, Line, factors, line_of
 from overnight.ledger.answers import Sized
 

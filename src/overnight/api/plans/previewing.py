@@ -4,10 +4,10 @@ from pathlib import Path
 
 import msgspec
 
+from overnight.api.elsewhere.ready import is_ready_file, provider_of, refuse_provider
 from overnight.api.places import named_folder
-from overnight.api.planned import Pilot, Plan, cost_text
-from overnight.api.planning import check_limit, check_rounds, plan_file, plan_resolved
-from overnight.api.ready import is_ready_file, provider_of, refuse_provider
+from overnight.api.plans.planned import Pilot, Plan, cost_text
+from overnight.api.plans.planning import check_limit, check_rounds, plan_file, plan_resolved
 from overnight.api.running import run
 from overnight.api.status import unfinished
 from overnight.api.work import Say, Tell, silent

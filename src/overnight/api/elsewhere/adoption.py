@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from overnight.api.adopted_files import (
+from overnight.api.elsewhere.adopted_files import (
     BY_POSITION,
     Answering,
     is_keyless,
@@ -15,10 +15,10 @@ from overnight.api.adopted_files import (
     position_name,
     positioned,
 )
-from overnight.api.made_elsewhere import ARM, BODY, Ready, body_of
+from overnight.api.elsewhere.made_elsewhere import ARM, BODY, Ready, body_of
+from overnight.api.elsewhere.ready import arm_of, read_lines
 from overnight.api.places import short_id
-from overnight.api.pricing import keep_prices, prices_for
-from overnight.api.ready import arm_of, read_lines
+from overnight.api.plans.pricing import keep_prices, prices_for
 from overnight.api.work import Say
 from overnight.core.ask import Arm, Item, Model
 from overnight.core.attempt import Accepted, AttemptEvent, Creating, Ended, Fetched, Uploaded

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from overnight.api.counting import ArmPlan
+from overnight.api.plans.counting import ArmPlan
 from overnight.core.clock import duration_text
 from overnight.core.turnaround import Leg, Work, over, took
 from overnight.core.wording import number_of

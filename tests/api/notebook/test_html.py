@@ -11,8 +11,8 @@ import pytest
 
 import overnight
 from overnight.api import ArmPlan, ArmStatus, Plan, Run, RunStatus
-from overnight.api.html import progress_html, table_html, text_html
-from overnight.api.planned import Shown
+from overnight.api.notebook.html import progress_html, table_html, text_html
+from overnight.api.plans.planned import Shown
 from overnight.api.status import Statuses
 from overnight.engine.progress import BatchLine, Snapshot
 

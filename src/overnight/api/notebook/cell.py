@@ -6,7 +6,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from overnight.api.html import progress_html
+from overnight.api.notebook.html import progress_html
 from overnight.engine.progress import Snapshot
 
 # Drawings in a second: more would only fill the notebook's file.

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from overnight.api.adopted_files import BY_POSITION, Answering, lines_of, read_output
-from overnight.api.adoption import STAGE, Adoption, Wanted, copied, registered, taken_in
-from overnight.api.made_elsewhere import BODY
+from overnight.api.elsewhere.adopted_files import BY_POSITION, Answering, lines_of, read_output
+from overnight.api.elsewhere.adoption import STAGE, Adoption, Wanted, copied, registered, taken_in
+from overnight.api.elsewhere.made_elsewhere import BODY
+from overnight.api.elsewhere.ready import arm_of
 from overnight.api.places import named_folder
-from overnight.api.ready import arm_of
 from overnight.api.work import Run, Say, Tell, saved_work, silent, work_on
 from overnight.core.arguments import checked
 from overnight.core.ask import Arm, Item

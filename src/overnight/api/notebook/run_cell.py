@@ -6,7 +6,7 @@ Figures are pictures of their own, so that nothing of the notebook's page change
 import base64
 from collections.abc import Iterator, Sequence
 
-from overnight.api.html import (
+from overnight.api.notebook.html import (
     OUTCOMES,
     batches_html,
     counts_of,

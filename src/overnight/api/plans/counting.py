@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from overnight.api.estimating import ArmEstimate, Place
-from overnight.api.experience import Answers, Experience
-from overnight.api.item_errors import SeenArm, risks_by_items
-from overnight.api.pricing import PricesByArm
+from overnight.api.plans.estimating import ArmEstimate, Place
+from overnight.api.plans.experience import Answers, Experience
+from overnight.api.plans.item_errors import SeenArm, risks_by_items
+from overnight.api.plans.pricing import PricesByArm
 from overnight.core.ask import Arm, Ask, Item, KeyMaker
 from overnight.core.estimate import interval, together
 from overnight.core.handed_on import HandedOn, group_item, handed_on, row_item, turns_of

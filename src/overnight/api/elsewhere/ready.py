@@ -6,8 +6,8 @@ from typing import NamedTuple, TypeGuard
 
 import msgspec
 
-from overnight.api.adopted_files import numbered
-from overnight.api.made_elsewhere import ARM, BODY, Ready, body_of
+from overnight.api.elsewhere.adopted_files import numbered
+from overnight.api.elsewhere.made_elsewhere import ARM, BODY, Ready, body_of
 from overnight.core.ask import Arm, Ask, Item, Model
 from overnight.core.errors import StudyError
 from overnight.core.stage import Stage

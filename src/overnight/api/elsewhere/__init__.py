@@ -1,0 +1,1 @@
+"""Batches and files that were made elsewhere, taken over as runs."""

@@ -1,0 +1,1 @@
+"""Runs, plans and progress as a notebook shows them."""
