@@ -7,7 +7,8 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from overnight.core.errors import StudyError, UnknownName
-from overnight.study.task_registry import all_own_keys, by_name, load, own_keys, task_kind, task_names
+from overnight.core.plugins import by_name
+from overnight.study.task_registry import all_own_keys, load, own_keys, task_kind, task_names
 
 
 def test_tasks_go_by_the_names_of_their_entry_points():
@@ -64,7 +65,7 @@ def test_an_entry_point_that_leads_nowhere_is_said(value, message):
 
 def test_two_packages_may_not_claim_one_name():
     with pytest.raises(StudyError) as caught:
-        by_name([point("mine", "b:kind"), point("mine", "a:kind")])
+        by_name([point("mine", "b:kind"), point("mine", "a:kind")], "task")
     assert str(caught.value) == "task 'mine' is claimed by two packages; uninstall one (b:kind)"
 
 

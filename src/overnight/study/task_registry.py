@@ -3,12 +3,12 @@
 A kind is loaded when a study, a run or a command names it, and not before.
 """
 
-from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
-from overnight.core.errors import StudyError, UnknownName, nearest
+from overnight.core.errors import UnknownName, nearest
+from overnight.core.plugins import by_name, loaded
 from overnight.core.task import ENTRY_POINT
 from overnight.core.wording import quoted
 from overnight.study.stage import WrittenStage
@@ -44,24 +44,8 @@ def all_own_keys() -> tuple[str, ...]:
 
 @cache
 def _installed() -> dict[str, EntryPoint]:
-    return by_name(entry_points(group=ENTRY_POINT))
-
-
-def by_name(points: Iterable[EntryPoint]) -> dict[str, EntryPoint]:
-    """Two packages may not claim one name."""
-    found: dict[str, EntryPoint] = {}
-    for point in sorted(points, key=lambda one: (one.name, one.value)):
-        if point.name in found:
-            raise StudyError(f"task '{point.name}' is claimed by two packages; uninstall one ({point.value})")
-        found[point.name] = point
-    return found
+    return by_name(entry_points(group=ENTRY_POINT), "task")
 
 
 def load(point: EntryPoint) -> TaskKind:
-    try:
-        one = point.load()
-    except (ImportError, AttributeError) as error:
-        raise StudyError(f"task '{point.name}' cannot be loaded from {point.value}: {error}") from error
-    if getattr(one, "name", None) != point.name or not hasattr(one, "draft"):
-        raise StudyError(f"task '{point.name}': {point.value} is not a task of that name")
-    return cast(TaskKind, one)
+    return cast(TaskKind, loaded(point, "task", "task", ("draft",)))
