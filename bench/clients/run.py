@@ -36,10 +36,18 @@ CLIENTS: dict[str, tuple[str, ...]] = {
     "node": ("openai", "@anthropic-ai/sdk", "@google/genai"),
     "promptfoo": ("promptfoo",),
     "r": ("r-base-core", "r-cran-httr2", "r-cran-jsonlite"),
+    "pairwise_llm": ("pairwiseLLM",),
+    "ellmer": ("ellmer",),
     "plugin": (str(ROOT / "packages" / "emulator"), "pytest", "openai"),
 }
 # Who runs a script, and what scripts are called; all others are Python's.
-RUNNERS = {"node": ("node", "node.mjs"), "promptfoo": ("node", "promptfoo.mjs"), "r": ("Rscript", "r_client.R")}
+RUNNERS = {
+    "node": ("node", "node.mjs"),
+    "promptfoo": ("node", "promptfoo.mjs"),
+    "r": ("Rscript", "r_client.R"),
+    "pairwise_llm": ("Rscript", "pairwise_llm.R"),
+    "ellmer": ("Rscript", "ellmer_client.R"),
+}
 # inspect_ai looks at its batches once in a while, whatever the time scale.
 PATIENCE = 480
 
@@ -64,9 +72,7 @@ def _prepared(name: str) -> str:
     place.mkdir(parents=True, exist_ok=True)
     runner = RUNNERS.get(name, ("python", ""))[0]
     if runner == "Rscript":
-        # Debian's packages, which a whole machine shares, are the user's to install.
-        missing = shutil.which(runner) is None
-        return f"there is no R: apt-get install {' '.join(CLIENTS[name])}" if missing else ""
+        return _missing_in_r(name)
     if runner == "node":
         if shutil.which("npm") is None:
             return "there is no npm"
@@ -78,6 +84,15 @@ def _prepared(name: str) -> str:
         wanted = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *CLIENTS[name]]
     done = subprocess.run(wanted, check=False, capture_output=True, text=True)
     return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no word"])[-1][:200]
+
+
+def _missing_in_r(name: str) -> str:
+    """R and its packages, which a whole machine shares, are the user's to install."""
+    if shutil.which("Rscript") is None:
+        return f"there is no R: apt-get install {' '.join(CLIENTS['r'])}"
+    library = {"r": "httr2"}.get(name, CLIENTS[name][0])
+    found = subprocess.run(["Rscript", "-e", f"library({library})"], check=False, capture_output=True)
+    return "" if found.returncode == 0 else f"there is no R package {library}: install.packages('{library}')"
 
 
 def _run(name: str) -> list[str]:
@@ -93,6 +108,9 @@ def _run(name: str) -> list[str]:
         "5000",
         "--until-stdin-closes",
     ]
+    truth = HERE / f"{name}.yaml"
+    if truth.exists():
+        command += ["--truth", str(truth)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as emulator:
         assert emulator.stdout is not None
         url = emulator.stdout.readline().removeprefix("listening on ").strip()

@@ -194,6 +194,11 @@ def test_what_a_model_refuses_in_chat(client, body, code, param):
     [
         ({"model": "gpt-5", "input": "x", "temperature": 0.2}, "unsupported_value", "temperature"),
         (
+            {"model": "gpt-5.1", "input": "x", "temperature": 0.2, "reasoning": {"effort": "low"}},
+            "unsupported_value",
+            "temperature",
+        ),
+        (
             {"model": "gpt-4.1", "input": "x", "reasoning": {"effort": "low"}},
             "unsupported_parameter",
             "reasoning.effort",
@@ -212,6 +217,13 @@ def test_what_a_model_refuses_in_responses(client, body, code, param):
         client.post("/responses", cast_to=object, body=body)
     assert refused.value.code == code
     assert param is None or refused.value.param == param
+
+
+@pytest.mark.parametrize("effort", [{}, {"reasoning_effort": "none"}])
+def test_a_model_that_leaves_thinking_out_is_sampled_like_any_other(client, effort):
+    body = {"model": "gpt-5.1", "messages": [{"role": "user", "content": "Hi"}], "temperature": 0.2, "logprobs": True}
+    reply = client.post("/chat/completions", cast_to=object, body={**body, **effort})
+    assert reply["choices"][0]["logprobs"]["content"]
 
 
 def test_default_sampling_is_accepted_and_pro_models_answer_on_responses(client):

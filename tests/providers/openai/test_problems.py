@@ -22,7 +22,9 @@ CLOSED = {"type": "object", "properties": {"a": {"type": "string"}}, "required":
         ("gpt-5", {"seed": 4}),
         ("gpt-5", {"thinking": "low", "api": "chat", "seed": 4}),
         ("gpt-5", {"extra": {"temperature": 0, "stop": ["x"], "n": 1}}),
-        ("gpt-5.1", {"thinking": "off"}),
+        ("gpt-5.1", {"thinking": "off", "temperature": 0.0}),
+        ("gpt-5.2", {"temperature": 0.2, "top_p": 0.9}),
+        ("gpt-5.1", {"thinking": "high", "temperature": 1.0}),
         ("o1", {"stop": ("x",)}),
         ("o3-pro", {"thinking": "high", "json_schema": CLOSED}),
         ("gpt-7", {"temperature": 0.2, "thinking": "off", "stop": ("x",), "seed": 3, "json_schema": CLOSED}),
@@ -70,10 +72,10 @@ def test_what_keeps_the_rules_may_be_sent(name: str, options: dict[str, Any]) ->
         ),
         (
             "gpt-5.1",
-            {"thinking": "off", "top_p": 0.9},
+            {"thinking": "low", "top_p": 0.9},
             (
-                "top_p: 0.9 with gpt-5.1, a reasoning model that takes only 1; leave it out (if you know that the "
-                "model takes it, put it under `extra`)"
+                "top_p: 0.9 with thinking low; gpt-5.1 takes only 1 while it thinks: leave it out, or write "
+                "`thinking: off` (if you know that the model takes it, put it under `extra`)"
             ),
         ),
         ("gpt-4.1", {"temperature": 2.5}, "temperature: 2.5; wanted a number from 0 to 2"),

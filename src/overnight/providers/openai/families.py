@@ -28,7 +28,8 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     patterns: tuple[str, ...]
     apis: tuple[Api, ...] = _BOTH
     efforts: tuple[str, ...] | None = ()
-    sampling: bool = True
+    # Whether `temperature` and `top_p` may be other than 1.
+    sampling: Literal["any", "unless thinking", "never"] = "any"
     stop: bool = True
     schema: bool = True
     cap: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens"
@@ -40,7 +41,9 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _reasoning(name: str, *patterns: str, efforts: tuple[str, ...], stop: bool = True) -> Family:
-    return Family(name=name, patterns=patterns, efforts=efforts, sampling=False, system_role="developer", stop=stop)
+    # Those that can leave thinking out leave it out by default, and are sampled then like any other model.
+    sampling: Literal["unless thinking", "never"] = "unless thinking" if "none" in efforts else "never"
+    return Family(name=name, patterns=patterns, efforts=efforts, sampling=sampling, system_role="developer", stop=stop)
 
 
 def _responses_only(name: str, *patterns: str, efforts: tuple[str, ...] | None, schema: bool = True) -> Family:
@@ -49,7 +52,7 @@ def _responses_only(name: str, *patterns: str, efforts: tuple[str, ...] | None, 
         patterns=patterns,
         apis=_RESPONSES,
         efforts=efforts,
-        sampling=False,
+        sampling="never",
         stop=False,
         schema=schema,
         system_role="developer",
@@ -144,8 +147,8 @@ def rules(name: str) -> ModelRules | None:
         return None
     on_chat = "chat" in family.apis
     refused = {
-        "temperature": not family.sampling,
-        "top_p": not family.sampling,
+        "temperature": family.sampling == "never",
+        "top_p": family.sampling == "never",
         "stop": not (family.stop and on_chat),
         "seed": not on_chat,
         "json_schema": not family.schema,

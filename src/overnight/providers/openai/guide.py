@@ -67,6 +67,9 @@ def _family_table() -> str:
     )
 
 
+_SAMPLING = {"any": "any", "unless thinking": "any, only 1 while it thinks", "never": "only 1"}
+
+
 def _family_row(family: Family) -> list[str]:
     on_chat = "chat" in family.apis
     return [
@@ -74,7 +77,7 @@ def _family_row(family: Family) -> list[str]:
         " ".join(f"`{pattern}`" for pattern in family.patterns),
         " or ".join(family.apis),
         ", ".join(thinking_choices(family)),
-        "any" if family.sampling else "only 1",
+        _SAMPLING[family.sampling],
         "yes" if family.stop else "no",
         "yes" if family.schema else "no",
         f"`{family.cap}`" if on_chat else "",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from overnight.core.ask import Model
-from overnight.providers.openai.families import Family, api_of, family_of, thinking_choices
+from overnight.providers.openai.families import Family, api_of, effort_of, family_of, thinking_choices
 from overnight.providers.openai_api.body import RESERVED
 from overnight.providers.writing import objects_in
 
@@ -52,9 +52,14 @@ def _sampling(model: Model, family: Family) -> Iterator[str]:
             continue
         if not 0 <= value <= highest:
             yield f"{field}: {value:g}; wanted a number from 0 to {highest}"
-        elif not family.sampling and value != 1:
+        elif value != 1 and family.sampling == "never":
             yield (
                 f"{field}: {value:g} with {model.name}, a reasoning model that takes only 1; leave it out ({_ESCAPE})"
+            )
+        elif value != 1 and family.sampling == "unless thinking" and effort_of(model) not in (None, "none"):
+            yield (
+                f"{field}: {value:g} with thinking {model.options.thinking}; {model.name} takes only 1 while it thinks: "
+                f"leave it out, or write `thinking: off` ({_ESCAPE})"
             )
 
 

@@ -16,6 +16,7 @@ from overnight_emulator.truth import Truth
 _REASONING = re.compile(r"^(?:o\d|gpt-(?:[5-9]|\d\d))")
 _RESPONSES_ONLY = re.compile(r"-pro(?:-|$)|codex|deep-research")
 _MOST_CHOICES = 128
+_MAY_LEAVE_OUT = re.compile(r"^gpt-5\.\d(?!.*(?:-pro(?:-|$)|codex))")
 _NO_STOP = re.compile(r"^(?:o3|o4-mini)")
 
 _TIERS = ("auto", "default", "flex", "scale", "priority", "fast")
@@ -75,7 +76,7 @@ def check_request(body: Mapping[str, Any], endpoint: str, truth: Truth) -> None:
     else:
         _check_responses(body, model)
         refuse_responses(body)
-    if thinks(model):
+    if thinks(model) and not _left_out(body, model):
         _check_sampling(body)
     tier = body.get("service_tier")
     if tier is not None and tier not in _TIERS:
@@ -95,7 +96,7 @@ def _check_chat(body: Mapping[str, Any], model: str) -> None:
             raise _unsupported("max_tokens", "is not supported with this model. Use 'max_completion_tokens' instead.")
         if _NO_STOP.match(model) and body.get("stop") is not None:
             raise _unsupported("stop", "is not supported with this model.")
-        if body.get("logprobs"):
+        if body.get("logprobs") and not _left_out(body, model):
             raise _unsupported("logprobs", "is not supported with this model.")
     check_chat_options(body)
     _check_effort(body.get("reasoning_effort"), "reasoning_effort", model)
@@ -126,6 +127,12 @@ def _check_responses(body: Mapping[str, Any], model: str) -> None:
         _check_schema(form, "text.format")
     if form.get("type") == "json_object":
         _check_mentions_json([body["input"], body.get("instructions")], "input")
+
+
+def _left_out(body: Mapping[str, Any], model: str) -> bool:
+    """Whether a model that can answer without thinking does: it then takes what every other model takes."""
+    effort = body.get("reasoning_effort") or _mapping(body, "reasoning").get("effort")
+    return _MAY_LEAVE_OUT.match(model) is not None and effort in (None, "none")
 
 
 def _check_sampling(body: Mapping[str, Any]) -> None:
