@@ -73,7 +73,7 @@ def test_while_one_create_is_in_doubt_no_other_is_sent(scenario: Callable[..., S
         faults=[{"on": "create", "do": "drop_answer", "times": 1}],
         **ANTHROPIC,
     )
-    ending = one.run(one.study(), timeout="2h")
+    ending = one.run(one.study(), timeout="5h")
     assert ending.state == "running", ending
     (only,) = one.batches()
     status = api.status("night", runs=one.folder / "runs")[0]

@@ -69,13 +69,13 @@ def test_what_is_wrong_is_said_in_words(looker: Looker, path: str, status: int, 
     assert (found.status, said in found.text) == (status, True), found.text
 
 
-def searched(looker: Looker, **query: object) -> str:
+def searched(looker: Looker, path: str = "/run/answers/rows", **query: object) -> str:
     """The page of rows once the search has come to its end: what is shown before is what was found by then."""
-    page = looker.get("/run/answers/rows", **query).text
+    page = looker.get(path, **query).text
     until = time.monotonic() + 30
     while "rows looked through" in page and time.monotonic() < until:
         time.sleep(0.05)
-        page = looker.get("/run/answers/rows", **query).text
+        page = looker.get(path, **query).text
     return page
 
 
@@ -255,4 +255,4 @@ def test_a_pair_leads_to_all_rows_about_each_of_the_two(looker: Looker) -> None:
     page = looker.get(item("pairs", "essay 1:essay 0")).text
     links = re.findall(r'href="(/run/pairs/rows\?q=essay\+\d)"', page)
     assert len(links) == 2
-    assert all("essay" in Page(looker.get(link).text).text for link in links)
+    assert all("essay" in Page(searched(looker, link)).text for link in links)

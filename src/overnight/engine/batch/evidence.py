@@ -41,7 +41,7 @@ class Download(msgspec.Struct, frozen=True, kw_only=True):
     readable: int
     foreign: int = 0
     unreadable: int = 0
-    # Rows of this batch that are named in lines which cannot be read.
+    # Rows of this batch that are named in broken lines: no whole JSON, which the requests themselves would be.
     named: int = 0
     # The last line ends in a newline, or is whole all the same.
     ends_whole: bool = True
@@ -70,7 +70,7 @@ def doubt_of(download: Download, ended: Ended) -> str | None:
         return f"nothing {what} came"
     if not download.readable and download.foreign:
         return f"what came in place {what} has rows of another batch"
-    # A file in which every line is spoilt, each under its own row's name, is the provider's all the same.
+    # A file in which every line is broken, each with its own row's name, is the provider's all the same.
     if not download.readable and not 0 < download.unreadable == download.named:
         return f"what came in place {what} is not in the provider's format"
     return None if download.ends_whole else f"the last line {what} is cut off"

@@ -311,7 +311,9 @@ class Ingest:
         return self._settlement.row(row, decoded.result, (number, offset, len(line), digest_of(line)))
 
     def _rows_named(self, text: bytes) -> set[int]:
-        """The rows of this batch that a line names which cannot be read: those of a web page do not."""
+        """The rows of this batch that a broken line names: those of a web page do not, and requests are not broken."""
+        if _is_json(text):
+            return set()
         ids = (found.decode(errors="replace") for found in _IN_QUOTES.findall(text))
         return {row for row in map(self._row_of, ids) if row is not None}
 
@@ -361,6 +363,14 @@ class Ingest:
         self._settlement.count(fresh)
         context.keep(self._attempt)
         self._settlement.learn(self._attempt)
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def _ends_in_newline(handle: BinaryIO) -> bool:
