@@ -3,6 +3,7 @@ suppressPackageStartupMessages(library(ellmer))
 
 # What `overnight emulator --env r` prints.
 source("env.R")
+source(file.path(dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))), "manual.R"))
 
 chats <- list(
   openai = function() chat_openai(model = "gpt-4.1", base_url = Sys.getenv("OPENAI_BASE_URL"), echo = "none"),
@@ -19,30 +20,30 @@ chats <- list(
 
 must <- function(fact, what) if (!isTRUE(fact)) stop(what)
 
-live <- function(chat) function() {
-  said <- chat()$chat("Tell me of a lake.")
+live <- function(begin) function() {
+  said <- begin()$chat("Tell me of a lake.")
   must(grepl("lake", said), paste("no lake:", said))
   paste(nchar(said), "characters")
 }
 
-streamed <- function(chat) function() {
+streamed <- function(begin) function() {
   pieces <- character()
-  stream <- chat()$stream("Tell me of a lake.")
+  stream <- begin()$stream("Tell me of a lake.")
   coro::loop(for (piece in stream) pieces <- c(pieces, piece))
   must(length(pieces) > 1 && grepl("lake", paste(pieces, collapse = "")), paste("pieces:", length(pieces)))
   paste(length(pieces), "pieces")
 }
 
-structured <- function(chat) function() {
-  found <- chat()$chat_structured("Name a lake.", type = type_object(name = type_string(), depth = type_integer()))
+structured <- function(begin) function() {
+  found <- begin()$chat_structured("Name a lake.", type = type_object(name = type_string(), depth = type_integer()))
   must(is.character(found$name) && is.numeric(found$depth), "not of the wanted form")
   "of the wanted form"
 }
 
 # The emulator is told by pairs of words in ellmer.yaml when a tool is called.
-tooled <- function(chat) function() {
+tooled <- function(begin) function() {
   asked <- NULL
-  one <- chat()
+  one <- begin()
   lookup <- function(city) {
     asked <<- city
     "mild"
@@ -53,24 +54,24 @@ tooled <- function(chat) function() {
   "called with its argument"
 }
 
-batched <- function(chat) function() {
-  prompts <- as.list(sprintf("Row %d: tell me of a lake.", 1:20))
-  found <- batch_chat(chat(), prompts, path = tempfile(fileext = ".json"))
+batched <- function(begin) function() {
+  prompts <- as.list(sprintf("Row %d?", 1:20))
+  found <- batch_chat(begin(), prompts, path = tempfile(fileext = ".json"))
   right <- vapply(seq_along(found), function(n) {
-    !is.null(found[[n]]) && grepl(sprintf("Row %d:", n), found[[n]]$last_turn()@text, fixed = TRUE)
+    !is.null(found[[n]]) && grepl(sprintf('Row %d"', n), found[[n]]$last_turn()@text, fixed = TRUE)
   }, TRUE)
   must(length(found) == 20 && all(right), paste(sum(right), "of 20 right"))
   "20 of 20 rows right"
 }
 
-deeds <- list()
-for (name in names(chats)) {
-  deeds[[paste0(name, "_live")]] <- live(chats[[name]])
-  deeds[[paste0(name, "_streamed")]] <- streamed(chats[[name]])
-  deeds[[paste0(name, "_structured")]] <- structured(chats[[name]])
-  deeds[[paste0(name, "_tool")]] <- tooled(chats[[name]])
-}
-for (name in c("openai", "anthropic")) deeds[[paste0(name, "_batch")]] <- batched(chats[[name]])
+deeds <- c(
+  lapply(setNames(chats, paste0(names(chats), "_live")), live),
+  lapply(setNames(chats, paste0(names(chats), "_streamed")), streamed),
+  lapply(setNames(chats, paste0(names(chats), "_structured")), structured),
+  lapply(setNames(chats, paste0(names(chats), "_tool")), tooled),
+  lapply(list(openai_batch = chats$openai, anthropic_batch = chats$anthropic), batched),
+  list(manual = function() manual("ellmer"))
+)
 
 version <- packageVersion("ellmer")
 failed <- FALSE

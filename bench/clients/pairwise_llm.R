@@ -3,6 +3,7 @@ suppressPackageStartupMessages(library(pairwiseLLM))
 
 # What `overnight emulator --env r` prints.
 source("env.R")
+source(file.path(dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))), "manual.R"))
 
 # The package has its addresses in functions of its own: those are what is pointed elsewhere.
 point <- function(name, value) assignInNamespace(name, function() value, "pairwiseLLM")
@@ -60,7 +61,8 @@ deeds <- list(
   ollama_live = live("ollama", "llama3.2"),
   openai_batches = batches("openai", "gpt-4.1"),
   anthropic_batches = batches("anthropic", "claude-sonnet-4-5"),
-  gemini_batches = batches("gemini", "gemini-3-pro-preview")
+  gemini_batches = batches("gemini", "gemini-3-pro-preview"),
+  manual = function() manual("pairwiseLLM")
 )
 
 version <- packageVersion("pairwiseLLM")

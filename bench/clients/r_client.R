@@ -6,6 +6,7 @@ suppressPackageStartupMessages({
 
 # What `overnight emulator --env r` prints.
 source("env.R")
+source(file.path(dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))), "manual.R"))
 
 question <- "Tell me of a lake."
 parameters <- list(
@@ -43,14 +44,7 @@ polled <- function(get, ended) {
 }
 
 deeds <- list(
-  manual = function() {
-    given <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-    text <- readLines(file.path(dirname(given), "..", "..", "docs", "emulator.md"))
-    from <- which(text == "```r")
-    to <- min(which(text == "```" & seq_along(text) > from))
-    eval(parse(text = text[(from + 1):(to - 1)]), new.env())
-    "as the manual has it"
-  },
+  manual = function() manual("httr2"),
   openai_live = function() {
     said <- openai("chat/completions") |>
       req_body_json(list(model = "gpt-4.1", messages = asked(question))) |>

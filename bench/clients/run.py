@@ -49,7 +49,7 @@ RUNNERS = {
     "ellmer": ("Rscript", "ellmer_client.R"),
 }
 # inspect_ai looks at its batches once in a while, whatever the time scale.
-PATIENCE = 480
+PATIENCE = 1200
 
 
 def main() -> int:

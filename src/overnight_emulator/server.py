@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Collection
 from email.utils import formatdate
 
 from aiohttp import web
+from aiohttp.web_urldispatcher import UrlMappingMatchInfo
 
 from overnight_emulator.control import PREFIX, control_routes
 from overnight_emulator.dialects import Dialect
@@ -71,7 +73,25 @@ def application(world: World, dialects: tuple[Dialect, ...], names: Collection[s
     for dialect in dialects:
         for prefix in dialect.prefixes:
             app.add_subapp(prefix, dialect.application(world))
+    _merge_slashes(app)
     return app
+
+
+def _merge_slashes(app: web.Application) -> None:
+    """A path with two slashes in a row that leads nowhere is taken for the one without, as gateways do.
+
+    ellmer asks for `/batches//batch_1`, of services that answer it.
+    """
+    resolve = app.router.resolve
+
+    async def leniently(request: web.Request) -> UrlMappingMatchInfo:
+        found = await resolve(request)
+        path = request.rel_url.raw_path
+        if found.http_exception is None or "//" not in path:
+            return found
+        return await resolve(request.clone(rel_url=request.rel_url.with_path(re.sub("//+", "/", path), encoded=True)))
+
+    app.router.resolve = leniently  # type: ignore[method-assign]
 
 
 def _caller(request: web.Request) -> Caller:

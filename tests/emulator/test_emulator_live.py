@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import time
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import openai
 import pytest
@@ -341,3 +343,12 @@ def test_a_share_of_the_answers_is_refused_filtered_or_cut(emulate, connect):
             case _:
                 assert response.status == "completed"
     assert seen == {"refusal", "content_filter", "length", "stop"}
+
+
+def test_two_slashes_in_a_row_are_one(shared):
+    address = shared.openai_url.partition("/openai")[0]
+    key = {"Authorization": "Bearer sk-test"}
+    with urlopen(Request(f"{address}/openai/v1//models", headers=key)) as reply:
+        assert json.load(reply)["object"] == "list"
+    with pytest.raises(HTTPError, match="404"):
+        urlopen(Request(f"{address}/openai/v1//nowhere", headers=key))

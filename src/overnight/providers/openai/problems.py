@@ -58,8 +58,8 @@ def _sampling(model: Model, family: Family) -> Iterator[str]:
             )
         elif value != 1 and family.sampling == "unless thinking" and effort_of(model) not in (None, "none"):
             yield (
-                f"{field}: {value:g} with thinking {model.options.thinking}; {model.name} takes only 1 while it thinks: "
-                f"leave it out, or write `thinking: off` ({_ESCAPE})"
+                f"{field}: {value:g} with thinking {model.options.thinking}; {model.name} takes only 1 "
+                f"while it thinks: leave it out, or write `thinking: off` ({_ESCAPE})"
             )
 
 
