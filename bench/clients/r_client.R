@@ -30,6 +30,9 @@ asked <- function(text) list(list(role = "user", content = text))
 
 perform <- function(req) resp_body_json(req_perform(req))
 
+# Newer versions have it under a longer name.
+streamed <- if (exists("req_perform_stream")) req_perform_stream else req_stream
+
 must <- function(fact, what) if (!isTRUE(fact)) stop(what)
 
 polled <- function(get, ended) {
@@ -68,7 +71,7 @@ deeds <- list(
     }
     openai("chat/completions") |>
       req_body_json(list(model = "gpt-4.1", messages = asked(question), stream = TRUE)) |>
-      req_stream(take, buffer_kb = 0.25)
+      streamed(take, buffer_kb = 0.25)
     must(grepl("lake", text), text)
     paste(pieces, "pieces")
   },
