@@ -5,7 +5,7 @@ import os
 EVERY = "OVERNIGHT_EVERY_KILL"
 
 
-def parts(most: int, sampled: int = 2) -> range:
+def parts(most: int, sampled: int) -> range:
     """Into how many tests a matrix is cut: each pays for an undisturbed run of its own."""
     return range(most if os.environ.get(EVERY) else sampled)
 

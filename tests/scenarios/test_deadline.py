@@ -17,7 +17,7 @@ from scenarios.matrix import kills, parts
 SLOW: dict[str, Any] = {"latency": {"batch": [350_000, 350_000], "live": [0, 0]}, "time_scale": 500}
 AUTO: dict[str, Any] = {"mode": "auto", "deadline": "60m", "poll": {"interval_seconds": 60}}
 PRICED = {"models": [{"model": "openai/gpt-4.1-mini", "max_tokens": 200}]}
-PARTS = parts(4)
+PARTS = parts(4, sampled=1)
 
 
 def answered_twice(one: Scenario) -> list[str]:

@@ -14,8 +14,8 @@ from scenarios import bisection
 from scenarios.conftest import Scenario
 from scenarios.matrix import kills, parts
 
-ROUND_PARTS = parts(4)
-TALK_PARTS = parts(6)
+ROUND_PARTS = parts(4, sampled=1)
+TALK_PARTS = parts(6, sampled=1)
 SEARCH = "scenarios.bisection:search"
 # The model says back what it is asked, so that every conversation can be read in the answers.
 ECHO = {
@@ -239,7 +239,7 @@ def test_rounds_killed_between_steps_take_the_same_path(
     undisturbed.call(SEARCH, environ={"OVERNIGHT_CHECKPOINTS": str(log)})
     names, expected = log.read_text().splitlines(), undisturbed.table_digest()
     undisturbed.close()
-    for number in kills(len(names), part, len(ROUND_PARTS), sample=16):
+    for number in kills(len(names), part, len(ROUND_PARTS), sample=8):
         one = scenario(bisection.truth())
         one.call(SEARCH, environ={"OVERNIGHT_KILL_AT": str(number)})
         again = one.call(SEARCH)
@@ -260,7 +260,7 @@ def test_two_stages_of_three_turns_survive_any_kill(
     undisturbed.run(talk(undisturbed), environ={"OVERNIGHT_CHECKPOINTS": str(log)})
     names, expected = log.read_text().splitlines(), undisturbed.table_digest()
     undisturbed.close()
-    for number in kills(len(names), part, len(TALK_PARTS), sample=16):
+    for number in kills(len(names), part, len(TALK_PARTS), sample=8):
         one = scenario(ECHO, faults=faults)
         study = talk(one)
         one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})

@@ -13,7 +13,7 @@ import pytest
 from scenarios.conftest import Scenario
 from scenarios.matrix import kills, parts
 
-GROUP_PARTS = parts(4)
+GROUP_PARTS = parts(4, sampled=1)
 MODELS = ["openai/gpt-4.1-mini", "openai/gpt-4.1-nano"]
 # What a model says tells which it is asked, and a judge repeats what it is shown.
 SAYS = {
@@ -142,7 +142,7 @@ def test_groups_survive_any_kill(scenario: Callable[..., Scenario], part: int, t
     undisturbed.run(study(undisturbed, "item", prompt, turns=["Really?"]), environ={"OVERNIGHT_CHECKPOINTS": str(log)})
     names, expected = log.read_text().splitlines(), undisturbed.table_digest()
     undisturbed.close()
-    for number in kills(len(names), part, len(GROUP_PARTS), sample=12):
+    for number in kills(len(names), part, len(GROUP_PARTS), sample=6):
         one = scenario(SAYS, faults=faults)
         path = study(one, "item", prompt, turns=["Really?"])
         one.run(path, environ={"OVERNIGHT_KILL_AT": str(number)})

@@ -21,7 +21,7 @@ from scenarios.conftest import Scenario
 from scenarios.matrix import kills, parts
 
 LIVE: dict[str, Any] = {"mode": "live"}
-PARTS = parts(4)
+PARTS = parts(4, sampled=1)
 
 
 def twice(night: Scenario) -> int:
@@ -184,7 +184,7 @@ def test_any_kill_any_resume_same_bytes(scenario: Callable[..., Scenario], part:
     names = log.read_text().splitlines()
     first.close()
     assert {"fsync raw", "kept raw", "commit calls", "committed calls", "send:call", "sent:call"} <= set(names)
-    for number in kills(len(names), part, len(PARTS), sample=16):
+    for number in kills(len(names), part, len(PARTS), sample=8):
         one = scenario(faults=faults)
         study = one.study(14, **LIVE)
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})

@@ -25,7 +25,7 @@ THINKING = {
     "vertex": {"model": "vertex/gemini-2.5-flash", "thinking": 512},
 }
 TRUTH = {"flip": {"default": 0.5}}
-PARTS = parts(6)
+PARTS = parts(6, sampled=1)
 
 
 def spoken(body: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -27,7 +27,7 @@ QUESTIONS = [
     {"id": f"q{n}", "question": f"Is it safe to do thing number {n}?", "risk": "high" if n % 2 else "low"}
     for n in range(6)
 ]
-PARTS = parts(4)
+PARTS = parts(4, sampled=1)
 
 
 def stages(when: str = "flip_rate > 0.5", move_on: str = "models", **deeper: Any) -> list[dict[str, Any]]:
