@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from overnight.core.errors import StudyError
-from overnight.settings import REHEARSAL_SCALE, settings
+from overnight.settings import REHEARSAL_SCALE, VARIABLES, settings
 
 ASKED = """
 import os
@@ -42,6 +42,19 @@ def test_an_env_file_that_is_no_text_is_named(tmp_path: Path, monkeypatch: pytes
     (tmp_path / ".env").write_bytes(b"OVERNIGHT_RUNS=\xff\n")
     with pytest.raises(StudyError, match=r"the settings in \.env: not UTF-8: byte 0xff at 15"):
         settings()
+
+
+@pytest.mark.parametrize("name", [*VARIABLES, "VLLM_FOLDER"])
+def test_an_env_file_holds_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """It may be somebody else's; and whoever wrote it must not pay for what was to be a rehearsal."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(name, raising=False)
+    (tmp_path / ".env").write_text(f"OPENAI_API_KEY=sk-0123456789abcdef\n{name}=1\n")
+    with pytest.raises(StudyError, match=rf"\.env: {name} is a setting, .*export {name}="):
+        settings()
+    given = settings(environ={name: "2"})  # the user's own word goes before it, and the file says nothing
+    assert (given.environ[name], given.environ["OPENAI_API_KEY"]) == ("2", "sk-0123456789abcdef")
+    assert given.env_file == {"OPENAI_API_KEY"}
 
 
 def test_a_pipe_in_place_of_an_env_file_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from dotenv import dotenv_values
 
-from overnight.consent import in_env_file
+from overnight.consent import in_env_file, place_variables
 from overnight.core.arguments import checked
 from overnight.core.errors import StudyError
 from overnight.core.files import text_file
@@ -22,6 +22,12 @@ VARIABLES = {
     "OVERNIGHT_EMULATE": "1 rehearses on the built-in emulator, as --emulate does",
     "OVERNIGHT_TRUTH": "truth file for the emulator that --emulate starts",
     "OVERNIGHT_TIME_SCALE": "how many times faster than real time a rehearsal runs (default: 600); never a real run",
+}
+# The flags that say the same.
+_FLAGS = {
+    "OVERNIGHT_RUNS": " or say --runs",
+    "OVERNIGHT_EMULATE": " or say --emulate",
+    "OVERNIGHT_TRUTH": " or say --truth",
 }
 REHEARSAL_SCALE = 600.0
 # Where tables and reports of runs in a database are made, unless its address says `local=`.
@@ -75,17 +81,15 @@ def settings(
     truth: str | Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Arguments first, then the environment, then `.env` in the working folder."""
+    """Arguments first, then the environment; keys may also be in `.env` in the working folder."""
     own = os.environ if environ is None else environ
-    filed = _env_file()
+    filed = _env_file(own)
     values = {**filed, **own}
     rehearsal = _flag(values.get("OVERNIGHT_EMULATE")) if emulate is None else emulate
     scale = _number(values, "OVERNIGHT_TIME_SCALE", REHEARSAL_SCALE) if rehearsal else real_time(values)
     script = truth or values.get("OVERNIGHT_TRUTH")
     written = str(runs or values.get("OVERNIGHT_RUNS") or "runs")
-    database = _database(
-        written, "--runs" if runs else "OVERNIGHT_RUNS", in_file=not runs and not own.get("OVERNIGHT_RUNS")
-    )
+    database = _database(written, "--runs" if runs else "OVERNIGHT_RUNS")
     return Settings(
         runs=Path(written if database is None else database.local or _LOCAL),
         database=database,
@@ -97,7 +101,7 @@ def settings(
     )
 
 
-def _database(runs: str, where: str, *, in_file: bool) -> Address | None:
+def _database(runs: str, where: str) -> Address | None:
     """Where runs are kept, if that is a database; StudyError for a place that is neither that nor a folder."""
     scheme, mark, _ = runs.partition("://")
     if not mark or "/" in scheme:
@@ -106,8 +110,6 @@ def _database(runs: str, where: str, *, in_file: bool) -> Address | None:
         raise StudyError(
             f"{where}: runs cannot be kept in {scheme}://; wanted a folder, or postgresql://HOST/DATABASE?files=PLACE"
         )
-    if in_file:  # which may be somebody else's, and the database's server would be sent the user's password
-        raise StudyError("OVERNIGHT_RUNS: a database is not taken from .env; set it in the environment, or say --runs")
     return read_address(runs, where)
 
 
@@ -120,13 +122,23 @@ def real_time(_: Mapping[str, str]) -> float:
     return 1.0
 
 
-def _env_file() -> dict[str, str]:
-    """What `.env` may say, as it stands there: it sets keys and settings, and reads nothing of the environment."""
+def _env_file(own: Mapping[str, str]) -> dict[str, str]:
+    """What `.env` may say, as it stands there: keys and what goes with them; it reads nothing of the environment.
+
+    A setting of ours in it is refused, unless the environment has it anyway: the file may have come with somebody
+    else's study, but it may also be the user's, who would then send for real what was to be a rehearsal.
+    """
     path = Path(".env")
     if not path.is_file():  # nor a pipe, which would be waited for
         return {}
     written = dotenv_values(stream=StringIO(text_file(path, "the settings in")), interpolate=False)
-    wanted = in_env_file(written, VARIABLES)
+    for name in (*VARIABLES, *place_variables()):
+        if written.get(name) and name not in own:
+            raise StudyError(
+                f"{path}: {name} is a setting, and this file may hold keys only, because it may be somebody else's; "
+                f"set it in the environment (export {name}=...){_FLAGS.get(name, '')}"
+            )
+    wanted = in_env_file(written)
     return {name: value for name, value in written.items() if value is not None and name in wanted}
 
 

@@ -240,4 +240,4 @@ def test_to_name_the_users_credentials_does_not_make_them_the_env_files_own(
 
 
 def test_an_env_file_names_no_other_store() -> None:
-    assert in_env_file({"AWS_ENDPOINT_URL_S3", "STORAGE_EMULATOR_HOST", "AWS_REGION"}, ()) == {"AWS_REGION"}
+    assert in_env_file({"AWS_ENDPOINT_URL_S3", "STORAGE_EMULATOR_HOST", "AWS_REGION"}) == {"AWS_REGION"}

@@ -48,6 +48,22 @@ def test_what_has_its_answer_is_not_sent_again(shell: Shell, emulator: EmulatorP
     assert shell.type("verify", "fruit").code != 0
 
 
+@pytest.mark.parametrize("number", ["7", "NULL", "9223372036854775807"])
+def test_rounds_that_are_not_on_record_are_told_and_do_not_go_on_for_ever(
+    shell: Shell, emulator: EmulatorProcess, number: str
+) -> None:
+    pairs = {"select": "adaptive", "n": 4, "rounds": 2}
+    shell.study(task="compare", prompt=None, trait="overall_quality", pairs=pairs)
+    assert shell.type("run", "study.yaml").code == 0
+    before = emulator.log()["rows_run"]
+    damage.spoiling("slot", f"UPDATE slot SET round={number}", "round")(shell.folder / "runs" / "fruit")
+    ending = shell.type("resume", "fruit", "--timeout", "12h")
+    assert ending.code == 2, ending
+    assert "slot.round" in ending.complaint
+    assert emulator.log()["rows_run"] == before
+    assert "slot" in shell.type("verify", "fruit").out
+
+
 def test_a_page_about_rows_whose_ids_were_altered_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run = overnight.run(spec_study(tmp_path), runs=tmp_path / "runs", emulate=True)

@@ -47,6 +47,7 @@ FOUND = {
         "overnight.analysis.compute_reverse_consistency(main_results=None)",
         "overnight.pairwise.adaptive_rank_start(judge=mapping of lists)",
         "overnight.pairwise.save_adaptive_session(session_dir=link to itself)",
+        "overnight.pairwise.adaptive_rank(api_key=control characters)",
     ),
 }  # fmt: skip
 

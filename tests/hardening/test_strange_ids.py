@@ -9,7 +9,10 @@ import polars as pl
 import pytest
 
 from emulator_process import EmulatorProcess
-from hardening.conftest import Shell
+from hardening.conftest import STUDY, Shell
+from overnight import Study
+from overnight.core.errors import StudyError
+from overnight.study import resolve
 
 STRANGE = [
     "plain",
@@ -28,7 +31,6 @@ STRANGE = [
     "e\u0301 combining",
     "\u200bzero width",
     "\u202eright to left",
-    "nul\x00byte",
     "bell\x07",
     "\ufeffbom",
     "NA",
@@ -61,3 +63,35 @@ def test_strange_ids_survive_the_whole_way(shell: Shell, monkeypatch: pytest.Mon
         assert shell.type("results", "fruit", "-o", str(written)).code == 0
     with (shell.folder / "out.csv").open(newline="", encoding="utf-8") as rows:
         assert [row["item_id"] for row in csv.DictReader(rows)] == table["item_id"].to_list()
+
+
+ZERO = "nul\x00byte"
+
+
+def test_a_zero_byte_in_an_id_is_refused(shell: Shell) -> None:
+    """PostgreSQL keeps none: in its place stands another character, and two ids may become one."""
+    for name, text in {
+        "items.jsonl": f'{{"id": "ok", "text": "a"}}\n{json.dumps({"id": ZERO, "text": "b"})}\n',
+        "items.csv": f"id,text\nok,a\n{ZERO},b\n",
+    }.items():
+        (shell.folder / name).write_text(text)
+        shell.study(items=name)
+        for verb in ("plan", "run"):
+            ending = shell.type(verb, "study.yaml")
+            assert ending.code == 2
+            assert f"{name}, " in ending.complaint or f"{name}:" in ending.complaint
+            assert r"the id 'nul\x00byte' has a zero byte (U+0000) in it" in ending.complaint, ending
+    assert shell.left() == ["items.jsonl"]
+    with pytest.raises(StudyError, match="zero byte"):
+        resolve(Study(**{**STUDY, "items": pl.DataFrame({"id": [ZERO], "text": ["a"]})}))
+
+
+def test_a_zero_byte_in_the_id_of_a_ready_made_line_is_refused(shell: Shell) -> None:
+    line = {"method": "POST", "url": "/v1/chat/completions", "body": {"model": "gpt-4.1", "messages": []}}
+    (shell.folder / "theirs.jsonl").write_text(json.dumps({"custom_id": ZERO, **line}) + "\n")
+    assert "theirs.jsonl:1: the id" in shell.type("submit", "theirs.jsonl", "--provider", "openai").complaint
+    answer = {"custom_id": ZERO, "response": {"status_code": 200, "body": {"choices": []}}}
+    (shell.folder / "answers.jsonl").write_text(json.dumps(answer) + "\n")
+    told = shell.type("adopt", "openai", "--output-file", "answers.jsonl").complaint
+    assert r"answers.jsonl:1: the id 'nul\x00byte' has a zero byte" in told
+    assert shell.left() == ["answers.jsonl", "theirs.jsonl"]

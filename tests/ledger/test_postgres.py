@@ -86,14 +86,6 @@ def test_a_folder_is_no_database() -> None:
     ]
 
 
-def test_a_database_in_an_env_file_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("OVERNIGHT_RUNS", raising=False)
-    (tmp_path / ".env").write_text("OVERNIGHT_RUNS=postgresql://somebody.else/runs?files=x\n")
-    with pytest.raises(StudyError, match=r"a database is not taken from \.env"):
-        settings()
-
-
 def test_a_server_that_does_not_answer_is_told_without_the_password() -> None:
     with pytest.raises(OutOfReach, match="the database cannot be reached") as told:
         connect(read_address(f"postgresql://lab:{PASSWORD}@127.0.0.1:1/runs?files=x"))

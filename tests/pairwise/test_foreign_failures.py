@@ -82,6 +82,16 @@ def test_rows_that_failed_are_failures_at_once(
     assert one.batches() == 2
 
 
+def test_answers_that_a_batch_counts_and_does_not_give_are_failures_today(notebook: Begin) -> None:
+    """They may come within a month, and nobody waits for that here: another call finds them, if they do."""
+    one = notebook(faults=[{"on": "row", "do": "lose", "times": 3}], **truth(12))
+    write_folder(one.folder, "openai", [sent_by_r(one, "openai", PAIRS)], [PAIRS])
+    got = resumed(one)
+    assert held_together(got) == (63, 3)
+    assert set(got.failed_attempts["error_code"]) == {"backend_missing_fields"}
+    assert [job.done for job in got.jobs] == [False]
+
+
 @pytest.mark.parametrize("provider", VENDORS)
 @pytest.mark.parametrize("silent", [False, True])
 def test_an_expired_batch_keeps_what_it_had(notebook: Begin, provider: str, silent: bool) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator_process import charged
 from scenarios.conftest import MODELS, Scenario
 
-# A dollar for each million tokens in, two out, half of it in batches: no row comes to a part of a nano-dollar.
+# What `charged` counts by.
 PRICE = "{input: 1, cached: 1, output: 2, batch: 0.5}"
 PRICES = "".join(f"{model}: {PRICE}\n" for model in (*MODELS.values(), "openai/gpt-4.1"))
 
@@ -20,9 +21,7 @@ def priced(one: Scenario, rows: int = 12, **fields: Any) -> str:
 
 def paid(one: Scenario) -> int:
     """What the provider charges for all that it ran, whoever got the answers."""
-    bill = one.log()["billed"]
-    half = sum(500 * use["input_tokens"] + 1_000 * use["output_tokens"] for use in bill["batch"].values())
-    return half + sum(1_000 * use["input_tokens"] + 2_000 * use["output_tokens"] for use in bill["live"].values())
+    return charged(one.log())
 
 
 def on_record(one: Scenario, name: str = "night") -> tuple[int, int]:

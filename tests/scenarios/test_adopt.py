@@ -103,6 +103,26 @@ def test_a_batch_whose_questions_are_gone_gives_up_its_answers(scenario: Callabl
     assert one.statuses(f"adopted-{batch}") == {"answered": 6}
 
 
+@pytest.mark.parametrize("questions", [True, False])
+def test_a_batch_with_a_zero_byte_in_an_id_is_refused(scenario: Callable[..., Scenario], questions: bool) -> None:
+    one = scenario()
+    with OpenAI(api_key=KEY, base_url=one.emulator.openai_url) as client:
+        content = io.BytesIO(lines(6).replace(b"stu_03", b"stu\\u000003"))
+        file = client.files.create(file=("theirs.jsonl", content), purpose="batch")
+        batch = client.batches.create(
+            input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h"
+        ).id
+        one.emulator.finish()
+        if not questions:
+            client.files.delete(file.id)
+    ending = one.call("adopt", "openai", batch)
+    assert (ending.error, ending.message) == (
+        "StudyError",
+        f"{batch}: the id 'stu\\x0003_vs_4' has a zero byte (U+0000) in it; take it out",
+    )
+    assert not (one.folder / "runs").exists()
+
+
 def test_rows_that_a_batch_counts_and_gives_no_line_for_have_failed(scenario: Callable[..., Scenario]) -> None:
     """Where the questions are gone, nobody knows which rows these are: they are counted all the same."""
     one = scenario(faults=[{"on": "row", "do": "omit", "times": 2}])

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from overnight import api
 from scenarios.conftest import Scenario
 
@@ -112,6 +114,38 @@ def test_a_batch_cancelled_at_the_console_is_not_asked_again_by_cron(scenario: C
     assert one.call("resume", "night", once=True).state == "held up"
     assert len(one.batches()) == made
     assert one.run(study).state == "done"
+    one.assert_paid_once()
+
+
+@pytest.mark.parametrize("provider", ["mistral", "openai"])
+def test_rows_of_a_cancelled_batch_wait_for_the_user_and_no_longer(
+    scenario: Callable[..., Scenario], provider: str
+) -> None:
+    """Also where it takes several looks, in passes of their own, until it is clear what the batch has run."""
+    one = scenario(faults=[{"on": "batch", "do": "cancel", "times": 1}], provider=provider)
+    study = one.study(5)
+    assert one.call("submit", study).state == "submitted"
+    one.emulator.finish()
+    for _ in range(3):
+        ending = one.call("resume", "night", once=True, environ=one.going_on)
+        assert ending.state in ("running", "held up"), ending
+        one.emulator.advance(7200)
+    assert ending.state == "held up", ending
+    assert len(one.batches()) == 1
+    assert one.run(study, environ=one.going_on).state == "done"
+    one.assert_paid_once()
+
+
+@pytest.mark.parametrize("provider", ["mistral", "openai"])
+def test_who_says_run_after_cancel_need_not_say_it_twice(scenario: Callable[..., Scenario], provider: str) -> None:
+    one = scenario({"time_scale": 1_000}, faults=[SLOW], provider=provider)
+    study = one.study(12)
+    one.call("submit", study)
+    one.emulator.advance(25_000)
+    assert one.call("cancel", "night").state == "cancelled"
+    one.emulator.arm([])
+    ending = one.run(study)
+    assert ending.state == "done", ending
     one.assert_paid_once()
 
 

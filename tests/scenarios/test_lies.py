@@ -205,11 +205,12 @@ def test_more_than_five_thousand_newer_batches(scenario: Callable[..., Scenario]
 
 @pytest.mark.parametrize("provider", SHAPES)
 def test_times_that_are_behind_the_servers_clock(scenario: Callable[..., Scenario], provider: str) -> None:
-    """150 newer batches of others stand before ours in the listing, and all bear times from before the fence's date."""
+    """Batches of others stand before ours in the listing; some bear times from before the newest one at the fence."""
     one = scenario(
         faults=[{"on": "create", "do": "backdate", "seconds": 7200, "drop": True, "times": 1}], provider=provider
     )
     study = one.study(5)
+    one.emulator.add_foreign(provider, 150, age=7100, rows=7)
     one.emulator.add_foreign(provider, 150, age=7000, rows=7)
     ending = one.run(study)
     assert ending.state == "done", ending

@@ -325,3 +325,44 @@ def test_a_strangers_run_sends_nothing_anywhere(scenario: Callable[..., Scenario
     assert "AWS_SECRET_ACCESS_KEY does not look like a key" in ended.stderr
     assert elsewhere.heard == []
     shutil.rmtree(folder)
+
+
+def test_a_strangers_folder_leads_nowhere_through_adopt(
+    scenario: Callable[..., Scenario], elsewhere: Elsewhere
+) -> None:
+    """Their run has the name that adopting a batch of ours would give it: its rows, keys and files stay where they are."""
+    one = scenario()
+    assert one.run(one.study(6)).state == "done"
+    batch = one.attempts()["batch_id"][0]
+    assert one.call("adopt", "openai", batch, as_name="theirs", environ=one.going_on).state == "done"
+    folder = one.folder / "runs" / "theirs"
+    ours = {"OPENAI_API_KEY": "sk-test-0123456789", "OPENAI_BASE_URL": one.emulator.openai_url}
+    ways = (["adopt", "openai", batch, "--as", "theirs"], ["adopt", "openai", batch, "--as", "theirs", "--once"])
+
+    raw = folder / "raw"
+    raw.rename(one.folder / "elsewhere")
+    raw.symlink_to(one.folder / "elsewhere")
+    for way in ways:
+        ended = cli(*way, "--raw", "copy.jsonl", cwd=one.folder, **ours)
+        assert_refused(ended, "theirs/raw is a symbolic link")
+        assert not (one.folder / "copy.jsonl").exists()
+    raw.unlink()
+    (one.folder / "elsewhere").rename(raw)
+
+    ((text,),) = found(folder, "SELECT definition FROM arm")
+    arm = json.loads(text)
+    arm["model"] |= {"provider": "compatible", "base_url": f"http://{elsewhere.host}/v1"}
+    edit(folder, "UPDATE arm SET definition=?", json.dumps(arm))
+    with open_ledger(RunFolder(folder)) as ledger:
+        ledger.write("reask", lambda tx: tx.answers.unsettle(("answered",))).result()
+    for way in ways:
+        assert_refused(cli(*way, cwd=one.folder, **ours), "--allow-host")
+    arm["model"] |= {"provider": "openai", "base_url": None, "key": "AWS_SECRET_ACCESS_KEY"}
+    edit(folder, "UPDATE arm SET definition=?", json.dumps(arm))
+    for way in ways:
+        ended = cli(*way, "--allow-host", elsewhere.host, cwd=one.folder, **ours)
+        assert_refused(ended, "AWS_SECRET_ACCESS_KEY does not look like a key")
+    edit(folder, "UPDATE attempt SET token='../../x'")
+    for way in (*ways, ["adopt", "--shard", "theirs:1", batch]):
+        assert_refused(cli(*way, cwd=one.folder, **ours), "has the token '../../x'")
+    assert elsewhere.heard == []

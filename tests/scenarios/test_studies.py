@@ -8,6 +8,7 @@ from collections.abc import Callable
 import polars as pl
 
 import overnight
+from scenarios.bill import PRICES, priced
 from scenarios.conftest import Scenario
 
 MODELS = ["openai/gpt-4.1-mini", "openai/gpt-4.1"]
@@ -50,6 +51,16 @@ def test_a_changed_question_is_refused_by_name(scenario: Callable[..., Scenario]
     assert "prompt" in ending.message
     assert "--as NAME" in ending.message
     assert rows_run(one) == 4
+
+
+def test_a_refused_study_leaves_the_runs_price_file_as_it_was(scenario: Callable[..., Scenario]) -> None:
+    one = scenario()
+    assert one.run(priced(one, 4)).state == "done"
+    kept = (one.folder / "runs" / "night" / "prices.yaml").read_bytes()
+    other = priced(one, 4, prompt="Insult {text}.")
+    (one.folder / "prices.yaml").write_text(PRICES.replace("input: 1", "input: 2"))
+    assert one.run(other).error == "StudyChanged"
+    assert (one.folder / "runs" / "night" / "prices.yaml").read_bytes() == kept
 
 
 def test_changed_and_removed_items_are_refused(scenario: Callable[..., Scenario]) -> None:

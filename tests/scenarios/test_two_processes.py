@@ -8,10 +8,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 import own_time
+from overnight.core.clock import WallClock
+from overnight.core.errors import StudyError
+from overnight.engine.session import opened
+from overnight.ledger.ledger import open_ledger
+from overnight.store import run_folder
+from overnight.store.run_folder import RunFolder
+from scenarios.bill import priced
 from scenarios.conftest import Scenario
 
 # Begins when `go` is there, so that two of them begin together; may hang at the first folder it makes for a run.
@@ -144,3 +152,44 @@ def test_a_folder_that_the_user_made_stays(scenario: Callable[..., Scenario]) ->
     (one.folder / "night.jsonl").write_text('{"id": "1", "text": "a"}\n{"id": "1", "text": "b"}\n')
     assert one.run(study).error == "StudyError"
     assert [path.name for path in run.iterdir()] == ["notes.txt"]
+
+
+def test_a_study_that_is_refused_once_its_run_is_held_leaves_nothing(scenario: Callable[..., Scenario]) -> None:
+    """Too few rows for a batch of this provider, which shows when they are counted on record."""
+    one = scenario(provider="bedrock")
+    study = priced(one, 4, batch={"min_requests": 100})
+    before = sorted(path.name for path in one.folder.iterdir())
+    for emulate in (False, True):
+        ending = one.run(study, emulate=emulate)
+        assert ending.error == "StudyError"
+        assert "4 rows wait" in ending.message
+        assert sorted(path.name for path in one.folder.iterdir()) == before
+    run = one.folder / "runs" / "night"
+    run.mkdir(parents=True)
+    assert one.run(study).error == "StudyError"
+    assert [*run.iterdir()] == []
+
+
+def test_a_run_that_another_process_has_just_begun_is_not_taken_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second waits for the lock while the first begins the run, and then fails itself."""
+    monkeypatch.setattr(run_folder, "_LOOKS", run_folder._TRIES)
+    folder = RunFolder(tmp_path / "runs" / "night")
+
+    def fail() -> None:
+        with (
+            pytest.raises(StudyError, match="not this time"),
+            opened(folder, RunFolder(tmp_path / "runs"), WallClock()),
+        ):
+            raise StudyError("not this time")
+
+    with folder.locked():
+        second = Thread(target=fail)
+        second.start()
+        second.join(0.3)
+        folder.make()
+        with open_ledger(folder) as ledger:
+            ledger.write("begun", lambda tx: tx.facts.begin_run(0.0)).result()
+    second.join(60)
+    assert folder.exists()

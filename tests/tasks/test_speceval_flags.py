@@ -74,6 +74,7 @@ def test_a_key_in_a_config_is_used_and_kept_nowhere(config, monkeypatch, capsys)
         ("batch_size: many", "batch_size: not as it should be: found the text 'many'"),
         ("compliance_judge_org: openai", "unknown key 'compliance_judge_org'"),
         ("- a", "wanted keys such as spec_path, found a list"),
+        ('openai_api_key: "sk-\\0x"', "openai_api_key holds characters that no key has"),
     ],
 )
 def test_a_wrong_config_is_refused_with_its_place(config, text, message):

@@ -13,6 +13,7 @@ from overnight.core.ask import Model, places_of
 from overnight.core.errors import OvernightError, ProviderError, StudyError
 from overnight.emulation import endpoint_of
 from overnight.providers import Vendor, bucket_scheme, offer_of, vendor, vendors
+from overnight.providers.endpoints import NO_KEY, can_be_key
 from overnight.settings import Settings, settings
 from overnight.study import Study, resolve
 
@@ -100,6 +101,8 @@ def key_of(backend: str, api_key: str | None) -> Iterator[None]:
         return
     if not api_key.strip():
         raise StudyError("api_key: wanted a key, found an empty text")
+    if not can_be_key(api_key.strip()):
+        raise StudyError(f"api_key: {NO_KEY}")
     variable = vendor(backend).key_variable
     before = os.environ.get(variable)
     os.environ[variable] = api_key

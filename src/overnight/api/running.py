@@ -276,9 +276,9 @@ def _prepare(
                 say(f"{stage.name}: {number_of(taken.slots, 'row')} on record{shared}")
                 tx.attempts.note(session.clock.now(), "intake", msgspec.json.encode(taken).decode())
         _check_few(tx, resolved)
+        keep_price_file(session.folder, resolved.prices)  # last: a study that is refused changes no file of the run
         return timed
 
-    keep_price_file(session.folder, resolved.prices)
     timed = session.ledger.write("intake", fact).result()
     session.go_on()
     if copy_of is not None and is_run(copy_of):

@@ -45,9 +45,8 @@ def page() -> str:
 
 def _variables() -> str:
     rows = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in VARIABLES.items())
-    return (
-        f"## Environment\n\nAlso read from `.env` in the working folder.\n\n| variable | means |\n|---|---|\n{rows}\n"
-    )
+    where = "Keys may also be in `.env` in the working folder; these may not."
+    return f"## Environment\n\n{where}\n\n| variable | means |\n|---|---|\n{rows}\n"
 
 
 def _sections(app: App) -> Iterator[str]:

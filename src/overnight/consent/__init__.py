@@ -12,7 +12,7 @@ from overnight.consent.addresses import (
 )
 from overnight.consent.files import check_path
 from overnight.consent.given import Ask, allow, ask_with, forget
-from overnight.consent.variables import in_env_file, own_variable
+from overnight.consent.variables import in_env_file, own_variable, place_variables
 
 __all__ = [
     "Ask",
@@ -30,4 +30,5 @@ __all__ = [
     "in_env_file",
     "is_loopback",
     "own_variable",
+    "place_variables",
 ]

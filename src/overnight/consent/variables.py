@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from overnight.providers import Vendor, key_variables, variables_of, vendors
+from overnight.providers import Vendor, keeps_in_folder, key_variables, variables_of, vendors
 
 _KEY_LIKE = re.compile(r"KEY|TOKEN|CREDENTIALS", re.IGNORECASE)
 # Secrets that have nothing to do with language models, by the words their names are made of.
@@ -40,7 +40,12 @@ def looks_like_key(variable: str) -> bool:
     return _OTHERS.search(variable) is None and _AZURE_BUT_NOT_MODELS.search(variable) is None
 
 
-def in_env_file(names: Iterable[str], ours: Iterable[str]) -> set[str]:
-    """Of these variables, those that a `.env` may set: keys, the vendors' own variables, and our settings."""
-    known = set(ours).union(*(variables_of(one) for one in vendors().values()))
+def in_env_file(names: Iterable[str]) -> set[str]:
+    """Of these variables, those that a `.env` may set: keys, and what else the vendors read of their accounts."""
+    known = set[str]().union(*(variables_of(one) for one in vendors().values())) - place_variables()
     return {name for name in names if name in known or looks_like_key(name)}
+
+
+def place_variables() -> set[str]:
+    """Those that name a folder of this machine: a file that came from elsewhere must not say where to write."""
+    return {one.base_url_variable for one in vendors().values() if keeps_in_folder(one)}

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from overnight.core.errors import StudyError
+from overnight.core.wording import quoted
 
 ALLOWED = "up to 100 letters, digits, dots, dashes and underscores, the first a letter or digit"
 # What all runs together remember lies beside them, with what SQLite keeps next to it.
@@ -30,6 +31,12 @@ def check_run_name(name: str, where: str) -> str:
         shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "..."
         raise StudyError(f"{where}: {shown!r} cannot name a run; {problem}")
     return name
+
+
+def check_item_id(item_id: str, where: str) -> None:
+    """Not every database keeps a zero byte in a text: two ids could become one."""
+    if "\0" in item_id:
+        raise StudyError(f"{where}: the id {quoted(item_id)} has a zero byte (U+0000) in it; take it out")
 
 
 def run_name_of(text: str) -> str:

@@ -109,7 +109,7 @@ class Scheduler:
             account = context.account_for(attempt)
             asked = account.patiently(partial(account.batches.cancel, attempt.batch_id))
             if (told := await context.waiting.before(self._deadline, asked)) is None:
-                raise Unavailable(f"{attempt.batch_id} could not be cancelled in time: {account.trouble}")
+                raise Unavailable(f"{attempt.batch_id} was not cancelled in time: {account.trouble or 'no answer'}")
             told.result()
             context.say(f"shard {attempt.shard}: asked the provider to cancel {attempt.batch_id}")
         return True

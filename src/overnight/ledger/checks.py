@@ -62,6 +62,8 @@ _CONTRADICTIONS = {
     "slot has a number that cannot be": "SELECT count(*) FROM slot WHERE NOT ("
     + " AND ".join(f"{number} BETWEEN 0 AND {2**31 - 1}" for number in ("replicate", "turn", "round"))
     + ")",
+    "slot.round names no round": "SELECT count(*) FROM slot JOIN arm ON arm.id=slot.arm LEFT JOIN round "
+    "ON round.stage=arm.stage AND round.n=slot.round WHERE slot.round<>0 AND round.n IS NULL",
     "attempt has a number that cannot be": "SELECT count(*) FROM attempt WHERE NOT ("
     + " AND ".join(f"{number} BETWEEN 0 AND {2**31 - 1}" for number in ("shard", "n"))
     + ")",

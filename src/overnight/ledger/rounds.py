@@ -58,6 +58,14 @@ class RoundsView(Records):
         )
         return [int(row[0]) for row in rows]
 
+    def has_strays(self, stage: int) -> bool:
+        """Whether addresses are of a round that was never opened: somebody has edited the ledger."""
+        query = (
+            "SELECT 1 FROM slot JOIN arm ON arm.id=slot.arm WHERE arm.stage=?1 "
+            "AND coalesce(slot.round, -1) NOT IN (SELECT n FROM round WHERE stage=?1) LIMIT 1"
+        )
+        return self._db.execute(query, (stage,)).fetchone() is not None
+
     def threads(self, stage: int, n: int) -> Iterator[LandedThread]:
         """Settled addresses of a closed round, without those that came too late for it."""
         late = set(self.left_out(stage, n))

@@ -202,6 +202,13 @@ class _TwiceKeyed(Protocol):
 
 
 @runtime_checkable
+class _InFolder(Protocol):
+    """A vendor whose address may be a folder of this machine."""
+
+    in_folder: bool
+
+
+@runtime_checkable
 class _InOrder(Protocol):
     """A vendor that answers in the order of the requests, and once took these without names."""
 
@@ -306,6 +313,11 @@ def variables_of(one: Vendor) -> frozenset[str]:
     """Everything that a vendor reads of the environment."""
     others = one.other_variables if isinstance(one, _Surrounded) else ()
     return frozenset({*key_variables(one), one.base_url_variable, *bucket_variables(one), *others})
+
+
+def keeps_in_folder(one: Vendor) -> bool:
+    """Whether what is called its address is a folder of this machine."""
+    return isinstance(one, _InFolder) and one.in_folder
 
 
 def answers_in_order(one: Vendor) -> bool:

@@ -15,9 +15,17 @@ def found_key(environ: Mapping[str, str], variable: str, title: str) -> str:
         raise Unauthorized(
             f"{variable} is not set: put the {title} key there or into a .env file (`--emulate` rehearses without one)"
         )
-    if not (key.isascii() and key.isprintable() and " " not in key):
-        raise Unauthorized(f"{variable} holds characters that no key has (a space, a quote, a line break?)")
+    if not can_be_key(key):
+        raise Unauthorized(f"{variable} {NO_KEY}")
     return key
+
+
+NO_KEY = "holds characters that no key has (a space, a quote, a line break?)"
+
+
+def can_be_key(text: str) -> bool:
+    """A header takes nothing else, nor does an environment take all of it."""
+    return text.isascii() and text.isprintable() and " " not in text
 
 
 def address_parts(address: str, where: str, wanted: str) -> SplitResult:

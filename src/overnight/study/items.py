@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from overnight.core.ask import Item
 from overnight.core.errors import StudyError, nearest
+from overnight.core.names import check_item_id
 from overnight.core.template import columns_text, nearest_column
 from overnight.study.empty_fields import EmptyFields, OnEmpty, is_blank
 from overnight.study.files import DelimitedRows, JsonLines, Row, Rows, TextFolder, TextLines
@@ -88,6 +89,8 @@ class ItemSource:
             item_id = fields.get(id_column)
             if item_id.__class__ is not str or not item_id or item_id.isspace():
                 item_id = self._id(number, fields)
+            if "\0" in item_id:
+                check_item_id(item_id, f"{self._rows.place(number)}, column '{id_column}'")
             if not seen.add(item_id):
                 self._refuse_duplicate(item_id, number)
             if needed and not needed <= fields.keys():

@@ -49,6 +49,16 @@ def test_a_download_without_line_breaks_takes_no_longer_than_one_with_them(tmp_p
     part.file.drop()
 
 
+def test_a_download_has_no_line_without_end(tmp_path: Path) -> None:
+    """However much its rows allow; a line that has ended counts no more."""
+    part = Part("output", LocalStore(tmp_path, files=("x",)).put("x"), rows=1_000)
+    for piece in (b"y\n" + bytes(1 << 20), b"z\n", *[bytes(1 << 20)] * 64):
+        part.write(piece)
+    with pytest.raises(Unavailable, match="a line of more than 64 MB came, which is no provider's file"):
+        part.write(b"x")
+    part.file.drop()
+
+
 def test_a_download_has_an_end(tmp_path: Path) -> None:
     part = Part("output", LocalStore(tmp_path, files=("x",)).put("x"), rows=0)
     line = b"x" * ((1 << 20) - 1) + b"\n"

@@ -45,8 +45,8 @@ STAGED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def write_staged(folder: Path) -> None:
-    (folder / "study.yaml").write_text(json.dumps(STAGED))
+def write_staged(folder: Path, **fields: Any) -> None:
+    (folder / "study.yaml").write_text(json.dumps({**STAGED, **fields}))
     (folder / "things.jsonl").write_text("".join(json.dumps(thing) + "\n" for thing in _THINGS))
 
 

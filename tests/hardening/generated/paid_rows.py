@@ -1,4 +1,5 @@
-"""Ledgers that were edited, beside the provider that was paid: no row that was paid for is bought again, or words say why not.
+"""Ledgers that were edited, beside the provider that was paid: no row that was paid for is bought again or left out of
+the bill, or words say why not.
 
 Each case has a copy of a run and of its emulator's state, so that the emulator knows what it has charged for.
 """
@@ -15,16 +16,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from emulator_process import EmulatorProcess
+from emulator_process import EmulatorProcess, charged
 from hardening.conftest import KEY, STUDY
 from hardening.generated.cases import Case, judged, typed
 from hardening.generated.folders import Spoil, kept_run, ledger_edits, write_staged
 from ledger import damage
 from overnight import api
 from overnight.core import clock
+from overnight.core.errors import OvernightError
 
 FAST = {"time_scale": 20_000, "latency": {"batch": [60, 600], "live": [0, 0]}, "seed": 7}
-PRICES = "openai/gpt-4.1: {input: 1, cached: 1, output: 2, batch: 0.5}\n"
+# What `charged` counts by.
+PRICES = "".join(
+    f"{model}: {{input: 1, cached: 1, output: 2, batch: 0.5}}\n"
+    for model in ("openai/gpt-4.1", "openai/gpt-4.1-mini", "openai/gpt-4.1-nano", "openai/gpt-5-nano", "ollama/qwen3")
+)
 ROWS = 8
 VERBS: dict[str, tuple[str, ...]] = {
     "resume": ("resume", "fruit", "--timeout", "12h"),
@@ -60,7 +66,21 @@ def bought_again(verb: str) -> tuple[int, str]:
         return 1, problem
     if after["rows_run_twice"] != before["rows_run_twice"]:
         return 1, f"rows were bought again: exit code {code}: {after['rows_run_twice']}: {told[-300:]}"
+    if code in (0, 3) and (problem := _left_out_of_the_bill(charged(after))) is not None:
+        return 1, f"{problem}: exit code {code}: {told[-300:]}"
     return 0, ""
+
+
+def _left_out_of_the_bill(paid: int) -> str | None:
+    """What was paid is settled or presumed spent, or `verify` says what is wrong with the ledger."""
+    try:
+        status = api.status("fruit", runs="runs")[0]
+    except OvernightError:
+        return None  # in words, which others look at
+    known = status.spent + status.presumed
+    if paid <= known or api.verify("fruit", runs="runs"):
+        return None
+    return f"{paid} nano-dollars were paid, and {status.spent} + {status.presumed} are on record"
 
 
 def row_edits(run: Path) -> dict[str, Spoil]:
@@ -127,7 +147,8 @@ def half_run(folder: Path) -> Path:
 def staged_run(folder: Path) -> Path:
     """Stages that follow one another, two models of which one is asked live."""
     folder.mkdir(parents=True)
-    write_staged(folder)
+    write_staged(folder, prices="prices.yaml")
+    (folder / "prices.yaml").write_text(PRICES)
     with _provider(folder / "state"):
         api.run(folder / "study.yaml", runs=folder / "runs")
     return folder

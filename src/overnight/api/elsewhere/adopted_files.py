@@ -9,6 +9,7 @@ import msgspec
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError
 from overnight.core.files import plain_file
+from overnight.core.names import check_item_id
 from overnight.core.result import Line
 from overnight.core.wording import number_of
 from overnight.providers import answered_by, answers_in_order, batch_format, takes_batches, vendor, vendors
@@ -48,6 +49,7 @@ def read_output(path: Path, provider: str, *, by_position: bool = False) -> list
             if not seen:
                 _refuse_other_vendors(path, provider)
             raise StudyError(_unreadable(path, number, line, provider, found))
+        check_item_id(found.custom_id, f"--output-file {path}:{number}")
         unread += found.result is None or found.result.cause == "unreadable"
         said = hash(found.result and (found.result.outcome, found.result.cause, found.result.answer))
         before, other = seen.setdefault(found.custom_id, (number, said))

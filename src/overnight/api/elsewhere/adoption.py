@@ -24,6 +24,7 @@ from overnight.core.ask import Arm, Item, Model
 from overnight.core.attempt import Accepted, AttemptEvent, Creating, Ended, Fetched, Uploaded
 from overnight.core.clock import duration_text
 from overnight.core.errors import Gone, Rejected, StudyError, Unavailable, UnknownName
+from overnight.core.names import check_item_id
 from overnight.core.shard import token_of
 from overnight.core.stage import Stage
 from overnight.core.wording import number_of
@@ -196,6 +197,7 @@ class Adoption:
                 for _, line in numbered(content):
                     custom_id = self._format.decode(self._answering.see(line)).custom_id
                     if custom_id is not None:
+                        check_item_id(custom_id, batch.id)
                         yield custom_id
                     elif answers_in_order(vendor(self._provider)) and is_keyless(line):
                         raise StudyError(no_keys_text(batch.id))

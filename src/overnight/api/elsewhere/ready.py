@@ -10,6 +10,7 @@ from overnight.api.elsewhere.adopted_files import numbered
 from overnight.api.elsewhere.made_elsewhere import ARM, BODY, Ready, body_of
 from overnight.core.ask import Arm, Ask, Item, Model
 from overnight.core.errors import StudyError
+from overnight.core.names import check_item_id
 from overnight.core.stage import Stage
 from overnight.providers import BatchFormat, ReadyLine, batch_format, vendor
 
@@ -91,6 +92,8 @@ def read_lines(content: Iterable[bytes], where: str, reader: BatchFormat) -> Ite
     """Each line with its number; StudyError names the file and the line."""
     for number, line in numbered(content):
         try:
-            yield number, reader.read_line(line)
+            found = reader.read_line(line)
         except (StudyError, msgspec.MsgspecError) as error:
             raise StudyError(f"{where}:{number}: {error}") from error
+        check_item_id(found.custom_id, f"{where}:{number}")
+        yield number, found

@@ -28,9 +28,8 @@ from overnight.core.attempt import (
     Withdrawn,
 )
 from overnight.core.errors import OutOfCredit, Rejected, Throttled, Unauthorized, Unavailable
-from overnight.core.wording import cancelled_words
 from overnight.engine.batch.evidence import FIRST_PAUSE, PATIENT, ended_event, was_not_run
-from overnight.engine.batch.ingest import Ingest
+from overnight.engine.batch.ingest import Ingest, record_end
 from overnight.engine.batch.outbox import input_file, write_input
 from overnight.engine.batch.owner import carries
 from overnight.engine.batch.rejections import Rejections
@@ -369,14 +368,7 @@ class BatchAttempt:
             await self._record(Seen(batch.status, counts.total, counts.completed, counts.failed))
 
     async def _ended(self, batch: Batch) -> None:
-        event = ended_event(batch)
-        if batch.phase != "cancelled" or self._context.spilled or self._attempt.adopted:
-            await self._record(event)
-            return
-        context, attempt, at = self._context, self._attempt, self._context.now()
-        context.halt_arm(attempt.arm, cancelled_words(attempt.batch_id))
-        self._attempt = await context.ledger.commit("ended", lambda tx: tx.attempts.end_cancelled(attempt, event, at))
-        context.keep(self._attempt)
+        self._attempt = await record_end(self._context, self._attempt, ended_event(batch))
 
     async def _collect(self) -> None:
         ended = self._attempt.ended

@@ -93,8 +93,11 @@ class Ingest:
         self._settlement = await Settlement.of(self._context, self._attempt, overhead)
         if self._attempt.adopted:
             self._foreign = await ledger.read(lambda view: view.shards.foreign_lines(shard))
-        if self._ended.phase == "cancelled" and not self._context.spilled and not self._attempt.adopted:
-            self._context.halt_arm(self._attempt.arm, cancelled_words(self._attempt.batch_id))
+        if self._ended.phase == "cancelled":
+            # By whoever looked at it first, perhaps in an earlier pass; and the user may have said `run` since.
+            called_off = await ledger.read(lambda view: view.facts.called_off())
+            if (why := called_off.get(self._attempt.arm)) is not None:
+                self._context.halt_arm(self._attempt.arm, why)
         given_up = self._attempt.id in self._context.reask_missing
         await asyncio.to_thread(self._check_files)
         await self._read_files()
@@ -183,7 +186,7 @@ class Ingest:
             return
         event = ended_event(batch if batch.parts else msgspec.structs.replace(batch, parts=known.parts))
         if event != known:
-            self._attempt = await self._context.record(self._attempt, event)
+            self._attempt = await record_end(self._context, self._attempt, event)
 
     async def _download(self, name: str, kind: str, ref: str, number: int, missing: Collection[int]) -> _Came:
         suffix = "" if number == 1 else f"-{number}"
@@ -371,6 +374,18 @@ def _is_json(text: bytes) -> bool:
     except (msgspec.DecodeError, RecursionError):
         return False
     return True
+
+
+async def record_end(context: RunContext, attempt: Attempt, event: Ended) -> Attempt:
+    """How a batch has ended. One that somebody has cancelled calls its rows off, until the user says `run`."""
+    known = attempt.ended.phase if attempt.ended is not None else None
+    if event.phase != "cancelled" or known == "cancelled" or context.spilled or attempt.adopted:
+        return await context.record(attempt, event)
+    context.halt_arm(attempt.arm, cancelled_words(attempt.batch_id))
+    at = context.now()
+    ended = await context.ledger.commit("ended", lambda tx: tx.attempts.end_cancelled(attempt, event, at))
+    context.keep(ended)
+    return ended
 
 
 def _ends_in_newline(handle: BinaryIO) -> bool:

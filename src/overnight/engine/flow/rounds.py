@@ -11,6 +11,7 @@ from weakref import finalize
 import msgspec
 
 from overnight.core.ask import Ask
+from overnight.core.errors import LedgerError
 from overnight.core.stage import Stage
 from overnight.core.task import Rounds, Row
 from overnight.engine.flow.threads import Grown, ThreadReader
@@ -76,6 +77,12 @@ class RoundFlow:
 
     def _open(self, tx: Transaction, n: int, at: float) -> Grown | None:
         stage = self._stage
+        if tx.rounds.has_strays(stage.id):
+            # Their answers would be nobody's, and one round after another would ask the same for ever.
+            raise LedgerError(
+                f"stage '{stage.name}': slot.round names rounds that are not on record; bring ledger.db back from a "
+                "copy of the run; `overnight verify` tells more"
+            )
         self._read_up_to(tx, n - 1)
         items = self._reader.items(tx, stage.id)
         asks = _Counted(self._task.next_round(n, items, iter(self._rows), round_seed(stage.seed, stage.name, n)))

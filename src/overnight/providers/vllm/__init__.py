@@ -25,6 +25,7 @@ class VllmVendor:
     default_base_url = ""
     models: tuple[str, ...] = ()
     emulator_path = ""
+    in_folder = True
     format = VllmFormat()
     # A folder of this machine has no host.
     own_hosts = re.compile(r"")

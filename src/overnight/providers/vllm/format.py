@@ -37,9 +37,9 @@ Files for `vllm run-batch`, for people with GPUs of their own. A server that run
 3. With `TOKEN.out.jsonl` in the same folder, `overnight resume` takes the answers. A file with fewer lines than its
    input is still being written; `overnight cancel` takes what it has, and leaves the rest.
 
-Set `VLLM_FOLDER`, in `.env` for example, if the folder is not `vllm-batches`: `resume` looks there too. Files are
-named by the attempt's token and written whole, so that none is there twice. An answer file from elsewhere becomes a
-run by `overnight adopt vllm --output-file FILE`. `thinking: off` and `on` are sent as
+Set `VLLM_FOLDER` in the environment if the folder is not `vllm-batches`: `resume` looks there too. Files are named by
+the attempt's token and written whole, so that none is there twice. An answer file from elsewhere becomes a run by
+`overnight adopt vllm --output-file FILE`. `thinking: off` and `on` are sent as
 `chat_template_kwargs.enable_thinking`, levels as `reasoning_effort`, a token budget as `thinking_token_budget`.
 """
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from overnight.core.errors import StudyError
 from overnight.core.wording import found_text
+from overnight.providers.endpoints import NO_KEY, can_be_key
 from overnight.study.document import read_document
 
 # Whose model it is, in SpecEval's words and in ours. Google's lie in buckets at Vertex, else at the Gemini API.
@@ -67,6 +68,8 @@ def use_keys(keys: Mapping[str, str | None], where: str) -> None:
     """Keys that were written down are used in this process, and nowhere kept."""
     for name, key in keys.items():
         if key:
+            if not can_be_key(key.strip()):
+                raise StudyError(f"{where}: {name} {NO_KEY}")
             os.environ[_KEYS[name]] = key
             way_out = f"better: export {_KEYS[name]}=..., and take it out of there"
             sys.stderr.write(f"{where}: {name} is used for this command and kept nowhere; {way_out}\n")
