@@ -9,10 +9,9 @@ import msgspec
 
 from overnight.core.errors import FileDamaged
 from overnight.core.result import Result, Usage
-from overnight.ledger.bulk_insert import NO_COUNT
 from overnight.ledger.connection import Records
 from overnight.ledger.counts import Counts
-from overnight.ledger.database import found_among, tell_about
+from overnight.ledger.database import found_among, put_columns, tell_about
 from overnight.ledger.files import FilesView
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.shards import ShardRow
@@ -40,12 +39,10 @@ class Fate(msgspec.Struct, frozen=True, gc=False):
     tries: int
 
 
-_WHERE_AND_USED = 'file, "offset", length, digest, input, cached, cache_write, output, reasoning, cost'
 _RESULT = (
-    f"INSERT INTO result(attempt, line, ask, received_at, outcome, {_WHERE_AND_USED}, cause, detail) "
-    "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    'INSERT INTO result(attempt, line, ask, received_at, outcome, file, "offset", length, digest, input, cached, '
+    "cache_write, output, reasoning, cost, cause, detail) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
-_PLAIN_RESULT = f"result(attempt, line, ask, received_at, outcome, {_WHERE_AND_USED})"
 
 
 class Sized(NamedTuple):
@@ -197,8 +194,8 @@ class Answers(AnswersView):
 
     def _settle(self, attempt: int, rows: Sequence[ShardRow], final: Sequence[Landed]) -> None:
         """What these say is the last word on their questions, unless there is one already."""
-        settled = self._db.bulk("settled", 3, or_ignore=True)
-        settled.add([value for one in final for value in (rows[one.line].ask, attempt, one.line)])
+        settled = self._db.bulk("settled(attempt, ask, line)", 2, same=(attempt,), or_ignore=True)
+        settled.add([value for one in final for value in (rows[one.line].ask, one.line)])
         settled.flush()
         if settled.written < len(final):
             counts = self.settled_lines(attempt, [one.line for one in final])
@@ -214,19 +211,22 @@ class Answers(AnswersView):
         self, attempt: int, rows: Sequence[ShardRow], fresh: Iterable[tuple[Landed, Fate]], at: float
     ) -> None:
         """Nearly all rows are in a file and have neither cause nor detail: these go in by the cheapest way there is."""
-        plain = self._db.bulk(_PLAIN_RESULT, 15, counts=6)
+        plain: dict[tuple[str, int], list[Landed]] = {}
         others: list[tuple[object, ...]] = []
         for one, _ in fresh:
-            result = one.result
-            # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
-            digest = None if one.digest is None else bytearray(one.digest)
-            head = (attempt, one.line, rows[one.line].ask, at, result.outcome, one.file, one.offset, one.length, digest)
-            counts = (*counted(result.usage), one.cost)
-            if result.cause is None and result.detail is None and one.file is not None:
-                plain.add((*head, *[NO_COUNT if count is None else count for count in counts]))
+            result, file = one.result, one.file
+            if file is not None and result.cause is None and result.detail is None and one.digest is not None:
+                alike = plain.get((result.outcome, file))
+                if alike is None:
+                    alike = plain[result.outcome, file] = []
+                alike.append(one)
             else:
-                others.append((*head, *counts, result.cause, result.detail))
-        plain.flush()
+                place = (file, one.offset, one.length, one.digest)
+                head = (attempt, one.line, rows[one.line].ask, at, result.outcome, *place)
+                others.append((*head, *counted(result.usage), one.cost, result.cause, result.detail))
+        for (outcome, file), alike in plain.items():
+            same = {"attempt": attempt, "received_at": at, "outcome": outcome, "file": file}
+            put_columns(self._db, "result", same, _columns(rows, alike))
         self._db.executemany(_RESULT, others)
 
     def set_read_offset(self, attempt: int, file: int, offset: int) -> None:
@@ -266,6 +266,26 @@ def _in_order(landed: Sequence[tuple[Landed, Fate]]) -> list[tuple[Landed, Fate]
     if all(map(lt, lines, lines[1:])):
         return list(landed)
     return sorted({pair[0].line: pair for pair in reversed(landed)}.values(), key=lambda pair: pair[0].line)
+
+
+def _columns(rows: Sequence[ShardRow], landed: Sequence[Landed]) -> dict[str, Sequence[object]]:
+    """What differs from row to row of results that are in a file."""
+    lines = [one.line for one in landed]
+    usages = [one.result.usage for one in landed]
+    return {
+        "line": lines,
+        "ask": [rows[line].ask for line in lines],
+        '"offset"': [one.offset for one in landed],
+        "length": [one.length for one in landed],
+        # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
+        "digest": [bytearray(one.digest or b"") for one in landed],
+        "input": [usage.input for usage in usages],
+        "cached": [usage.cached for usage in usages],
+        "cache_write": [usage.cache_write for usage in usages],
+        "output": [usage.output for usage in usages],
+        "reasoning": [usage.reasoning for usage in usages],
+        "cost": [one.cost for one in landed],
+    }
 
 
 def counted(usage: Usage) -> tuple[int | None, ...]:
