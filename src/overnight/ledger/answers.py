@@ -1,16 +1,17 @@
 """Results on record: read once, settled once, and asked again where the user wants that."""
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from operator import lt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import msgspec
 
 from overnight.core.errors import FileDamaged
-from overnight.core.result import Result, Usage
+from overnight.core.result import Outcome, Result, Usage, was_run_unpriced
 from overnight.ledger.connection import Records
-from overnight.ledger.counts import Counts
+from overnight.ledger.counts import Came, Counts
 from overnight.ledger.database import found_among, put_columns, tell_about
 from overnight.ledger.files import FilesView
 from overnight.ledger.raw import RawFiles
@@ -171,14 +172,14 @@ class Answers(AnswersView):
         fresh = _in_order(landed)
         self._db.execute("SAVEPOINT lines")
         try:
-            self._keep_results(attempt, rows, fresh, at)
+            came = self._keep_results(attempt, rows, fresh, at)
         except self._db.conflict:  # some were here before, which is rare enough to begin anew without them
             self._db.execute("ROLLBACK TO lines")
             known = self._known_lines(attempt, [one.line for one, _ in fresh])
             fresh = [pair for pair in fresh if pair[0].line not in known]
-            self._keep_results(attempt, rows, fresh, at)
+            came = self._keep_results(attempt, rows, fresh, at)
         self._db.execute("RELEASE lines")
-        Counts(self._db).came(self._arm(attempt), ((one.result, one.cost) for one, _ in fresh))
+        Counts(self._db).came(self._arm(attempt), came)
         if overtaken:
             answered = [one for one, _ in fresh if one.result.outcome != "failed"]
             self._settle(attempt, rows, answered)
@@ -194,14 +195,17 @@ class Answers(AnswersView):
 
     def _settle(self, attempt: int, rows: Sequence[ShardRow], final: Sequence[Landed]) -> None:
         """What these say is the last word on their questions, unless there is one already."""
+        lines = [one.line for one in final]
+        asks = [rows[line].ask for line in lines]
         settled = self._db.bulk("settled(attempt, ask, line)", 2, same=(attempt,), or_ignore=True)
-        settled.add([value for one in final for value in (rows[one.line].ask, one.line)])
+        settled.add(chain.from_iterable(zip(asks, lines, strict=True)))
         settled.flush()
         if settled.written < len(final):
-            counts = self.settled_lines(attempt, [one.line for one in final])
+            counts = self.settled_lines(attempt, lines)
             final = [one for one in final if one.line in counts]
-        Threads(self._db).land(rows[one.line].ask for one in final)
-        Counts(self._db).settled(self._arm(attempt), [(rows[one.line].ask, one.result) for one in final])
+            asks = [rows[one.line].ask for one in final]
+        Threads(self._db).land(asks)
+        Counts(self._db).settled(self._arm(attempt), asks, [one.result for one in final])
 
     def _arm(self, attempt: int) -> int:
         query = "SELECT shard.arm FROM attempt JOIN shard ON shard.id=attempt.shard WHERE attempt.id=?"
@@ -209,10 +213,13 @@ class Answers(AnswersView):
 
     def _keep_results(
         self, attempt: int, rows: Sequence[ShardRow], fresh: Iterable[tuple[Landed, Fate]], at: float
-    ) -> None:
-        """Nearly all rows are in a file and have neither cause nor detail: these go in by the cheapest way there is."""
-        plain: dict[tuple[str, int], list[Landed]] = {}
-        others: list[tuple[object, ...]] = []
+    ) -> list[Came]:
+        """Nearly all rows are in a file and have neither cause nor detail: these go in by the cheapest way there is.
+
+        Returns what they come to.
+        """
+        plain: dict[tuple[Outcome, int], list[Landed]] = {}
+        others: list[Landed] = []
         for one, _ in fresh:
             result, file = one.result, one.file
             if file is not None and result.cause is None and result.detail is None and one.digest is not None:
@@ -221,13 +228,17 @@ class Answers(AnswersView):
                     alike = plain[result.outcome, file] = []
                 alike.append(one)
             else:
-                place = (file, one.offset, one.length, one.digest)
-                head = (attempt, one.line, rows[one.line].ask, at, result.outcome, *place)
-                others.append((*head, *counted(result.usage), one.cost, result.cause, result.detail))
+                others.append(one)
+        came = []
         for (outcome, file), alike in plain.items():
+            columns = _columns(rows, alike)
             same = {"attempt": attempt, "received_at": at, "outcome": outcome, "file": file}
-            put_columns(self._db, "result", same, _columns(rows, alike))
-        self._db.executemany(_RESULT, others)
+            put_columns(self._db, "result", same, columns)
+            sums = [sum(filter(None, columns[name])) for name in ("input", "cached", "output")]
+            unbilled = columns["cost"].count(None) if was_run_unpriced(alike[0].result) else 0
+            came.append(Came(outcome, None, len(alike), unbilled, *sums))
+        self._db.executemany(_RESULT, (_values(attempt, rows[one.line].ask, one, at) for one in others))
+        return came + [_one_came(one) for one in others]
 
     def set_read_offset(self, attempt: int, file: int, offset: int) -> None:
         self._db.execute(
@@ -265,10 +276,27 @@ def _in_order(landed: Sequence[tuple[Landed, Fate]]) -> list[tuple[Landed, Fate]
     lines = [one.line for one, _ in landed]
     if all(map(lt, lines, lines[1:])):
         return list(landed)
-    return sorted({pair[0].line: pair for pair in reversed(landed)}.values(), key=lambda pair: pair[0].line)
+    if len(set(lines)) < len(lines):
+        landed = list({pair[0].line: pair for pair in reversed(landed)}.values())
+        lines = [one.line for one, _ in landed]
+    return [landed[place] for place in sorted(range(len(lines)), key=lines.__getitem__)]
 
 
-def _columns(rows: Sequence[ShardRow], landed: Sequence[Landed]) -> dict[str, Sequence[object]]:
+def _values(attempt: int, ask: int, one: Landed, at: float) -> tuple[object, ...]:
+    """Of one result, in the order in which it is put on record."""
+    result = one.result
+    place = (one.file, one.offset, one.length, one.digest)
+    counts = (*counted(result.usage), one.cost)
+    return (attempt, one.line, ask, at, result.outcome, *place, *counts, result.cause, result.detail)
+
+
+def _one_came(one: Landed) -> Came:
+    result, usage = one.result, one.result.usage
+    unbilled = one.cost is None and was_run_unpriced(result)
+    return Came(result.outcome, result.cause, 1, int(unbilled), usage.input or 0, usage.cached or 0, usage.output or 0)
+
+
+def _columns(rows: Sequence[ShardRow], landed: Sequence[Landed]) -> dict[str, list[Any]]:
     """What differs from row to row of results that are in a file."""
     lines = [one.line for one in landed]
     usages = [one.result.usage for one in landed]
