@@ -44,3 +44,26 @@ def test_what_was_not_counted_is_empty_and_nothing_is_nothing(run: Run) -> None:
             (1, "failed", "server_error"): Count(84, 84, 84, 0),
         }
         assert run.verbs.counts.counted() == run.verbs.counts.kept()
+
+
+def test_every_count_comes_out_as_it_went_in(run: Run) -> None:
+    """Columns that say the same of all rows, of some, and of none; in two files, and with two outcomes."""
+    run.ask(*(f"{n:03d}" for n in range(240)))
+    wanted = list(run.verbs.copies.wanted())
+    attempt = run.send()
+    assert attempt is not None
+    counts = [(line, None, None if line % 4 else 0, 9, None if line % 5 else line) for line in range(240)]
+    landed = [
+        Landed(line, Result(outcome="answered" if line % 7 else "refused", usage=Usage(*counts[line])), *place)
+        for line in range(240)
+        for place in [(1 + line % 2, line * 3, 2, b"%d" % line)]
+    ]
+    rows = run.verbs.shards.rows(attempt.shard)
+    run.verbs.answers.take_in(attempt.id, rows, [(one, FINAL) for one in landed], 1.0)
+    found = {one.offset: one for one in run.verbs.copies.answered(wanted)}
+    for one in landed:
+        kept = found[one.offset or 0]
+        assert (kept.outcome, kept.file, kept.length, kept.digest) == (
+            one.result.outcome, one.file, one.length, one.digest,
+        )  # fmt: skip
+        assert kept.usage == counts[one.line]

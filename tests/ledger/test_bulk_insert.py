@@ -8,18 +8,23 @@ from hypothesis import strategies as st
 from overnight.ledger.bulk_insert import BulkInsert
 
 
-@given(portions=st.lists(st.integers(0, 900), max_size=8), width=st.integers(1, 4))
-def test_every_row_comes_out_as_it_went_in(portions: list[int], width: int) -> None:
+@given(
+    portions=st.lists(st.integers(0, 900), max_size=8),
+    width=st.integers(1, 4),
+    same=st.lists(st.none() | st.text(max_size=3), max_size=3),
+)
+def test_every_row_comes_out_as_it_went_in(portions: list[int], width: int, same: list[str | None]) -> None:
     db = sqlite3.connect(":memory:", isolation_level=None)
-    db.execute(f"CREATE TABLE kept({', '.join(f'c{n}' for n in range(width))})")
-    rows = BulkInsert(db, "kept", width)
+    db.execute(f"CREATE TABLE kept({', '.join(f'c{n}' for n in range(len(same) + width))})")
+    rows = BulkInsert(db, "kept", width, same=same)
     numbers = iter(range(sum(portions) * width))
     for portion in portions:
         rows.add([next(numbers) for _ in range(portion * width)])
     rows.flush()
-    values = [value for row in db.execute("SELECT * FROM kept ORDER BY rowid") for value in row]
+    kept = db.execute("SELECT * FROM kept ORDER BY rowid").fetchall()
     db.close()
-    assert values == list(range(sum(portions) * width))
+    assert all(list(row[: len(same)]) == same for row in kept)
+    assert [value for row in kept for value in row[len(same) :]] == list(range(sum(portions) * width))
     assert rows.rows == sum(portions)
 
 

@@ -158,9 +158,18 @@ def _facts(view: View, folder: RunFolder, stages: tuple[Stage, ...]) -> RunFacts
             *(left_out_text(one) for one in view.threads.left_out()),
         ],
         asked_again=view.counts.asked_again(),
-        costs=pl.DataFrame(list(cost_rows(view)), schema=COLUMNS, orient="row"),
+        costs=_costs(view, folder),
         shared=_shared(view),
     )
+
+
+def _costs(view: View, folder: RunFolder) -> pl.DataFrame:
+    """The bill as the tables have it; from the rows, which takes a look at each of them, where the tables are older."""
+    if view.facts.tables_made():
+        known = pl.read_parquet(folder.tables / "costs.parquet", glob=False)
+        if known.schema == pl.Schema(COLUMNS):
+            return known
+    return pl.DataFrame(list(cost_rows(view)), schema=COLUMNS, orient="row")
 
 
 def _shared(view: View) -> int:

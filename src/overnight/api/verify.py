@@ -18,14 +18,14 @@ from overnight.core.errors import FileDamaged, LedgerError
 from overnight.core.opening import strange
 from overnight.core.result import Line
 from overnight.core.shard import line_of
-from overnight.engine.batch.outbox import UNSENT, input_file
+from overnight.engine.batch.outbox import UNSENT, input_file, is_on_record
 from overnight.ledger.copying import REUSED
 from overnight.ledger.ledger import look_at
 from overnight.ledger.raw import RawFiles, ReadAhead, file_problem
 from overnight.ledger.rows import RawResult
 from overnight.ledger.transaction import View
 from overnight.settings import settings
-from overnight.store.contract import hash_of, hashed
+from overnight.store.contract import hashed
 from overnight.store.names import FILES, HALF, top_of, way_out
 from overnight.store.run_folder import RunFolder
 
@@ -117,7 +117,7 @@ class _Checks:
             file = input_file(self._files, attempt.token)
             if attempt.state not in UNSENT or not attempt.sha256 or not file.exists():
                 continue  # one that is not there is made when it is wanted
-            if self._files.problem(file.name) or hash_of(self._files, file.name) != attempt.sha256:
+            if self._files.problem(file.name) or not is_on_record(self._files, file.name, attempt.sha256):
                 message = f"{file.name} is not the file on record"
                 yield Finding(kind="file", message=message, mend=f"{self._resume} makes it anew")
 

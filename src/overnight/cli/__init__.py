@@ -10,13 +10,19 @@ from overnight.cli.ending import complain_line, exit_code_of, terminated_like_in
 from overnight.cli.flags import Voice
 from overnight.cli.wrong_use import sentence
 from overnight.core.exit_codes import WRONG_USE
+from overnight.core.garbage import seldom_collected
 
 __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the arguments say (those of the process when none are given); the exit code."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    # Loading a command makes a hundred thousand objects that stay: to look through them meanwhile finds nothing.
+    with seldom_collected():
+        return _done(list(sys.argv[1:] if argv is None else argv))
+
+
+def _done(arguments: list[str]) -> int:
     app = build()
     try:
         command, bound, _ = app.parse_args(arguments, print_error=False, exit_on_error=False)

@@ -11,10 +11,10 @@ TOKEN_LENGTH = 20
 # The first letters of a token are the run's own: whatever of this run a provider lists is known by them.
 _RUN_LENGTH = 8
 # o + token + "-" + up to nine digits: legal as a custom id at every provider.
-LONGEST_CUSTOM_ID = 1 + TOKEN_LENGTH + 1 + 9
+_LONGEST_NUMBER = 9
+LONGEST_CUSTOM_ID = 1 + TOKEN_LENGTH + 1 + _LONGEST_NUMBER
 # Derived; or that of answers taken over from another run, which never travelled.
 _TOKEN = re.compile(rf"[a-z2-7]{{{TOKEN_LENGTH}}}|reused-[^/\\\x00-\x1f\x7f]+-[0-9]+")
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +60,9 @@ def custom_id(token: str, line: int) -> str:
 def line_of(token: str, text: str) -> int | None:
     """The row a custom id names, or None when it is not one of this attempt's."""
     head = f"o{token}-"
-    if not text.startswith(head) or _NUMBER.fullmatch(text, len(head)) is None:
+    if not text.startswith(head):
         return None
-    return int(text[len(head) :])
+    number = text[len(head) :]
+    if not (number.isdecimal() and number.isascii()) or len(number) > _LONGEST_NUMBER:
+        return None
+    return int(number) if number[0] != "0" or number == "0" else None

@@ -243,13 +243,13 @@ class Scheduler:
         """The input file whole on disk, then the intent on record: only then may anything be sent."""
         context, model = self._context, self._context.arms[shard.arm].model
         n, token = await context.ledger.read(lambda view: view.attempts.next_token(context.run_id, shard.id))
-        file = await asyncio.to_thread(
+        sha256 = await asyncio.to_thread(
             write_input, context.files, context.ledger, shard.id, token, account.batch_format, model
         )
         estimate, at = self._estimate(account, shard), context.now()
 
         def fact(tx: Transaction) -> Attempt:
-            return tx.attempts.intend(shard, n, token, account.number, estimate=estimate, sha256=file.sha256, at=at)
+            return tx.attempts.intend(shard, n, token, account.number, estimate=estimate, sha256=sha256, at=at)
 
         attempt = await context.ledger.commit("intended", fact)
         context.keep(attempt)

@@ -63,10 +63,14 @@ class Settlement:
     def row(self, line: int, result: Result, place: Place | None = None, *, again: bool = False) -> Settling:
         """A result for one line; `place` is where its bytes are. `again`: it is asked anew."""
         file, offset, length, digest = place or _NOWHERE
-        fate = Fate(final=False, tries=self.rows[line].tries) if again else self.fate(result, line)
-        return Landed(line, result, file, offset, length, digest, self._cost(result.usage)), fate
+        landed = Landed(line, result, file, offset, length, digest, self._cost(result.usage))
+        if again:
+            return landed, Fate(final=False, tries=self.rows[line].tries)
+        if result.outcome != "failed":  # whoever asks, and however often: nearly every row
+            return landed, Fate(final=True, tries=self.rows[line].tries + 1)
+        return landed, self._fate(result, line)
 
-    def fate(self, result: Result, line: int) -> Fate:
+    def _fate(self, result: Result, line: int) -> Fate:
         tries = self.rows[line].tries
         context = self._context
         # What the maker of an adopted batch has called off is over: there is no study to say `run` of.

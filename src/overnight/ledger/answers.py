@@ -1,18 +1,18 @@
 """Results on record: read once, settled once, and asked again where the user wants that."""
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from operator import lt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import msgspec
 
 from overnight.core.errors import FileDamaged
-from overnight.core.result import Result, Usage
-from overnight.ledger.bulk_insert import NO_COUNT
+from overnight.core.result import Outcome, Result, Usage, was_run_unpriced
 from overnight.ledger.connection import Records
-from overnight.ledger.counts import Counts
-from overnight.ledger.database import found_among, tell_about
+from overnight.ledger.counts import Came, Counts
+from overnight.ledger.database import found_among, put_columns, tell_about
 from overnight.ledger.files import FilesView
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.shards import ShardRow
@@ -40,12 +40,10 @@ class Fate(msgspec.Struct, frozen=True, gc=False):
     tries: int
 
 
-_WHERE_AND_USED = 'file, "offset", length, digest, input, cached, cache_write, output, reasoning, cost'
 _RESULT = (
-    f"INSERT INTO result(attempt, line, ask, received_at, outcome, {_WHERE_AND_USED}, cause, detail) "
-    "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    'INSERT INTO result(attempt, line, ask, received_at, outcome, file, "offset", length, digest, input, cached, '
+    "cache_write, output, reasoning, cost, cause, detail) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
-_PLAIN_RESULT = f"result(attempt, line, ask, received_at, outcome, {_WHERE_AND_USED})"
 
 
 class Sized(NamedTuple):
@@ -174,14 +172,14 @@ class Answers(AnswersView):
         fresh = _in_order(landed)
         self._db.execute("SAVEPOINT lines")
         try:
-            self._keep_results(attempt, rows, fresh, at)
+            came = self._keep_results(attempt, rows, fresh, at)
         except self._db.conflict:  # some were here before, which is rare enough to begin anew without them
             self._db.execute("ROLLBACK TO lines")
             known = self._known_lines(attempt, [one.line for one, _ in fresh])
             fresh = [pair for pair in fresh if pair[0].line not in known]
-            self._keep_results(attempt, rows, fresh, at)
+            came = self._keep_results(attempt, rows, fresh, at)
         self._db.execute("RELEASE lines")
-        Counts(self._db).came(self._arm(attempt), ((one.result, one.cost) for one, _ in fresh))
+        Counts(self._db).came(self._arm(attempt), came)
         if overtaken:
             answered = [one for one, _ in fresh if one.result.outcome != "failed"]
             self._settle(attempt, rows, answered)
@@ -197,14 +195,17 @@ class Answers(AnswersView):
 
     def _settle(self, attempt: int, rows: Sequence[ShardRow], final: Sequence[Landed]) -> None:
         """What these say is the last word on their questions, unless there is one already."""
-        settled = self._db.bulk("settled", 3, or_ignore=True)
-        settled.add([value for one in final for value in (rows[one.line].ask, attempt, one.line)])
+        lines = [one.line for one in final]
+        asks = [rows[line].ask for line in lines]
+        settled = self._db.bulk("settled(attempt, ask, line)", 2, same=(attempt,), or_ignore=True)
+        settled.add(chain.from_iterable(zip(asks, lines, strict=True)))
         settled.flush()
         if settled.written < len(final):
-            counts = self.settled_lines(attempt, [one.line for one in final])
+            counts = self.settled_lines(attempt, lines)
             final = [one for one in final if one.line in counts]
-        Threads(self._db).land(rows[one.line].ask for one in final)
-        Counts(self._db).settled(self._arm(attempt), [(rows[one.line].ask, one.result) for one in final])
+            asks = [rows[one.line].ask for one in final]
+        Threads(self._db).land(asks)
+        Counts(self._db).settled(self._arm(attempt), asks, [one.result for one in final])
 
     def _arm(self, attempt: int) -> int:
         query = "SELECT shard.arm FROM attempt JOIN shard ON shard.id=attempt.shard WHERE attempt.id=?"
@@ -212,22 +213,32 @@ class Answers(AnswersView):
 
     def _keep_results(
         self, attempt: int, rows: Sequence[ShardRow], fresh: Iterable[tuple[Landed, Fate]], at: float
-    ) -> None:
-        """Nearly all rows are in a file and have neither cause nor detail: these go in by the cheapest way there is."""
-        plain = self._db.bulk(_PLAIN_RESULT, 15, counts=6)
-        others: list[tuple[object, ...]] = []
+    ) -> list[Came]:
+        """Nearly all rows are in a file and have neither cause nor detail: these go in by the cheapest way there is.
+
+        Returns what they come to.
+        """
+        plain: dict[tuple[Outcome, int], list[Landed]] = {}
+        others: list[Landed] = []
         for one, _ in fresh:
-            result = one.result
-            # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
-            digest = None if one.digest is None else bytearray(one.digest)
-            head = (attempt, one.line, rows[one.line].ask, at, result.outcome, one.file, one.offset, one.length, digest)
-            counts = (*counted(result.usage), one.cost)
-            if result.cause is None and result.detail is None and one.file is not None:
-                plain.add((*head, *[NO_COUNT if count is None else count for count in counts]))
+            result, file = one.result, one.file
+            if file is not None and result.cause is None and result.detail is None and one.digest is not None:
+                alike = plain.get((result.outcome, file))
+                if alike is None:
+                    alike = plain[result.outcome, file] = []
+                alike.append(one)
             else:
-                others.append((*head, *counts, result.cause, result.detail))
-        plain.flush()
-        self._db.executemany(_RESULT, others)
+                others.append(one)
+        came = []
+        for (outcome, file), alike in plain.items():
+            columns = _columns(rows, alike)
+            same = {"attempt": attempt, "received_at": at, "outcome": outcome, "file": file}
+            put_columns(self._db, "result", same, columns)
+            sums = [sum(filter(None, columns[name])) for name in ("input", "cached", "output")]
+            unbilled = columns["cost"].count(None) if was_run_unpriced(alike[0].result) else 0
+            came.append(Came(outcome, None, len(alike), unbilled, *sums))
+        self._db.executemany(_RESULT, (_values(attempt, rows[one.line].ask, one, at) for one in others))
+        return came + [_one_came(one) for one in others]
 
     def set_read_offset(self, attempt: int, file: int, offset: int) -> None:
         self._db.execute(
@@ -265,7 +276,44 @@ def _in_order(landed: Sequence[tuple[Landed, Fate]]) -> list[tuple[Landed, Fate]
     lines = [one.line for one, _ in landed]
     if all(map(lt, lines, lines[1:])):
         return list(landed)
-    return sorted({pair[0].line: pair for pair in reversed(landed)}.values(), key=lambda pair: pair[0].line)
+    if len(set(lines)) < len(lines):
+        landed = list({pair[0].line: pair for pair in reversed(landed)}.values())
+        lines = [one.line for one, _ in landed]
+    return [landed[place] for place in sorted(range(len(lines)), key=lines.__getitem__)]
+
+
+def _values(attempt: int, ask: int, one: Landed, at: float) -> tuple[object, ...]:
+    """Of one result, in the order in which it is put on record."""
+    result = one.result
+    place = (one.file, one.offset, one.length, one.digest)
+    counts = (*counted(result.usage), one.cost)
+    return (attempt, one.line, ask, at, result.outcome, *place, *counts, result.cause, result.detail)
+
+
+def _one_came(one: Landed) -> Came:
+    result, usage = one.result, one.result.usage
+    unbilled = one.cost is None and was_run_unpriced(result)
+    return Came(result.outcome, result.cause, 1, int(unbilled), usage.input or 0, usage.cached or 0, usage.output or 0)
+
+
+def _columns(rows: Sequence[ShardRow], landed: Sequence[Landed]) -> dict[str, list[Any]]:
+    """What differs from row to row of results that are in a file."""
+    lines = [one.line for one in landed]
+    usages = [one.result.usage for one in landed]
+    return {
+        "line": lines,
+        "ask": [rows[line].ask for line in lines],
+        '"offset"': [one.offset for one in landed],
+        "length": [one.length for one in landed],
+        # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
+        "digest": [bytearray(one.digest or b"") for one in landed],
+        "input": [usage.input for usage in usages],
+        "cached": [usage.cached for usage in usages],
+        "cache_write": [usage.cache_write for usage in usages],
+        "output": [usage.output for usage in usages],
+        "reasoning": [usage.reasoning for usage in usages],
+        "cost": [one.cost for one in landed],
+    }
 
 
 def counted(usage: Usage) -> tuple[int | None, ...]:

@@ -4,7 +4,7 @@ Days are of UTC: rows count on the day their answer came, money that was set asi
 what is presumed on the day its attempt was meant to go out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from overnight.core.result import MOST_TOKENS
@@ -15,10 +15,9 @@ _SUM = "CAST(total({}) AS BIGINT)"
 # Cut off, where a cast alone would be rounded by some databases.
 _DAY = "CAST(round(CAST({} / 86400 AS NUMERIC) - 0.5) AS BIGINT)"
 _PARTS = ("input", "cached", "cache_write", "output", "reasoning")
-_RESULTS = (
-    "FROM result JOIN attempt ON attempt.id=result.attempt JOIN shard ON shard.id=attempt.shard "
-    "JOIN ask ON ask.id=result.ask "
-)
+_RECEIVED = "result.received_at"
+# Attempt by attempt, as results lie in the ledger: nothing has to be sorted. All rows of a shard are of its arm.
+_RESULTS = "FROM attempt CROSS JOIN shard ON shard.id=attempt.shard CROSS JOIN result ON result.attempt=attempt.id"
 # Nano-dollars are for a million tokens; a half is rounded up, as every bill is.
 _MILLION = 1_000_000
 
@@ -67,14 +66,32 @@ class BillsView(Records):
 
     def billed(self) -> Iterator[tuple[Place, Billed]]:
         sums = ", ".join(_SUM.format(f"result.{part}") for part in _PARTS)
-        query = (
-            f"SELECT ask.arm, shard.live, {_DAY.format('result.received_at')}, count(*), "
-            f"count(*) FILTER (WHERE result.outcome<>'failed'), {sums}, {_SUM.format('result.cost')}, "
-            f"count(*) FILTER (WHERE result.cost IS NULL) "
-            f"{_RESULTS} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+        numbers = (
+            f"count(*), count(*) FILTER (WHERE result.outcome<>'failed'), {sums}, {_SUM.format('result.cost')}, "
+            "count(*) FILTER (WHERE result.cost IS NULL)"
         )
-        for arm, live, day, *numbers in self._db.execute(query):
-            yield Place(arm, bool(live), day), Billed._make(numbers)
+        found: dict[Place, list[int]] = {}
+        for place, told in self._by_day(numbers):
+            known = found.get(place, [0] * len(told))
+            found[place] = [before + more for before, more in zip(known, told, strict=True)]
+        for place in sorted(found):
+            yield place, Billed._make(found[place])
+
+    def _by_day(
+        self, sums: str, which: str = "1=1", values: Sequence[object] = ()
+    ) -> Iterator[tuple[Place, list[int]]]:
+        """Sums over the results of each attempt; of one whose results came on several days, for each of these."""
+        query = (
+            f"SELECT attempt.id, min(shard.arm), min(shard.live), {_DAY.format(f'min({_RECEIVED})')}, "
+            f"{_DAY.format(f'max({_RECEIVED})')}, {sums} {_RESULTS} WHERE {which} GROUP BY attempt.id"
+        )
+        for attempt, arm, live, first, last, *numbers in self._db.execute(query, values).fetchall():
+            if first == last:
+                yield Place(arm, bool(live), first), numbers
+                continue
+            by_day = f"SELECT {_DAY.format(_RECEIVED)}, {sums} {_RESULTS} WHERE {which} AND attempt.id={int(attempt)}"
+            for day, *of_day in self._db.execute(f"{by_day} GROUP BY 1", values).fetchall():
+                yield Place(arm, bool(live), day), of_day
 
     def set_aside(self) -> Iterator[tuple[Place, SetAside]]:
         query = (
@@ -107,12 +124,14 @@ class BillsView(Records):
             f"({plain} * {kinds['input']} + {cached} * {kinds['cached']} + {written} * {kinds['cache_write']} "
             f"+ result.output * {kinds['output']} + {int(request)} * {_MILLION} + {_MILLION // 2}) / {_MILLION}"
         )
-        query = (
-            f"SELECT {_DAY.format('result.received_at')}, {_SUM.format(row)} {_RESULTS} "
-            "WHERE ask.arm=?1 AND shard.live=?2 AND result.input BETWEEN 0 AND ?3 AND result.output BETWEEN 0 AND ?3 "
-            f"AND {cached} >= 0 AND {written} >= 0 AND {plain} >= 0 GROUP BY 1"
+        which = (
+            "shard.arm=?1 AND shard.live=?2 AND result.input BETWEEN 0 AND ?3 AND result.output BETWEEN 0 AND ?3 "
+            f"AND {cached} >= 0 AND {written} >= 0 AND {plain} >= 0"
         )
-        return dict(self._db.execute(query, (arm, live, MOST_TOKENS)).fetchall())
+        found: dict[int, int] = {}
+        for place, (amount,) in self._by_day(_SUM.format(row), which, (arm, int(live), MOST_TOKENS)):
+            found[place.day] = found.get(place.day, 0) + amount
+        return found
 
 
 def _step_case(kind: str, steps: tuple[StepPrice, ...]) -> str:

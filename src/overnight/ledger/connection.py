@@ -3,7 +3,7 @@
 import contextlib
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from overnight.core.errors import LedgerError
@@ -32,8 +32,8 @@ class SqliteDatabase(sqlite3.Connection):
     def each(self, sql: str, values: Values = ()) -> Iterator[Row]:
         return self.execute(sql, values)
 
-    def bulk(self, into: str, width: int, *, or_ignore: bool = False, counts: int = 0) -> BulkInsert:
-        return BulkInsert(self, into, width, or_ignore=or_ignore, counts=counts)
+    def bulk(self, into: str, width: int, *, same: Sequence[object] = (), or_ignore: bool = False) -> BulkInsert:
+        return BulkInsert(self, into, width, same=same, or_ignore=or_ignore)
 
     def go_on_counting(self, table: str) -> None:
         """SQLite looks at the highest number by itself."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from overnight.core.result import UNBILLED, Result
+from overnight.core.result import UNBILLED, Cause, Outcome, Result
 from overnight.ledger.connection import Records
 from overnight.ledger.database import found_among
 
@@ -31,6 +31,18 @@ class Count(NamedTuple):
     input: int = 0
     cached: int = 0
     output: int = 0
+
+
+class Came(NamedTuple):
+    """Tries that ended alike: how many, how many of them were run without a bill, and their tokens."""
+
+    outcome: Outcome
+    cause: Cause | None
+    tries: int
+    unbilled: int
+    input: int
+    cached: int
+    output: int
 
 
 # (arm, outcome or `pending`, cause or nothing)
@@ -123,33 +135,33 @@ class CountsView(Records):
 class Counts(CountsView):
     """Counts that move with the rows."""
 
-    def came(self, arm: int, results: Iterable[tuple[Result, int | None]]) -> None:
-        """Tries of an arm that are on record now, and what each of them cost."""
-        found: dict[tuple[str, str | None], list[int]] = {}
-        for result, cost in results:
-            kind = (result.outcome, result.cause)
-            sums = found.get(kind)
-            if sums is None:
-                sums = found[kind] = [0, 0, 0, 0, 0]
-            usage = result.usage
-            sums[0] += 1
-            sums[1] += cost is None and (result.outcome != "failed" or result.cause in UNBILLED)
-            sums[2] += usage.input or 0
-            sums[3] += usage.cached or 0
-            sums[4] += usage.output or 0
-        for (outcome, cause), (tries, unbilled, *tokens) in found.items():
-            told = [min(number, _MOST) for number in tokens]
-            self._add((arm, outcome, cause or ""), Count(0, tries, 0, unbilled, *told))
+    def came(self, arm: int, told: Iterable[Came]) -> None:
+        """Tries of an arm that are on record now."""
+        found: dict[tuple[str, str], Count] = {}
+        for one in told:
+            kind = (one.outcome, one.cause or "")
+            known = found.get(kind, Count())
+            found[kind] = Count(
+                0,
+                known.tries + one.tries,
+                0,
+                known.unbilled + one.unbilled,
+                min(known.input + one.input, _MOST),
+                min(known.cached + one.cached, _MOST),
+                min(known.output + one.output, _MOST),
+            )
+        for (outcome, cause), count in found.items():
+            self._add((arm, outcome, cause), count)
 
-    def settled(self, arm: int, questions: Sequence[tuple[int, Result]]) -> None:
+    def settled(self, arm: int, asks: Sequence[int], results: Sequence[Result]) -> None:
         """Questions that were open until now, asked in a shard of this arm, and what settled each."""
-        ended = Counter((result.outcome, result.cause) for _, result in questions)
+        ended = Counter((result.outcome, result.cause) for result in results)
         for (outcome, cause), count in ended.items():
             self._add((arm, outcome, cause or ""), Count(settled=count))
         moved: Counter[Kind] = Counter()
         if self._shared():
             query = "SELECT ask, arm, count(*) FROM slot WHERE ask IN ({}) GROUP BY ask, arm"
-            told = dict(questions)
+            told = dict(zip(asks, results, strict=True))
             for ask, place, count in found_among(self._db, query, told):
                 moved[place, told[ask].outcome, told[ask].cause or ""] += count
         else:  # each has one address, which is of the arm that asked

@@ -110,7 +110,8 @@ class RawFiles:
 
     def read(self, file: int, offset: int, length: int, digest: bytes) -> bytes:
         """The bytes on record, or FileDamaged: never others."""
-        data = self.bytes_at(file, offset, length)
+        reader = self._readers.get(file) or self._opened(file)
+        data = reader.read(offset, length)
         if sha256(data).digest()[:_DIGEST_BYTES] != digest:
             raise self.damaged(file, offset, length, len(data))
         return data
@@ -130,12 +131,14 @@ class RawFiles:
 
     def bytes_at(self, file: int, offset: int, length: int) -> bytes:
         """Whatever is there now; as much of it as there is."""
-        reader = self._readers.get(file)
-        if reader is None:
-            if len(self._readers) >= _MOST_OPEN:
-                self._readers.pop(next(iter(self._readers))).close()
-            reader = self._readers[file] = self._files.reader(self._name(file))
+        reader = self._readers.get(file) or self._opened(file)
         return reader.read(offset, length)
+
+    def _opened(self, file: int) -> Reader:
+        if len(self._readers) >= _MOST_OPEN:
+            self._readers.pop(next(iter(self._readers))).close()
+        reader = self._readers[file] = self._files.reader(self._name(file))
+        return reader
 
     def damaged(self, file: int, offset: int, length: int, found: int) -> FileDamaged:
         if found < length:
@@ -172,11 +175,20 @@ class ReadAhead:
         self._block = b""
 
     def read(self, file: int, offset: int, length: int, digest: bytes) -> bytes:
-        if file != self._file or offset < self._start or offset + length > self._end:
-            self._block = self._files.bytes_at(file, offset, max(length, BLOCK))
-            self._file, self._start, self._end = file, offset, offset + len(self._block)
-        begin = offset - self._start
-        data = self._block[begin : begin + length]
-        if sha256(data).digest()[:_DIGEST_BYTES] != digest:
-            raise self._files.damaged(file, offset, length, len(data))
-        return data
+        return self.read_all([(file, offset, length, digest)])[0]
+
+    def read_all(self, places: Iterable[tuple[int, int, int, bytes]]) -> list[bytes]:
+        """What is at each of them, all of it checked; FileDamaged for the first that is not what is on record."""
+        found: list[bytes] = []
+        block, start, end = self._block, self._start, self._end
+        for file, offset, length, digest in places:
+            stop = offset + length
+            if file != self._file or offset < start or stop > end:
+                block = self._block = self._files.bytes_at(file, offset, max(length, BLOCK))
+                start, end = self._start, self._end = offset, offset + len(block)
+                self._file = file
+            data = block[offset - start : stop - start]
+            if sha256(data).digest()[:_DIGEST_BYTES] != digest:
+                raise self._files.damaged(file, offset, length, len(data))
+            found.append(data)
+        return found

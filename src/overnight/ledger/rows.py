@@ -102,6 +102,7 @@ OF_ARM = f"{_COLUMNS} FROM slot {_SETTLED} WHERE slot.arm=? ORDER BY slot.item, 
 # All addresses about one item: the index of addresses is by arm.
 _ABOUT = f"FROM arm CROSS JOIN slot ON slot.arm=arm.id AND slot.item=? {_SETTLED}"
 _LAST_CHARACTER = "\U0010ffff"
+_MARKED_AT_ONCE = 5_000
 _IN_ORDER = "ORDER BY arm.stage, arm.name, slot.replicate, slot.turn"
 
 
@@ -238,9 +239,10 @@ class ItemsView(Records):
         """How many items a stage has, and a hash of all of them, whatever the order in which they came."""
         digest, count = sha256(), 0
         rows = self._db.each("SELECT item_id, digest FROM item WHERE stage=? ORDER BY item_id", (stage,))
-        for name, mark in rows:
-            count += 1
-            digest.update(sha256(name.encode(errors="surrogatepass")).digest() + (mark or b""))
+        while some := list(islice(rows, _MARKED_AT_ONCE)):
+            count += len(some)
+            parts = [sha256(name.encode(errors="surrogatepass")).digest() + (mark or b"") for name, mark in some]
+            digest.update(b"".join(parts))
         return count, digest.hexdigest()
 
     def of_stage(

@@ -7,8 +7,8 @@ from overnight.core.errors import LedgerError
 
 # Every file that a ledger names is in one of these.
 FILES = ("requests", "items", "outbox", "raw")
-# Files of lines, each of which has its digest on record: the files need no hash of their own.
-BY_LINE = ("requests", "items")
+# Files of lines that have digests on record, or are made of what has: these files need no hash of their own.
+BY_LINE = ("requests", "items", "outbox")
 TABLES = "tables"
 PARTS = (*FILES, TABLES)
 # Which attempts have been sent, written beside the ledger.

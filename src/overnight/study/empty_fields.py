@@ -14,6 +14,7 @@ CHOICES = ("allow", "skip")
 _EXAMPLES = 3
 # How other programs write that nothing is there. It may be a word as well, so that it is only told.
 _MEANT_AS_NOTHING = frozenset({"NA", "N/A", "#N/A", "NaN", "nan", "None", "NULL", "null"})
+_LONGEST_WORD = max(map(len, _MEANT_AS_NOTHING))
 
 
 def is_blank(value: Any) -> bool:
@@ -39,6 +40,8 @@ class EmptyFields:
         missing: list[str] = []
         for column in asked:
             value = fields.get(column)
+            if value.__class__ is str and len(value) > _LONGEST_WORD and not value.isspace():
+                continue  # nearly every one: a text
             if is_blank(value):
                 missing.append(column)
             elif value.__class__ is str and value in _MEANT_AS_NOTHING:

@@ -1,6 +1,7 @@
 """`results.parquet`: one row for every address, in the study's order, with nothing in it that varies by run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ import polars as pl
 
 from overnight.core.ask import Arm, Item, key_text
 from overnight.core.money import DOLLAR
-from overnight.core.result import Line, Result
+from overnight.core.result import Cause, Line, Outcome, Result
 from overnight.core.task import ColumnKind, LooksAtParts, PartsOfItems, Rounds, Row, Task, Thread, wider
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.rows import Addresses
@@ -148,24 +149,35 @@ class ResultsTable:
         """What the raw lines say to today's reader; the ledger's word for rows that no file holds."""
         found: list[Result | None] = []
         places = zip(rows.arm, rows.outcome, rows.cause, rows.file, rows.offset, rows.length, rows.digest, strict=True)
+        views, read = self._views, raw.result
         for arm, outcome, cause, file, offset, length, digest in places:
-            result = None if outcome is None else Result(outcome=outcome, cause=cause)
-            if result is not None and file is not None:
-                result = raw.result(self._views[arm].decode, result, file, offset, length, digest)
-            found.append(result)
+            told = None if outcome is None else _told(outcome, cause)
+            if told is not None and file is not None:
+                told = read(views[arm].decode, told, file, offset, length, digest)
+            found.append(told)
         return found
 
     def _read(self, rows: Addresses, results: Sequence[Result | None], raw: RawFiles) -> Iterator[Row]:
         """The task's own columns, thread by thread; nothing for rows that are still open."""
+        threads = zip(rows.arm, rows.item, rows.replicate, strict=True)
+        if not any(rows.turn):  # one answer each, as most studies have it
+            for thread, result in zip(threads, results, strict=True):
+                yield {} if result is None else next(self._own_rows(*thread, (result,), raw), {})
+            return
+        places = list(threads)
         starts = [number for number, turn in enumerate(rows.turn) if turn == 0]
         for begin, end in pairwise((*starts, len(results))):
-            view, item, turns = self._views[rows.arm[begin]], rows.item[begin], results[begin:end]
-            fields = self._fields(view, item, raw) if view.task.reads_items else {}
-            settled = tuple(filter(None, turns))
-            thread = Thread(arm=view.arm, item=Item(item, fields), replicate=rows.replicate[begin], turns=settled)
-            own = view.task.read(thread)
+            turns = results[begin:end]
+            own = self._own_rows(*places[begin], tuple(filter(None, turns)), raw)
             for result in turns:
                 yield {} if result is None else next(own, {})
+
+    def _own_rows(
+        self, arm: int, item: str, replicate: int, settled: tuple[Result, ...], raw: RawFiles
+    ) -> Iterator[Row]:
+        view = self._views[arm]
+        fields = self._fields(view, item, raw) if view.task.reads_items else {}
+        return view.task.read(Thread(arm=view.arm, item=Item(item, fields), replicate=replicate, turns=settled))
 
     def _fields(self, view: _ArmView, address: str, raw: RawFiles) -> dict[str, Any]:
         """An item's fields. Rows about the same one follow each other: it is read once for all of them."""
@@ -173,6 +185,11 @@ class ResultsTable:
         if self._last[0] != item:
             self._last = item, self._db.items.fields(raw.read, *item, view.decode_item)
         return self._last[1]
+
+
+@lru_cache  # there are few outcomes and causes, and millions of rows
+def _told(outcome: Outcome, cause: Cause | None) -> Result:
+    return Result(outcome=outcome, cause=cause)
 
 
 def _fitted(values: list[Any], kind: ColumnKind) -> list[Any]:

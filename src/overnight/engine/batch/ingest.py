@@ -282,7 +282,7 @@ class Ingest:
         Failures come last: of a row that the file holds twice, an answer counts, wherever it stands. Until then the
         file counts as read up to the first of them.
         """
-        decode = self._account.provider.format.decode
+        decode, joined = self._account.provider.format.decode, self._joined
         failures: list[Settling] = []
         first_failure = start
         with self._context.files.stream(name, start) as handle:
@@ -291,7 +291,7 @@ class Ingest:
                 landed = []
                 for line in lines:
                     text = bare(line)
-                    if text and (one := self._joined(number, offset, line, decode(text))) is not None:
+                    if text and (one := joined(number, offset, line, decode(text))) is not None:
                         if one[0].result.outcome != "failed":
                             landed.append(one)
                         else:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from overnight.ledger.bulk_insert import NO_COUNT
 from overnight.ledger.postgres.dialect import bound, translated
 from overnight.ledger.sqlite_damage import LAST_TIME, is_time, tables_of_today
 
@@ -101,8 +100,8 @@ class PostgresDatabase:
         with self._patiently(asked) as cursor:
             yield from cursor
 
-    def bulk(self, into: str, width: int, *, or_ignore: bool = False, counts: int = 0) -> PostgresBulk:
-        return PostgresBulk(self, into, width, or_ignore=or_ignore, counts=counts)
+    def bulk(self, into: str, width: int, *, same: Sequence[object] = (), or_ignore: bool = False) -> PostgresBulk:
+        return PostgresBulk(self, into, width, same=same, or_ignore=or_ignore)
 
     def go_on_counting(self, table: str) -> None:
         if any(column.name == "id" and column.key for column in tables_of_today()[table]):
@@ -207,13 +206,13 @@ class PostgresDatabase:
 class PostgresBulk:
     """Rows for one table: a few in one statement, more of them by a copy."""
 
-    def __init__(self, db: PostgresDatabase, into: str, width: int, *, or_ignore: bool, counts: int) -> None:
+    def __init__(self, db: PostgresDatabase, into: str, width: int, *, same: Sequence[object], or_ignore: bool) -> None:
         self._db = db
         self._into = into
         self._table = into.partition("(")[0]
         self._width = width
         self._or_ignore = or_ignore
-        self._plain = width - counts
+        self._same = list(same)
         self._values: list[object] = []
         self.rows = 0
         self.written = 0
@@ -224,11 +223,9 @@ class PostgresBulk:
             self.flush()
 
     def flush(self) -> None:
-        values, width, plain = self._values, self._width, self._plain
+        values, width, same = self._values, self._width, self._same
         self._values = []
-        rows: Iterable[list[object]] = (values[start : start + width] for start in range(0, len(values), width))
-        if plain < width:
-            rows = ([*row[:plain], *[None if one == NO_COUNT else one for one in row[plain:]]] for row in rows)
+        rows = (same + values[start : start + width] for start in range(0, len(values), width))
         number = len(values) // width
         if number:
             self.written += self._write(rows, number)
@@ -239,7 +236,7 @@ class PostgresBulk:
         db, into = self._db, self._into
         ending = " ON CONFLICT DO NOTHING" if self._or_ignore else ""
         if number <= _FEW:
-            marks = ",".join([f"({','.join(['?'] * self._width)})"] * number)
+            marks = ",".join([f"({','.join(['?'] * (len(self._same) + self._width))})"] * number)
             answer = db.execute(f"INSERT INTO {into} VALUES {marks}{ending}", [value for row in rows for value in row])
             return answer.rowcount
         if not self._or_ignore:

@@ -43,11 +43,12 @@ def _coded(column: pl.Series, decimals: int) -> tuple[dict[str, Any], pl.Series]
         if column.dtype == pl.Boolean
         else column.cast(pl.String)
     )
-    shown = {text: cut(plain(text), _LONGEST_WORD) for text in texts.unique().drop_nulls().to_list()}
-    words = ["", *sorted(set(shown.values()) - {""})]
+    known = texts.unique().drop_nulls().sort()
+    shown = [cut(plain(text), _LONGEST_WORD) for text in known.to_list()]
+    words = ["", *sorted(set(shown) - {""})]
     places = {word: place for place, word in enumerate(words)}
-    codes = {text: places[word] for text, word in shown.items()}
-    return {"words": words}, texts.replace_strict(codes, default=0, return_dtype=pl.UInt32)
+    codes = pl.Series([places[word] for word in shown], dtype=pl.UInt32)
+    return {"words": words}, texts.replace_strict(known, codes, default=0, return_dtype=pl.UInt32)
 
 
 def _numbers(column: pl.Series, decimals: int) -> tuple[dict[str, Any], pl.Series]:
