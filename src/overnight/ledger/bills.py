@@ -4,7 +4,7 @@ Days are of UTC: rows count on the day their answer came, money that was set asi
 what is presumed on the day its attempt was meant to go out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from overnight.core.result import MOST_TOKENS
@@ -21,6 +21,8 @@ _RESULTS = (
 )
 # Nano-dollars are for a million tokens; a half is rounded up, as every bill is.
 _MILLION = 1_000_000
+_CACHED, _WRITTEN = "coalesce(result.cached, 0)", "coalesce(result.cache_write, 0)"
+_UNCACHED = f"(result.input - {_CACHED} - {_WRITTEN})"
 
 
 class Place(NamedTuple):
@@ -62,6 +64,13 @@ class StepPrice(NamedTuple):
     output: int
 
 
+class RowPrice(NamedTuple):
+    """What a row costs: its tokens, and so many nano-dollars for being asked."""
+
+    steps: tuple[StepPrice, ...]
+    request: int
+
+
 class BillsView(Records):
     """What a run's rows come to."""
 
@@ -95,24 +104,38 @@ class BillsView(Records):
         for arm, live, day, amount in self._db.execute(query):
             yield Place(arm, bool(live), day), amount
 
-    def at_price(self, arm: int, *, live: bool, steps: tuple[StepPrice, ...], request: int) -> dict[int, int]:
-        """By day: what the rows of an arm that were asked so would cost at another price, each rounded by itself.
+    def at_prices(self, prices: Mapping[tuple[int, bool], RowPrice]) -> dict[Place, int]:
+        """What the rows of each arm, live or not, would cost at another price, by day; each rounded by itself.
 
-        Rows whose counts are missing or contradict each other have no cost, at any price.
+        Rows whose counts are missing or contradict each other have no cost, at any price. All are looked at once,
+        however many arms there are.
         """
-        kinds = {kind: _step_case(kind, steps) for kind in ("input", "cached", "cache_write", "output")}
-        cached, written = "coalesce(result.cached, 0)", "coalesce(result.cache_write, 0)"
-        plain = f"(result.input - {cached} - {written})"
-        row = (
-            f"({plain} * {kinds['input']} + {cached} * {kinds['cached']} + {written} * {kinds['cache_write']} "
-            f"+ result.output * {kinds['output']} + {int(request)} * {_MILLION} + {_MILLION // 2}) / {_MILLION}"
+        alike: dict[RowPrice, list[tuple[int, bool]]] = {}
+        for asked, price in prices.items():
+            alike.setdefault(price, []).append(asked)
+        if not alike:
+            return {}
+        cases = "".join(
+            f"WHEN {' OR '.join(f'ask.arm={int(arm)} AND shard.live={int(live)}' for arm, live in these)} "
+            f"THEN {_row_cost(price)} "
+            for price, these in alike.items()
         )
         query = (
-            f"SELECT {_DAY.format('result.received_at')}, {_SUM.format(row)} {_RESULTS} "
-            "WHERE ask.arm=?1 AND shard.live=?2 AND result.input BETWEEN 0 AND ?3 AND result.output BETWEEN 0 AND ?3 "
-            f"AND {cached} >= 0 AND {written} >= 0 AND {plain} >= 0 GROUP BY 1"
+            f"SELECT ask.arm, shard.live, {_DAY.format('result.received_at')}, {_SUM.format(f'CASE {cases}END')} "
+            f"{_RESULTS} WHERE result.input BETWEEN 0 AND ?1 AND result.output BETWEEN 0 AND ?1 "
+            f"AND {_CACHED} >= 0 AND {_WRITTEN} >= 0 AND {_UNCACHED} >= 0 GROUP BY 1, 2, 3"
         )
-        return dict(self._db.execute(query, (arm, live, MOST_TOKENS)).fetchall())
+        found = self._db.execute(query, (MOST_TOKENS,))
+        return {Place(arm, bool(live), day): cost for arm, live, day, cost in found if (arm, bool(live)) in prices}
+
+
+def _row_cost(price: RowPrice) -> str:
+    """In nano-dollars, a half rounded up."""
+    each = {kind: _step_case(kind, price.steps) for kind in ("input", "cached", "cache_write", "output")}
+    return (
+        f"({_UNCACHED} * {each['input']} + {_CACHED} * {each['cached']} + {_WRITTEN} * {each['cache_write']} "
+        f"+ result.output * {each['output']} + {int(price.request)} * {_MILLION} + {_MILLION // 2}) / {_MILLION}"
+    )
 
 
 def _step_case(kind: str, steps: tuple[StepPrice, ...]) -> str:
