@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from environments import compile_ours
 from pipeline import PROMPT, Measured, Stopwatch, write_items
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -92,6 +93,7 @@ def work(study: str) -> Measured:
 
 
 def measure(kind: str, rows: int, scratch: Path | None) -> Measured:
+    compile_ours()
     with tempfile.TemporaryDirectory(prefix="bench-", dir=scratch) as folder:
         write_files(kind, Path(folder), rows)
         study = Path(folder) / "study.yaml"
