@@ -3,11 +3,12 @@
     python bench/hand_over.py                         # 10,000 and 100,000 rows of each
     python bench/hand_over.py --stages 1000000
     python bench/hand_over.py --turns 300000
-    python bench/hand_over.py --stages 60000 --pairs 100000
+    python bench/hand_over.py --stages 60000 --long 60000 --pairs 100000
 
 Only our own process is measured. `hand over` is the time in which answers become questions, all in the ledger's writer.
 A row is one item; it is asked twice in two stages, and three times in three turns. With `--pairs` a row is a judged
-pair: five candidates answer each input of a specification, and a judge compares every two of them in both orders.
+pair: five candidates answer each input of a specification, and a judge compares every two of them in both orders. A
+judge's prompt is twice as long as that of a plain stage: `--long` is two stages with requests of that length.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from environments import compile_ours
 from pipeline import PROMPT, Measured, Stopwatch, write_items
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -42,11 +44,14 @@ _MODELS = ["openai/gpt-4.1-mini"]
 _CANDIDATES = [f"openai/{name}" for name in ("gpt-4.1", "gpt-4.1-mini", "gpt-4.1-nano", "gpt-4o", "gpt-4o-mini")]
 _ORDERED_PAIRS = len(_CANDIDATES) * (len(_CANDIDATES) - 1)
 _STATEMENTS = 40
-_ASKED = {"stages": 2.0, "turns": 3.0, "pairs": 1 + len(_CANDIDATES) / _ORDERED_PAIRS}
+# Words of a text; with so many, requests are on average as long as those of a ranking.
+_LONG = 320
+_ASKED = {"stages": 2.0, "long": 2.0, "turns": 3.0, "pairs": 1 + len(_CANDIDATES) / _ORDERED_PAIRS}
 
 
 def write_files(kind: str, folder: Path, rows: int) -> None:
-    write_items(folder / "items.jsonl", rows // _ORDERED_PAIRS if kind == "pairs" else rows)
+    longer = {"words": _LONG} if kind == "long" else {}
+    write_items(folder / "items.jsonl", rows // _ORDERED_PAIRS if kind == "pairs" else rows, **longer)
     if kind == "pairs":
         rule = {"text": "The assistant keeps to the point.", "type": "guideline", "authority_level": "user"}
         rules = ({"id": f"rule_{n}", "section": f"Section {n % 5}", **rule} for n in range(_STATEMENTS))
@@ -92,6 +97,7 @@ def work(study: str) -> Measured:
 
 
 def measure(kind: str, rows: int, scratch: Path | None) -> Measured:
+    compile_ours()
     with tempfile.TemporaryDirectory(prefix="bench-", dir=scratch) as folder:
         write_files(kind, Path(folder), rows)
         study = Path(folder) / "study.yaml"
@@ -124,6 +130,7 @@ def line(kind: str, rows: int, measured: Measured) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="What one row costs through two stages, three turns, a ranking.")
     parser.add_argument("--stages", type=int, nargs="*", default=[])
+    parser.add_argument("--long", type=int, nargs="*", default=[])
     parser.add_argument("--turns", type=int, nargs="*", default=[])
     parser.add_argument("--pairs", type=int, nargs="*", default=[])
     parser.add_argument("--scratch", type=Path, help="where the runs and the emulator's state are kept meanwhile")
@@ -132,9 +139,9 @@ def main() -> int:
     if asked.work:
         sys.stdout.buffer.write(msgspec.json.encode(work(asked.work)))
         return 0
-    sizes = {"stages": asked.stages, "turns": asked.turns, "pairs": asked.pairs}
+    sizes = {"stages": asked.stages, "long": asked.long, "turns": asked.turns, "pairs": asked.pairs}
     if not any(sizes.values()):
-        sizes = {kind: [10_000, 100_000] for kind in sizes}
+        sizes = {kind: [10_000, 100_000] for kind in sizes if kind != "long"}
     print(f"{'':>7} {'rows':>9}{''.join(f'{name:>15}' for name in STEPS)}{'all':>9}{'':>9}{'':>9}")
     print(f"{'':>7} {'':>9}{'CPU µs/question' * len(STEPS)}{'CPU µs':>9}{'wall s':>9}{'peak MB':>9}")
     for kind, rows in ((kind, rows) for kind, chosen in sizes.items() for rows in chosen):

@@ -71,9 +71,9 @@ class Measured(msgspec.Struct, kw_only=True):
         return self.rows / self.cpu
 
 
-def write_items(path: Path, rows: int) -> None:
+def write_items(path: Path, rows: int, words: int = 175) -> None:
     """Texts of some 1.3 KB, all different, made quickly."""
-    filler = " ".join(_WORDS[n % len(_WORDS)] for n in range(175))
+    filler = " ".join(_WORDS[n % len(_WORDS)] for n in range(words))
     with path.open("w") as out:
         for n in range(rows):
             out.write(f'{{"id":"essay {n:07d}","text":"Essay {n}. {filler} {n * 7919 % 1_000_003}"}}\n')

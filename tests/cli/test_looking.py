@@ -11,11 +11,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.table import Table
 
 from cli.shell import clean_environment
 from cli.terminal import Terminal
 from emulator_process import EmulatorProcess
 from overnight.cli import main
+from overnight.cli.row_pictures import plain_rows
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
@@ -240,8 +242,8 @@ def test_keys_of_a_study_are_those_of_its_accounts(
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ("verdict", "--table: no table 'verdict'; did you mean 'verdicts'? (there are: results, "),
-        ("../../fruit", "--table: no table '../../fruit' (there are: results, "),
+        ("verdict", "--table: no table 'verdict'; did you mean 'verdicts'? (there are: results)"),
+        ("../../fruit", "--table: no table '../../fruit' (there are: results)"),
         ("rankings", "run 'fruit' has no rankings: none of its stages compares anything"),
         ("agreement", "run 'fruit' has no agreement: none of its stages compares anything"),
     ],
@@ -249,3 +251,45 @@ def test_keys_of_a_study_are_those_of_its_accounts(
 def test_a_table_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str], table: str, said: str):
     assert main(["results", "fruit", "--emulate", "--table", table]) == 2
     assert said in capsys.readouterr().err
+
+
+ALIKE = "the same in each of these rows: stage compliance, unparsed 0"
+WIDE = pl.DataFrame(
+    {
+        "stage": ["compliance"] * 3,
+        "model": ["openai/gpt-4.1", "openai/gpt-4.1-nano", "anthropic/claude-haiku-4-5"],
+        "unparsed": [0, 0, 0],
+        "note": [None, None, None],
+        "score": [0.5, 0.75, 1.0],
+        "score_lwr": [0.25, 0.5, 0.75],
+        "score_upr": [0.75, 0.875, 1.0],
+        "remark": ["x" * 20, "y", "z"],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "headings", "below"),
+    [
+        (200, list(WIDE.columns), []),
+        (90, ["model", "score", "score_lwr", "score_upr", "remark"], [ALIKE]),
+        (65, ["model", "score", "score_lwr", "score_upr"], [ALIKE, "columns without room here: remark"]),
+        (3, ["model"], [ALIKE, "columns without room here: score, score_lwr, score_upr, remark"]),
+    ],
+)
+def test_what_is_alike_makes_room_and_what_has_none_is_named(width: int, headings: list[str], below: list[str]) -> None:
+    """A score without its interval, and no word about it, is worse than no score."""
+    table, *lines = plain_rows(WIDE, width)
+    assert isinstance(table, Table)
+    assert [column.header for column in table.columns] == headings
+    assert [str(line) for line in lines] == below
+
+
+def test_one_row_is_shown_as_it_is() -> None:
+    table, *lines = plain_rows(WIDE.head(1), 30)
+    assert isinstance(table, Table)
+    assert [column.header for column in table.columns] == ["stage", "model"]
+    assert [str(line) for line in lines] == [
+        "columns without room here: unparsed, note, score, score_lwr, score_upr, remark"
+    ]
+    assert len(plain_rows(WIDE.clear(), 40)) == 2

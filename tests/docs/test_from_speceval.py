@@ -141,6 +141,16 @@ def test_what_we_write_a_reader_of_the_format_can_read(folder: Path) -> None:
             assert one["rank"] in (1, -1, 0)
             ranked += 1
     assert ranked == 24 * 2
+    told = ("--output-dir-base", "held", "--batch-size", "5", "--emulate")
+    done = overnight("comply", *judging, "--model", "openai/gpt-4.1-mini", *told, cwd=folder, env=environ)
+    assert done.returncode == 0, done.stderr
+    held = [json.loads(file.read_text()) for file in (folder / "held").rglob("results/*.json")]
+    assert any(len(one["metadata"]["batch_ids"]) > 1 for one in held)
+    for one in held:
+        asked = json.loads((folder / "inputs" / f"{one['metadata']['statement_id']}.json").read_text())["inputs"]
+        assert [row["input"] for row in one["results"]] == asked
+        assert all(f"[trace {one['metadata']['model']} " in row["output"] for row in one["results"])
+    assert sum(len(one["results"]) for one in held) == 24 * 2
 
 
 def test_the_program_runs(tmp_path: Path) -> None:

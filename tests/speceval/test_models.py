@@ -7,15 +7,18 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 import overnight
 from overnight.core.clock import WallClock
 from overnight.core.errors import StudyError, UnknownName, WrongArgument
+from overnight.engine.live.pace import Pacing
 from overnight.engine.session import opened
 from overnight.speceval import BatchedModel, GoogleBatchedModel, OpenAIBatchedModel, TogetherBatchedModel
 from overnight.store.run_folder import RunFolder
+from overnight.study.pace import LiveSettings, pacing_of
 from speceval.conftest import MODELS, Workplace, waited
 
 Begin = Callable[..., Workplace]
@@ -233,6 +236,14 @@ def test_a_key_of_one_s_own_is_used_and_kept_nowhere(workplace: Begin, monkeypat
     told = [json.dumps(sent).encode(), repr(model).encode(), json.dumps(model.get_info()).encode()]
     kept = [path.read_bytes() for path in one.folder.rglob("*") if path.is_file()]
     assert not any(own.encode() in text for text in (*told, *kept))
+
+
+def test_calls_in_a_second_are_a_rate_and_no_number_of_calls_at_once() -> None:
+    for size in (50, None):
+        paced = TogetherBatchedModel("a/b", qps=10).pace(size)
+        assert pacing_of(msgspec.convert(paced["live"], LiveSettings)) == Pacing(
+            requests_per_minute=600, concurrency=size
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,12 @@
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from overnight.core.ask import Arm, Item, Model, Options
-from overnight.core.handed_on import HandedOn, group_item, row_item
+from overnight.core.handed_on import HANDED_ON, HandedOn, group_item, row_item
 from overnight.core.result import Result, failed
-from overnight.core.task import PartsOfItems, Task, Thread
+from overnight.core.task import KeepsParts, PartsOfItems, Task, Thread
 from overnight.core.template import Template
 from overnight.tasks._judging.answer_pairs import FORM, AnswerPair, Rank, pair_address, pair_at
 from overnight.tasks._judging.candidate_names import candidate_name
@@ -119,6 +120,46 @@ def test_lengths_go_with_the_places():
 def test_a_judge_may_say_that_it_cannot_tell():
     assert FORM.schema()["properties"]["better_sample"]["enum"] == ["SAMPLE_1", "SAMPLE_2", "TIE", "NONE"]
     assert "NONE" in FORM.asked_in("x", structured=False)
+
+
+def talked(model, answer, **changes):
+    """With all that was said before, which a judge is not shown."""
+    said = [{"role": "user", "content": "Once upon a time. " * 50}, {"role": "assistant", "content": answer}]
+    return handed(model, answer, thoughts="Well. " * 50, conversation=said, **changes)
+
+
+def test_what_is_kept_of_an_answer_is_all_that_is_needed():
+    task = a_rank(arm("f"), arm("r", "reverse"))
+    assert isinstance(task, KeepsParts)
+    models = [("a", "default"), ("a", "low"), ("b", "default")]
+    rows = [talked(model, f"{model} {how}", thinking=how, replicate=n) for model, how in models for n in (0, 1)]
+    whole, kept = (group_item(rows, "item", 2, STATEMENT, names) for names in (HANDED_ON, task.member_fields))
+    assert list(task.start([whole], 0)) == list(task.start([kept], 0))
+    assert len(msgspec.json.encode(kept.fields)) < len(msgspec.json.encode(whole.fields)) / 3
+    said = (Result(outcome="answered", answer="<BETTER_SAMPLE>SAMPLE_1</BETTER_SAMPLE>"),)
+    for ask in task.start([whole], 0):
+        found = []
+        for item in (whole, kept):
+            fields = task.decode_item(msgspec.json.encode(item.fields))
+            found += task.read(Thread(arm=ask.arm, item=Item(ask.item, fields), replicate=0, turns=said))
+        assert found[0] == found[1]
+        assert {found[0]["first_length"], found[0]["second_length"]} <= {len("a default"), len("a low")}
+
+
+@pytest.mark.parametrize("judging", [Comply, Grade])
+def test_what_is_read_of_an_item_is_all_that_rows_say(judging):
+    task = judging([arm()])
+    fields = STATEMENT | {"section": "Ads", "authority_level": "user", "input_index": 3}
+    of_stage, of_folder = row_item(talked("a", "An answer."), fields).fields, fields | {"answer": "B", "candidate": "b"}
+    for whole in (of_stage, of_folder):
+        parts = task.decode_item(msgspec.json.encode(whole))
+        assert "input" not in parts
+        (row, other) = (
+            next(task.read(Thread(arm=arm(), item=Item("i", one), replicate=0, turns=(failed("expired"),))))
+            for one in (parts, whole)
+        )
+        assert row == other
+        assert (row["section"], row["input_index"], row["judged_length"]) == ("Ads", 3, len(whole["answer"]))
 
 
 NAMES = st.text(min_size=1, max_size=12)

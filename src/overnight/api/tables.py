@@ -91,7 +91,7 @@ class OpenTables(msgspec.Struct, frozen=True, kw_only=True):
         if failed and table != "results":
             message = f"--failed goes with the table of results, not with {table}"
             raise StudyError(message)
-        _check_table(table)
+        self._check(table)
         file = self._file(table)
         with readable_tables():
             frame = pl.scan_parquet(file, glob=False)
@@ -100,6 +100,13 @@ class OpenTables(msgspec.Struct, frozen=True, kw_only=True):
                 frame = frame.filter(pl.col("stage") == stage)
                 _check_stage(file, stage)
         return _with_reasons(frame.filter(pl.col("status") == "failed"), self.path) if failed else frame
+
+    def _check(self, table: str) -> None:
+        """Whether any task makes such a table; if not, those that the run has are listed."""
+        known = ("results", SCREENING, *dict.fromkeys(name for kind in task_kinds().values() for name in kind.tables))
+        if table not in known:
+            there = ", ".join(name for name in known if (self.path / f"{name}.parquet").is_file())
+            raise UnknownName(f"--table: no table {quoted(table)}{nearest(table, known)} (there are: {there})")
 
     def _file(self, table: str) -> Path:
         file = self.path / f"{table}.parquet"
@@ -124,12 +131,6 @@ def readable_tables() -> Iterator[None]:
         raise StudyError(
             f"a table of the run cannot be read ({reason}); `overnight rebuild RUN` makes it anew"
         ) from error
-
-
-def _check_table(table: str) -> None:
-    known = ("results", SCREENING, *dict.fromkeys(name for kind in task_kinds().values() for name in kind.tables))
-    if table not in known:
-        raise UnknownName(f"--table: no table {quoted(table)}{nearest(table, known)} (there are: {', '.join(known)})")
 
 
 def _check_stage(table: Path, stage: str) -> None:

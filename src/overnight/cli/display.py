@@ -260,7 +260,7 @@ class Display:
         more = f"overnight results {run} --table {table} -o {table}.csv"
         last = f"{run}: {number_of(_height(frame), 'row')} of {table}; all of them: {more}"
         first = _collected(frame.head(row_pictures.FIRST_ROWS))
-        return self.show(None, last, row_pictures.plain_rows(first, self.output.width))
+        return self.show(None, last, *row_pictures.plain_rows(first, self.output.width))
 
     def _show_json(self, frame: pl.DataFrame) -> int:
         self.output.write_bytes(frame.write_json().encode() + b"\n")

@@ -64,20 +64,31 @@ _SHOWN: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def plain_rows(frame: pl.DataFrame, width: int) -> Table:
-    """Rows of any table, with as many of its columns as there is room for."""
+def plain_rows(frame: pl.DataFrame, width: int) -> list[Table | Text]:
+    """Rows of any table, with as many of its columns as there is room for, and what is not in them.
+
+    Where there is no room for all, what is the same in all rows is told once, below them.
+    """
     cells = {name: [_cell(value) for value in frame[name]] for name in frame.columns}
-    shown: list[str] = []
-    room = width
-    for name, column in cells.items():
-        room -= max(len(name), *map(len, column), 0) + _GAP
-        if room < 0:
-            break
-        shown.append(name)
+    shown, below = list(cells), []
+    if _taken(cells, shown) > width and frame.height > 1:
+        alike = [name for name, column in cells.items() if len(set(column)) == 1]
+        shown = [name for name in cells if name not in alike]
+        said = [f"{name} {cells[name][0]}" for name in alike if cells[name][0]]
+        below += [f"the same in each of these rows: {', '.join(said)}"] if said else []
+    hidden: list[str] = []
+    while len(shown) > 1 and _taken(cells, shown) > width:
+        hidden.insert(0, shown.pop())
+    below += [f"columns without room here: {', '.join(hidden)}"] if hidden else []
     table = columns(*shown)
     for row in zip(*(cells[name] for name in shown), strict=True):
         table.add_row(*row)
-    return table
+    return [table, *(Text(line, style="dim") for line in below)]
+
+
+def _taken(cells: Mapping[str, Sequence[str]], names: Sequence[str]) -> int:
+    """How wide these columns are together."""
+    return sum(max(len(name), *map(len, cells[name]), 0) + _GAP for name in names)
 
 
 def _cell(value: Any) -> str:

@@ -87,6 +87,14 @@ class LooksAtParts(Protocol):
 
 
 @runtime_checkable
+class KeepsParts(Protocol):
+    """A task that needs some of what is known of each row of a group only: the rest is not kept with the group."""
+
+    # Names of what is handed on with a row.
+    member_fields: tuple[str, ...]
+
+
+@runtime_checkable
 class Measures(Protocol):
     """A task whose answers say something of models or items, by which these may move on to a later phase."""
 

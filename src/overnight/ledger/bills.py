@@ -4,7 +4,7 @@ Days are of UTC: rows count on the day their answer came, money that was set asi
 what is presumed on the day its attempt was meant to go out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from overnight.core.result import MOST_TOKENS
@@ -20,6 +20,8 @@ _RECEIVED = "result.received_at"
 _RESULTS = "FROM attempt CROSS JOIN shard ON shard.id=attempt.shard CROSS JOIN result ON result.attempt=attempt.id"
 # Nano-dollars are for a million tokens; a half is rounded up, as every bill is.
 _MILLION = 1_000_000
+_CACHED, _WRITTEN = "coalesce(result.cached, 0)", "coalesce(result.cache_write, 0)"
+_UNCACHED = f"(result.input - {_CACHED} - {_WRITTEN})"
 
 
 class Place(NamedTuple):
@@ -59,6 +61,13 @@ class StepPrice(NamedTuple):
     cached: int
     cache_write: int
     output: int
+
+
+class RowPrice(NamedTuple):
+    """What a row costs: its tokens, and so many nano-dollars for being asked."""
+
+    steps: tuple[StepPrice, ...]
+    request: int
 
 
 class BillsView(Records):
@@ -112,26 +121,40 @@ class BillsView(Records):
         for arm, live, day, amount in self._db.execute(query):
             yield Place(arm, bool(live), day), amount
 
-    def at_price(self, arm: int, *, live: bool, steps: tuple[StepPrice, ...], request: int) -> dict[int, int]:
-        """By day: what the rows of an arm that were asked so would cost at another price, each rounded by itself.
+    def at_prices(self, prices: Mapping[tuple[int, bool], RowPrice]) -> dict[Place, int]:
+        """What the rows of each arm, live or not, would cost at another price, by day; each rounded by itself.
 
-        Rows whose counts are missing or contradict each other have no cost, at any price.
+        Rows whose counts are missing or contradict each other have no cost, at any price. All are looked at once,
+        however many arms there are.
         """
-        kinds = {kind: _step_case(kind, steps) for kind in ("input", "cached", "cache_write", "output")}
-        cached, written = "coalesce(result.cached, 0)", "coalesce(result.cache_write, 0)"
-        plain = f"(result.input - {cached} - {written})"
-        row = (
-            f"({plain} * {kinds['input']} + {cached} * {kinds['cached']} + {written} * {kinds['cache_write']} "
-            f"+ result.output * {kinds['output']} + {int(request)} * {_MILLION} + {_MILLION // 2}) / {_MILLION}"
+        alike: dict[RowPrice, list[tuple[int, bool]]] = {}
+        for asked, price in prices.items():
+            alike.setdefault(price, []).append(asked)
+        if not alike:
+            return {}
+        cases = "".join(
+            f"WHEN {' OR '.join(f'shard.arm={int(arm)} AND shard.live={int(live)}' for arm, live in these)} "
+            f"THEN {_row_cost(price)} "
+            for price, these in alike.items()
         )
         which = (
-            "shard.arm=?1 AND shard.live=?2 AND result.input BETWEEN 0 AND ?3 AND result.output BETWEEN 0 AND ?3 "
-            f"AND {cached} >= 0 AND {written} >= 0 AND {plain} >= 0"
+            "result.input BETWEEN 0 AND ?1 AND result.output BETWEEN 0 AND ?1 "
+            f"AND {_CACHED} >= 0 AND {_WRITTEN} >= 0 AND {_UNCACHED} >= 0"
         )
-        found: dict[int, int] = {}
-        for place, (amount,) in self._by_day(_SUM.format(row), which, (arm, int(live), MOST_TOKENS)):
-            found[place.day] = found.get(place.day, 0) + amount
+        found: dict[Place, int] = {}
+        for place, (cost,) in self._by_day(_SUM.format(f"CASE {cases}END"), which, (MOST_TOKENS,)):
+            if (place.arm, place.live) in prices:
+                found[place] = found.get(place, 0) + cost
         return found
+
+
+def _row_cost(price: RowPrice) -> str:
+    """In nano-dollars, a half rounded up."""
+    each = {kind: _step_case(kind, price.steps) for kind in ("input", "cached", "cache_write", "output")}
+    return (
+        f"({_UNCACHED} * {each['input']} + {_CACHED} * {each['cached']} + {_WRITTEN} * {each['cache_write']} "
+        f"+ result.output * {each['output']} + {int(price.request)} * {_MILLION} + {_MILLION // 2}) / {_MILLION}"
+    )
 
 
 def _step_case(kind: str, steps: tuple[StepPrice, ...]) -> str:

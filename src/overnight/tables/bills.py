@@ -1,12 +1,12 @@
 """A run's bill in lines: by arm, processing and day, in nano-dollars, and what it would be live or at other prices."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 import msgspec
 
-from overnight.ledger.bills import Billed, Place, SetAside, StepPrice
+from overnight.ledger.bills import Billed, Place, RowPrice, SetAside, StepPrice
 from overnight.ledger.transaction import View
 from overnight.prices import Price, Processing
 from overnight.prices.rates import Rate, Tier
@@ -50,14 +50,17 @@ def bill_lines(view: View, today: Mapping[tuple[int, str], Price] | None = None)
     arms, kept = view.stages.arms(), kept_prices(view)
     billed, aside = dict(view.bills.billed()), dict(view.bills.set_aside())
     presumed = dict(view.bills.presumed())
-    rated = _Rated(view)
-    for place in sorted({*billed, *aside, *presumed}):
+    places = sorted({*billed, *aside, *presumed})
+    live_cost_of = _at(view, {(place.arm, False): kept.get((place.arm, "live")) for place in places if not place.live})
+    asked = {(place.arm, place.live) for place in places} if today is not None else set()
+    repriced_of = _at(view, {(arm, live): (today or {}).get((arm, "live" if live else "batch")) for arm, live in asked})
+    for place in places:
         arm, told = arms[place.arm], billed.get(place, _NOTHING)
         processing: Processing = "live" if place.live else "batch"
         price = kept.get((place.arm, processing))
         set_aside = aside.get(place, SetAside(0, 0))
         known = price is not None
-        live_cost = told.cost if place.live else rated.on(place, kept.get((place.arm, "live")))
+        live_cost = told.cost if place.live else live_cost_of(place)
         yield BillLine(
             arm.stage, arm.name, arm.model.provider, arm.model.name, processing, _date(place.day),
             told.tries, told.answers, told.input, told.cached, told.output, told.reasoning,
@@ -66,30 +69,19 @@ def bill_lines(view: View, today: Mapping[tuple[int, str], Price] | None = None)
             told.cost if known else None,
             presumed.get(place, 0) if known else None,
             live_cost if known else None,
-            None if today is None else rated.on(place, today.get((place.arm, processing))),
+            repriced_of(place),
         )  # fmt: skip
 
 
-class _Rated:
-    """What rows would cost at some price, asked of the ledger once for each arm, processing and price."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self._known: dict[tuple[int, bool, Rate], dict[int, int] | None] = {}
-
-    def on(self, place: Place, price: Price | None) -> int | None:
-        if price is None:
-            return None
-        key = (place.arm, place.live, price.rate)
-        if key not in self._known:
-            steps = price_steps(price.rate)
-            self._known[key] = (
-                None
-                if steps is None
-                else self._view.bills.at_price(place.arm, live=place.live, steps=steps, request=price.rate.request or 0)
-            )
-        days = self._known[key]
-        return None if days is None else days.get(place.day, 0)
+def _at(view: View, prices: Mapping[tuple[int, bool], Price | None]) -> Callable[[Place], int | None]:
+    """What the rows of a place would cost at these prices, by arm and whether they are asked live."""
+    known: dict[tuple[int, bool], RowPrice] = {}
+    for asked, price in prices.items():
+        steps = None if price is None else price_steps(price.rate)
+        if price is not None and steps is not None:
+            known[asked] = RowPrice(steps, price.rate.request or 0)
+    costs = view.bills.at_prices(known)
+    return lambda place: costs.get(place, 0) if (place.arm, place.live) in known else None
 
 
 def price_steps(rate: Rate) -> tuple[StepPrice, ...] | None:

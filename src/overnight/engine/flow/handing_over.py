@@ -8,9 +8,9 @@ from typing import NamedTuple
 import msgspec
 
 from overnight.core.ask import Item, Message
-from overnight.core.handed_on import HandedOn, group_item, handed_on, row_id, row_item, turns_of
+from overnight.core.handed_on import HANDED_ON, HandedOn, group_item, handed_on, row_id, row_item, turns_of
 from overnight.core.stage import Stage
-from overnight.core.task import Rounds, Thread
+from overnight.core.task import KeepsParts, Rounds, Thread
 from overnight.engine.flow.beside import BesideAnswers
 from overnight.engine.flow.threads import ThreadReader
 from overnight.ledger.threads import GroupedSlot, LandedThread
@@ -40,6 +40,7 @@ class HandOver:
         self._source = source
         self._reader = reader
         self._retelling = Retelling(source)
+        self._kept = stage.task.member_fields if isinstance(stage.task, KeepsParts) else HANDED_ON
 
     def next(self, tx: Transaction, limit: int) -> HandedOver | None:
         """The next `limit` rows that have landed, or the groups that these complete; None when none has."""
@@ -91,7 +92,7 @@ class HandOver:
                     handed.late += 1
                     continue
                 missing = len(thread.turns) - len(rows)
-                item = self._joined(tx, group_item(rows, "thread", missing, thread.item.fields))
+                item = self._joined(tx, group_item(rows, "thread", missing, thread.item.fields, self._kept))
                 if item is None:
                     continue
                 handed.marks.append((one.slot, int(one.turns[-1].outcome in take)))
@@ -109,21 +110,22 @@ class HandOver:
         found = sort_groups(slots, in_turns=self._source.task.most_turns > 1)
         handed = HandedOver(items=iter(()), last=last, marks=[(slot, 0) for slot in found.late], late=len(found.late))
 
+        threads = tx.threads.of_slots(self._source.id, [slot for group in found.complete for slot in group])
+        groups = {item: list(group) for item, group in groupby(threads, attrgetter("item"))}
+        take = self._stage.take
+
         def items() -> Iterator[Item]:
-            threads = tx.threads.of_slots(self._source.id, [slot for group in found.complete for slot in group])
-            for _, together in groupby(threads, attrgetter("item")):
-                group = list(together)
-                taken = [one for one in group if one.turns[-1].outcome in self._stage.take]
-                if not taken:
-                    continue
-                kept = {one.slot for one in taken}
-                missing = len(group) - len(taken)
-                read = list(self._rows(tx, taken))
-                whole = group_item([row for _, _, row in read], "item", missing, read[0][1].item.fields)
+            # All groups are read in one go, so that files are opened once for a step and not for each group.
+            rows = self._rows(tx, (one for one in threads if one.turns[-1].outcome in take))
+            for name, together in groupby(rows, lambda row: row[0].item):
+                group, read = groups[name], list(together)
+                missing = len(group) - len(read)
+                rows_read, fields = [row for _, _, row in read], read[0][1].item.fields
+                whole = group_item(rows_read, "item", missing, fields, self._kept)
                 item = self._joined(tx, whole)
                 if item is None:
                     continue
-                handed.marks += [(one.slot, int(one.slot in kept)) for one in group]
+                handed.marks += [(one.slot, int(one.turns[-1].outcome in take)) for one in group]
                 handed.missing += missing
                 yield item
 
@@ -159,7 +161,8 @@ class Retelling:
     """What was asked in a thread, rendered again by its task from the same item and the same answers."""
 
     def __init__(self, stage: Stage) -> None:
-        self._task = stage.task
+        # Asked once: a protocol is looked up member by member.
+        self._task = None if isinstance(stage.task, Rounds) else stage.task
         self._seed = stage.seed
         # The first questions about the item that was looked at last: its replicates follow each other.
         self._item = ""
@@ -168,7 +171,7 @@ class Retelling:
     def asked(self, thread: Thread) -> Sequence[Message] | None:
         """The messages that the thread's last turn answers; None where the task cannot tell them from its item."""
         task, before = self._task, thread.turns[:-1]
-        if isinstance(task, Rounds) or not thread.item.fields:
+        if task is None or not thread.item.fields:
             return None
         if before:
             follow = task.follow_up(msgspec.structs.replace(thread, turns=before))

@@ -47,8 +47,12 @@ class ThreadReader:
         while some := list(islice(coming, _AT_ONCE)):
             places = {place[0] for one in some for place in _places(one)}
             with RawFiles(self._files, view.files.paths(places)) as raw:
+                # Threads about one item follow each other: it is read once for all of them.
+                last: tuple[Place | None, dict[str, Any]] = None, {}
                 for one in some:
-                    yield one, self._thread(raw, one, fields=fields)
+                    if fields and one.item_place != last[0]:
+                        last = one.item_place, _fields_at(raw, one.item_place)
+                    yield one, self._thread(raw, one, last[1])
 
     def items(self, view: View, stage: int) -> Iterator[Item]:
         """A stage's items in the order in which they came."""
@@ -56,17 +60,19 @@ class ThreadReader:
             for name, fields in view.items.of_stage(raw.read, stage):
                 yield Item(name, fields)
 
-    def _thread(self, raw: RawFiles, one: LandedThread, *, fields: bool) -> Thread:
+    def _thread(self, raw: RawFiles, one: LandedThread, fields: dict[str, Any]) -> Thread:
         arm = self._arms[one.arm]
         decode = self._decoders[arm.model.provider]
-        known: dict[str, Any] = {}
-        if fields and one.item_place is not None:
-            known = msgspec.json.decode(raw.read(*one.item_place))
         turns = []
         for settled in one.turns:
             told = Result(outcome=settled.outcome, cause=settled.cause)
             turns.append(told if settled.place is None else raw.result(decode, told, *settled.place))
-        return Thread(arm=arm, item=Item(one.item, known), replicate=one.replicate, turns=tuple(turns))
+        return Thread(arm=arm, item=Item(one.item, fields), replicate=one.replicate, turns=tuple(turns))
+
+
+def _fields_at(raw: RawFiles, place: Place | None) -> dict[str, Any]:
+    fields: dict[str, Any] = {} if place is None else msgspec.json.decode(raw.read(*place))
+    return fields
 
 
 def _places(one: LandedThread) -> Iterator[Place]:

@@ -6,7 +6,7 @@ An item is an input with all answers to it. What has no partner there is not ask
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,7 +15,13 @@ from overnight.core.errors import RowDamaged
 from overnight.core.task import ColumnKind, Row, Thread
 from overnight.tasks._judge_prompts import is_structured
 from overnight.tasks._judging.candidate_names import candidate_name
-from overnight.tasks._judging.judging import STATEMENT_COLUMNS, StatementJudging, of_statement
+from overnight.tasks._judging.judging import (
+    STATEMENT_COLUMNS,
+    AnswerFields,
+    StatementFields,
+    StatementJudging,
+    of_statement,
+)
 from overnight.tasks._pairs.answer_form import AnswerForm, Reading
 from overnight.tasks._pairs.questions import SAMPLES
 
@@ -75,28 +81,10 @@ def answers_of(fields: Mapping[str, Any]) -> dict[tuple[str, int], str]:
     return found
 
 
-class _Answer(TypedDict, total=False):
-    """What tells whose an answer is, and the answer; not all that was said before it."""
-
-    answer: Any
-    replicate: Any
-    candidate: Any
-    arm: Any
-    provider: Any
-    model: Any
-    template: Any
-    thinking: Any
-
-
-class _Judgeable(TypedDict, total=False):
+class _Judgeable(StatementFields, total=False):
     """What rows say of an item, and what its answers are."""
 
-    statement_id: Any
-    section: Any
-    type: Any
-    authority_level: Any
-    input_index: Any
-    members: list[_Answer]
+    members: list[AnswerFields]
 
 
 _READ: msgspec.json.Decoder[_Judgeable] = msgspec.json.Decoder(_Judgeable)
@@ -123,6 +111,8 @@ class Rank(StatementJudging):
         "first_length": "integer",
         "second_length": "integer",
     }
+
+    member_fields = ("answer", "replicate", "arm", "provider", "model", "template", "thinking")
 
     # What rows say of the arm and the item that were read last.
     _last: "_Judged | None" = None

@@ -4,7 +4,7 @@ An item is one answer with its input and its statement. An answer that is empty 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
 import msgspec
 
@@ -51,6 +51,32 @@ def of_statement(fields: Mapping[str, Any]) -> Row:
         "authority_level": fields.get("authority_level") or None,
         "input_index": index if isinstance(index, int) else None,
     }
+
+
+class StatementFields(TypedDict, total=False):
+    """What rows say of what was judged, as an item has it."""
+
+    statement_id: Any
+    section: Any
+    type: Any
+    authority_level: Any
+    input_index: Any
+
+
+class AnswerFields(TypedDict, total=False):
+    """What tells whose an answer is, and the answer; not all that was said before it.
+
+    Answers from folders bring `candidate`, those of a stage the rest.
+    """
+
+    answer: Any
+    replicate: Any
+    candidate: Any
+    arm: Any
+    provider: Any
+    model: Any
+    template: Any
+    thinking: Any
 
 
 class StatementJudging:
@@ -110,6 +136,13 @@ class StatementJudging:
         return ()
 
 
+class _Judged(StatementFields, AnswerFields, total=False):
+    """What `read` looks at of an item, which also holds the input and all that was said."""
+
+
+_READ: msgspec.json.Decoder[_Judged] = msgspec.json.Decoder(_Judged)
+
+
 class Judging(StatementJudging):
     """Templates are filled with a statement, an input and an answer, and end in the form of the verdict."""
 
@@ -127,6 +160,9 @@ class Judging(StatementJudging):
         "explanation": "text",
         "judged_length": "integer",
     }
+
+    def decode_item(self, line: bytes) -> dict[str, Any]:
+        return dict(_READ.decode(line))
 
     def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - nothing is drawn here
         for item in items:

@@ -115,7 +115,7 @@ def _only(tags: tuple[str, str], answer: str) -> str | None:
 
 def _share(said: Any) -> float | None:
     """A number from 0 to 1, else nothing."""
-    if isinstance(said, bool) or not isinstance(said, int | float | str):
+    if said is None or isinstance(said, bool) or not isinstance(said, (int, float, str)):
         return None
     try:
         share = float(said)

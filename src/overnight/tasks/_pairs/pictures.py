@@ -32,7 +32,9 @@ def pictures(tables: Path, run: str, typed: Callable[[str], str]) -> Iterator[Re
 
     judges, agreement, rankings = (_read(tables, name) for name in ("bias", "agreement", "rankings"))
     if judges is not None:
-        yield ""
+        # Among scores of other stages, it has to be said which stage this is.
+        alone = judges["stage"].n_unique() == 1 and (tables / "scores.parquet").exists()
+        yield f"\n{judges['stage'][0]}:" if alone else ""
         yield _judges(judges.head(FIRST_JUDGES))
         if judges.height > FIRST_JUDGES:
             yield f"... and {judges.height - FIRST_JUDGES:,} more: {more('bias')}"
