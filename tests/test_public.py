@@ -15,7 +15,7 @@ from overnight import speceval
 def test_the_list_of_names() -> None:
     assert overnight.__all__ == [
         "OvernightError", "Plan", "Report", "Run", "RunStatus", "Study", "adopt", "allow", "audit_log", "cancel", "compare_models", "costs", "emulate", "forget_batch", "keys", "models", "plan", "pull", "push",
-        "rebuild", "report", "resolve_shard", "results", "resume", "run", "scan_results", "serve", "status", "submit", "verify", "watch",
+        "rebuild", "report", "resolve_shard", "results", "resume", "run", "scan_results", "serve", "status", "submit", "team", "verify", "watch",
     ]  # fmt: skip
     for name in overnight.__all__:
         assert getattr(overnight, name) is not None

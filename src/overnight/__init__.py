@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         scan_results,
         status,
         submit,
+        team,
         verify,
         watch,
     )
@@ -76,6 +77,7 @@ __all__ = [
     "serve",
     "status",
     "submit",
+    "team",
     "verify",
     "watch",
 ]

@@ -1,6 +1,7 @@
 """What the surroundings say: where runs are kept, whether this is a rehearsal, and the environment with `.env`."""
 
 import os
+import re
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
@@ -13,6 +14,7 @@ from overnight.core.arguments import checked
 from overnight.core.errors import StudyError
 from overnight.core.files import text_file
 from overnight.core.names import HISTORY
+from overnight.core.wording import quoted
 from overnight.ledger.account_places import AccountFile, AccountPlace, SharedAccounts
 from overnight.ledger.postgres.address import Address, is_database, read_address
 
@@ -20,6 +22,7 @@ from overnight.ledger.postgres.address import Address, is_database, read_address
 VARIABLES = {
     "OVERNIGHT_RUNS": "folder, or database, that holds the runs (default: runs)",
     "OVERNIGHT_EMULATE": "1 rehearses on the built-in emulator, as --emulate does",
+    "OVERNIGHT_ON": "where live calls are made, as --on says: ray, or ray:4 for so many actors (default: here)",
     "OVERNIGHT_TRUTH": "truth file for the emulator that --emulate starts",
     "OVERNIGHT_TIME_SCALE": "how many times faster than real time a rehearsal runs (default: 600); never a real run",
 }
@@ -41,6 +44,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     emulate: bool = False
     truth: Path | None = None
     time_scale: float = 1.0
+    # Where live calls are made: `ray`, or `ray:4` for so many actors; here, where nothing is said.
+    on: str | None = None
     environ: dict[str, str] = {}
     # The variables whose values are those of `.env`: it may lie in a folder that somebody sent.
     env_file: frozenset[str] = frozenset()
@@ -79,6 +84,7 @@ def settings(
     runs: str | Path | None = None,
     emulate: bool | None = None,
     truth: str | Path | None = None,
+    on: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
     """Arguments first, then the environment; keys may also be in `.env` in the working folder."""
@@ -96,6 +102,7 @@ def settings(
         emulate=rehearsal,
         truth=Path(script) if script and rehearsal else None,
         time_scale=scale,
+        on=_spread(on or values.get("OVERNIGHT_ON"), "--on" if on else "OVERNIGHT_ON"),
         environ=values,
         env_file=frozenset(filed.keys() - own.keys()),
     )
@@ -111,6 +118,14 @@ def _database(runs: str, where: str) -> Address | None:
             f"{where}: runs cannot be kept in {scheme}://; wanted a folder, or postgresql://HOST/DATABASE?files=PLACE"
         )
     return read_address(runs, where)
+
+
+def _spread(text: str | None, where: str) -> str | None:
+    if not text:
+        return None
+    if re.fullmatch(r"ray(:[1-9]\d{0,3})?", text) is None:
+        raise StudyError(f"{where}: live calls cannot be made on {quoted(text)}; wanted ray, or ray:4 for 4 actors")
+    return text
 
 
 def real_time(_: Mapping[str, str]) -> float:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
@@ -60,7 +61,8 @@ def main(study: str) -> None:
         nonlocal stopped
         if wanted in name and not stopped:
             stopped = True
-            os.kill(os.getpid(), signal.SIGSTOP)
+            # To this thread: another one may take a signal to the process, and this one would go on a little.
+            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
     seam._seam.armed = True
     seam._seam.passed = passed  # type: ignore[method-assign]

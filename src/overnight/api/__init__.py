@@ -15,6 +15,7 @@ from overnight.api.report import Report, report
 from overnight.api.running import resume, run, submit
 from overnight.api.status import ArmStatus, RunStatus, audit_log, status, watch
 from overnight.api.tables import rebuild, results, scan_results
+from overnight.api.team import team
 from overnight.api.verify import Finding, verify
 from overnight.api.work import Run
 
@@ -53,6 +54,7 @@ __all__ = [
     "scan_results",
     "status",
     "submit",
+    "team",
     "verify",
     "watch",
 ]

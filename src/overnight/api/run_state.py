@@ -79,7 +79,7 @@ def verdict(name: str, worked: Worked, work: Work) -> tuple[State, str]:
         others = f"; {whereabouts(snapshot.batches)}" if snapshot.batches else ""
         return "held up", f"{worked.halted[0]}{others}. To go on: {go_on}"
     if worked.held.rows:
-        return "over budget", over_budget_text(worked, "budget" if work.spill.max_cost is None else "spill.max_cost")
+        return "over budget", over_budget_text(worked, _cap(worked, work))
     if snapshot.total == 0 and not worked.halted:
         return "running", "nothing is on record yet: type again what began it (overnight run, submit or adopt)"
     if snapshot.pending == 0 and worked.more_follows:
@@ -125,11 +125,22 @@ def over_budget_text(worked: Worked, cap: str = "budget") -> str:
     presumed = f" and {dollars(snapshot.presumed)} presumed spent" if snapshot.presumed else ""
     they = "it" if held.rows == 1 else "they"
     rows = number_of(held.rows, "row")
+    if held.unpriced == held.rows:
+        # A study with a budget of its own is refused before that; one under a team's budget is not.
+        return (
+            f"{rows} not sent: there is a budget, and nobody can say what {they} may cost at most. Give each model a "
+            "`max_tokens`, and a price in a file that `prices:` names"
+        )
     return (
         f"{rows} not sent: {they} might cost up to {dollars(held.amount)}, more than is left of the "
         f"{cap} ({dollars(snapshot.spent)} spent so far{presumed}). "
         "Raise it by that much and run the same command again"
     )
+
+
+def _cap(worked: Worked, work: Work) -> str:
+    own = "budget" if work.spill.max_cost is None else "spill.max_cost"
+    return "team's budget" if worked.held.by_team else own
 
 
 def whereabouts(found: Sequence[BatchLine]) -> str:

@@ -67,6 +67,7 @@ def run(
     accept_account: bool = False,
     mode: Mode | None = None,
     live: LiveSettings | Mapping[str, Any] | None = None,
+    on: str | None = None,
     emulate: bool | None = None,
     truth: str | Path | None = None,
     runs: str | Path | None = None,
@@ -75,12 +76,12 @@ def run(
 ) -> Run:
     """Send a study and wait for it. The same call again goes on where the last one ended.
 
-    `mode` and `live`, the limits of live calls, go before the study's own.
+    `mode` and `live`, the limits of live calls, go before the study's own. `on="ray"` spreads live calls over Ray.
     """
     paced = paced_study(study if isinstance(study, Study) else Study.load(Path(study)), mode, live)
     kinds = (reask,) if isinstance(reask, str) else tuple(reask)
     wish = Wish(limit=limit, timeout=timeout, as_name=as_name, reask=kinds, accept_account=accept_account)
-    return _send(paced, settings(runs=runs, emulate=emulate, truth=truth), wish, say, tell)
+    return _send(paced, settings(runs=runs, emulate=emulate, truth=truth, on=on), wish, say, tell)
 
 
 @checked
@@ -122,6 +123,7 @@ def resume(
     accept_account: bool = False,
     mode: Mode | None = None,
     live: LiveSettings | Mapping[str, Any] | None = None,
+    on: str | None = None,
     emulate: bool | None = None,
     truth: str | Path | None = None,
     runs: str | Path | None = None,
@@ -132,7 +134,7 @@ def resume(
 
     Of several runs each goes by itself: one that is busy or damaged is `blocked`, and the others are worked on.
     """
-    place = settings(runs=runs, emulate=emulate, truth=truth)
+    place = settings(runs=runs, emulate=emulate, truth=truth, on=on)
     folders = chosen_runs(run, place)
     open_runs = folders if run is not None else [folder for folder in folders if _is_open(folder)]
     seconds = seconds_of(timeout, "--timeout")

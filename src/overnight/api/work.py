@@ -37,6 +37,7 @@ from overnight.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from overnight.api.status import RunStatus
+    from overnight.engine.spread.on_ray import RayPlace
 
 Say = Callable[[str], None]
 Tell = Callable[[Snapshot], None]
@@ -165,6 +166,7 @@ def work_on(
             with opened(folder, RunFolder(settings.root), WallClock(settings.time_scale)) as session:
                 if prepare is not None:
                     work = prepare(session, connect) or work
+                session.place = None if offline else _place(settings)
                 session.begun = begun = True
                 try:
                     worked = _mended(session, work, connect, say, tell, offline=offline)
@@ -193,6 +195,16 @@ def _mended(session: Session, work: Work, connect: Connect, say: Say, tell: Tell
         if offline or not _restored(session, work, connect, say):
             raise
         return _engine(session, work, connect, say, tell)
+
+
+def _place(settings: Settings) -> "RayPlace | None":
+    """Who makes the live calls, if not this process."""
+    if settings.on is None:
+        return None
+    from overnight.engine.spread.on_ray import RayPlace  # noqa: PLC0415 - an extra, and large
+
+    _, _, number = settings.on.partition(":")
+    return RayPlace(int(number) if number else None, settings.time_scale)
 
 
 def _check_addresses(view: View, settings: Settings) -> None:

@@ -64,7 +64,7 @@ _VERBS: tuple[tuple[Group, tuple[Verb, ...]], ...] = (
     (RUN, (sending.run, planning.plan, sending.submit, sending.resume)),
     (LOOK, (looking.status, looking.watch, looking.results, reporting.report, looking.costs, serving.serve)),
     (MEND, (deciding.cancel, deciding.adopt, deciding.resolve, deciding.rebuild, verifying.verify)),
-    (TOOLS, (moving.pull, moving.push, looking.models, looking.keys, completion.completion)),
+    (TOOLS, (moving.pull, moving.push, moving.team, looking.models, looking.keys, completion.completion)),
 )
 # Known by name only: they load what `--help` need not.
 _LAZY_VERBS = ((TOOLS, "overnight.cli.rank_pairs", "rank_pairs"),)

@@ -1,9 +1,10 @@
-"""`pull` and `push`: a run from a database into a folder, and back."""
+"""For runs in a database: `pull` and `push`, from there into a folder and back, and `team`, the budget of them all."""
 
 from typing import TYPE_CHECKING, Annotated
 
 from overnight.cli.flags import Flags
 from overnight.cli.looking import OneRun
+from overnight.core.wording import number_of
 from overnight.terminal.parameters import Parameter
 
 if TYPE_CHECKING:
@@ -60,3 +61,29 @@ def _told(moved: "Moved", flags: Flags) -> int:
     said = f"{moved.run}: brought to {moved.where} ({moved.rows:,} records, {files}); `rebuild` makes its tables there"
     flags.display().show(moved._asdict(), said)
     return 0
+
+
+def team(
+    *,
+    budget: Annotated[float | None, Parameter(help="Set it to so many US dollars.", metavar="USD", negative="")] = None,
+    no_budget: Annotated[bool, Parameter(name="--no-budget", help="Take it away.", negative="")] = False,
+    flags: Flags = Flags(),  # noqa: B008 - frozen
+) -> int:
+    """Show or set the budget over all runs of a database.
+
+    What runs have cost and may still cost never passes it, however many work at once. Rows that would pass it wait.
+
+    Examples:
+      overnight team --runs 'postgresql://db.lab/overnight?files=s3://lab/runs'
+      overnight team --budget 500
+    """
+    from rich.text import Text  # noqa: PLC0415 - as above
+
+    from overnight.api.team import team as shared  # noqa: PLC0415
+
+    found = shared(budget=budget, no_budget=no_budget, runs=flags.runs)
+    whole = "no budget" if found.budget is None else f"{found.budget:,.2f} USD"
+    runs = number_of(len(found.runs), "run")
+    last = f"the team's budget: {whole}; {found.committed:,.2f} USD spent or set aside by {runs}"
+    each = [Text(f"{amount:>14,.2f}  {name}") for name, amount in found.runs.items()]
+    return flags.display().show(found._asdict(), last, *each)

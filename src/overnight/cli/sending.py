@@ -58,11 +58,18 @@ class PaceFlags:
     concurrency: Annotated[
         int | None, Parameter(help="So many live calls at once.", validator=above_zero, metavar="N")
     ] = None
+    on: Annotated[
+        str | None,
+        Parameter(
+            help="Who makes live calls: ray, or ray:4 for so many actors; default: this process.", metavar="PLACE"
+        ),
+    ] = None
 
     def pace(self) -> dict[str, Any]:
         """As the verbs take them."""
         limits = {name: getattr(self, name) for name in ("qps", "rpm", "tpm", "concurrency")}
-        return {"mode": self.mode, "live": {name: value for name, value in limits.items() if value is not None}}
+        live = {name: value for name, value in limits.items() if value is not None}
+        return {"mode": self.mode, "live": live, "on": self.on}
 
 
 @Parameter(name="*")

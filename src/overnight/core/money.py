@@ -34,13 +34,21 @@ class Purse:
     """What is left of a budget. Taking from it never passes a cap."""
 
     def __init__(
-        self, budget: Budget | None, balances: Mapping[str, Balance], left_to_spill: int | None = None
+        self,
+        budget: Budget | None,
+        balances: Mapping[str, Balance],
+        left_to_spill: int | None = None,
+        left_to_team: int | None = None,
     ) -> None:
+        """`left_to_team` is what is left of a budget that this run shares with others."""
         budget = budget or Budget()
         used = sum(balance.committed for balance in balances.values())
         self._left = None if budget.total is None else budget.total - used
         self._stages = {name: cap - balances.get(name, Balance()).committed for name, cap in budget.stages.items()}
         self._left_to_spill = left_to_spill
+        self._left_to_team = left_to_team
+        # Whether it was the team's budget that kept rows back.
+        self.held_by_team = False
         self.held_rows = 0
         self.held_amount = 0
         self.unpriced_rows = 0
@@ -50,16 +58,18 @@ class Purse:
 
         `spills`: a row that a batch would have answered too late; there may be a cap on those of their own.
         """
-        if self._left is None and not self._stages and not spills:
+        if self._left is None and not self._stages and not spills and self._left_to_team is None:
             return True
         to_spill = self._left_to_spill if spills else None
-        caps = [cap for cap in (self._left, self._stages.get(stage), to_spill) if cap is not None]
+        own = (self._left, self._stages.get(stage), to_spill)
+        caps = [cap for cap in (*own, self._left_to_team) if cap is not None]
         if not caps:
             return True
         if amount is None:
             self.unpriced_rows += 1
             return False
         if amount > min(caps):
+            self.held_by_team = self.held_by_team or min(caps) == self._left_to_team
             self.held_rows += 1
             self.held_amount += amount
             return False
@@ -69,4 +79,6 @@ class Purse:
             self._stages[stage] -= amount
         if to_spill is not None:
             self._left_to_spill = to_spill - amount
+        if self._left_to_team is not None:
+            self._left_to_team -= amount
         return True

@@ -10,13 +10,14 @@ from overnight.core.ask import Arm
 from overnight.core.attempt import Attempt, AttemptEvent, Creating
 from overnight.engine.account_history import AccountHistory
 from overnight.engine.decisions import TRIES
-from overnight.engine.live.model_queue import ModelQueue
+from overnight.engine.live.model_queue import CallQueue, ModelQueue
 from overnight.engine.live.open_files import room_for, too_few
 from overnight.engine.live.pace import Pacing
 from overnight.engine.live.window import MOST
 from overnight.engine.pricing import Pricing
 from overnight.engine.progress import Tally
 from overnight.engine.provider_account import ProviderAccount
+from overnight.engine.spread.leader import Actors
 from overnight.engine.waiting import Waiting
 from overnight.ledger.ledger import Ledger
 from overnight.ledger.traces import Sent, mark_sent
@@ -64,7 +65,9 @@ class RunContext:
         self.say = say
         self.description = description
         self._pacing = pacing
-        self._model_queues: dict[tuple[int, str], ModelQueue] = {}
+        self._model_queues: dict[tuple[int, str], CallQueue] = {}
+        # Who makes the live calls, where that is not this process.
+        self.actors: Actors | None = None
         self._came_in: dict[int, None] = {}
         # Set when the scheduler should look: a model_queue runs low, or answers came that others may follow from.
         self.stirred = asyncio.Event()
@@ -117,18 +120,25 @@ class RunContext:
         others = (other for other in self.carried.values() if other.id != besides.id and other.in_doubt)
         return next((other for other in others if self.account_for(other) is account), None)
 
-    def model_queue_of(self, arm: int, account: ProviderAccount) -> ModelQueue:
+    def model_queue_of(self, arm: int, account: ProviderAccount) -> CallQueue:
         """Live calls of an arm go by their account and its model: limits are by these."""
         place = (id(account), self.arms[arm].model.name)
         if place not in self._model_queues:
-            most = self._room_for_calls()
-            self._model_queues[place] = ModelQueue(account, self.waiting, self._pacing, self.stirred.set, most)
+            self._model_queues[place] = self._queue(account, place[1])
         return self._model_queues[place]
+
+    def _queue(self, account: ProviderAccount, model: str) -> CallQueue:
+        if self.actors is not None:
+            return self.actors.queue(account, model, self.waiting, self._pacing, self.stirred.set, self._places)
+        return ModelQueue(account, self.waiting, self._pacing, self.stirred.set, self._room_for_calls())
+
+    @property
+    def _places(self) -> int:
+        return len({(id(self.accounts[arm]), one.model.name) for arm, one in self.arms.items()})
 
     def _room_for_calls(self) -> int:
         """How many calls each model may have under way, as far as open files go; told once if the user wanted more."""
-        asked = self._pacing.concurrency
-        places = len({(id(self.accounts[arm]), one.model.name) for arm, one in self.arms.items()})
+        asked, places = self._pacing.concurrency, self._places
         room = room_for(asked or MOST, places)
         if asked is not None and room.calls < asked and not self._model_queues:
             self.say(too_few(asked, room, places))

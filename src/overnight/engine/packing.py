@@ -84,13 +84,14 @@ class Packing:
 
         `few_live`: arms whose rows are too few for a batch, and are asked live.
         """
-        purse = Purse(self._work.budget, tx.spending.by_stage(), self._left_to_spill(tx))
+        purse = Purse(self._work.budget, tx.spending.by_stage(), self._left_to_spill(tx), tx.team.left())
         queued = {arm: rows[0] for arm, rows in tx.shards.queued().items()} if self._pools else {}
         packing = {
             arm: self._slices(arm, queued.get(arm, 0)) if arm in few_live or self.live(arm) else self._batches(tx, arm)
             for arm in self._context.arms
         }
         tx.shards.pack(packing, now, due, purse)
+        tx.team.note()
         return purse
 
     def _left_to_spill(self, view: View) -> int | None:

@@ -56,7 +56,7 @@ def _turned_away(context: RunContext) -> frozenset[int]:
 def _rows_ahead(context: RunContext, shard: Shard, account: ProviderAccount) -> float:
     """How long what waits there will take, as far as its window tells."""
     queue = context.model_queue_of(shard.arm, account)
-    return queue.ahead / max(1, queue.pace.window.size)
+    return queue.ahead / max(1, queue.size)
 
 
 def _rows_at(context: RunContext, account: ProviderAccount) -> int:

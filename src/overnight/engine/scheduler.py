@@ -181,7 +181,7 @@ class Scheduler:
         if not due:
             return
         purse = await context.ledger.commit("packed", lambda tx: self._packing.cut(tx, due, now, few_live))
-        self._held = Held(rows=purse.held_rows + purse.unpriced_rows, amount=purse.held_amount)
+        self._held = Held.of(purse)
         self._held_arms = due & set(await context.ledger.read(lambda view: view.shards.queued()))
 
     def _few(self, waiting: dict[int, WaitingRows]) -> set[int]:

@@ -23,6 +23,7 @@ from overnight.engine.pricing import Pricing, kept_prices
 from overnight.engine.progress import Snapshot, Tally, how_priced
 from overnight.engine.provider_account import Poller, ProviderAccount
 from overnight.engine.scheduler import SPILLED, Scheduler
+from overnight.engine.spread.leader import Actors, Place
 from overnight.engine.waiting import Waiting
 from overnight.engine.work import Held, Work
 from overnight.ledger.checks import diagnosed
@@ -72,6 +73,8 @@ class Session:
         self.begun = False
         # What is to be said of a ledger that is older than its folder.
         self.age: str | None = None
+        # Where live calls are made, if not in this process.
+        self.place: Place | None = None
 
     def go_on(self) -> None:
         """A person has typed what began the run: nothing is called off any more."""
@@ -115,6 +118,8 @@ class Session:
             if work.send and work.can_ask_again:
                 await self.ledger.read(self._refuse_to_pay_twice)
             await check_accounts(context, accept=work.accept_account, until=until)
+            if self.place is not None and work.send and work.mode != "batch":
+                context.actors = Actors(self.place, await self.place.join(), say)
             scheduler = Scheduler(context, self._flow(context, stages), work, until)
             with _telling(context, tell):
                 await scheduler.conduct()
@@ -131,6 +136,8 @@ class Session:
             )
         finally:
             waiting.stop()
+            if context.actors is not None:
+                await context.actors.end()
             if self.history.trouble is not None:
                 say(self.history.trouble)
             for provider in providers.values():

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from overnight.core.money import Budget
+from overnight.core.money import Budget, Purse
 from overnight.core.stage import StagePace
 from overnight.engine.decisions import TRIES, Mode
 from overnight.engine.live.pace import Pacing
@@ -14,6 +14,16 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 
     rows: int = 0
     amount: int = 0
+    # Whether that is the team's budget.
+    by_team: bool = False
+    # How many of the rows nobody can say the cost of: no budget lets them pass.
+    unpriced: int = 0
+
+    @classmethod
+    def of(cls, purse: Purse) -> "Held":
+        unpriced = purse.unpriced_rows
+        rows = purse.held_rows + unpriced
+        return cls(rows=rows, amount=purse.held_amount, by_team=purse.held_by_team, unpriced=unpriced)
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,6 +28,7 @@ class SqliteDatabase(sqlite3.Connection):
 
     error: type[Exception] = sqlite3.Error
     conflict: type[Exception] = sqlite3.IntegrityError
+    run_number: int | None = None
 
     def each(self, sql: str, values: Values = ()) -> Iterator[Row]:
         return self.execute(sql, values)

@@ -46,6 +46,8 @@ class Database(Protocol):
     # What it raises at all, and what where a row is there already.
     error: type[Exception]
     conflict: type[Exception]
+    # Among the runs of a database that keeps several; None where a run is alone, or only read.
+    run_number: int | None
 
     @property
     def in_transaction(self) -> bool: ...

@@ -11,6 +11,7 @@ from overnight.core.shard import Shard
 from overnight.ledger.connection import Records
 from overnight.ledger.database import Database
 from overnight.ledger.spending import Spending
+from overnight.ledger.team import Team
 
 
 class Body(NamedTuple):
@@ -164,6 +165,7 @@ class Shards(ShardsView):
         """The shard's rows are settled or back in the queue: it is not sent again."""
         self._db.execute("INSERT INTO shard_done VALUES(?,?) ON CONFLICT DO NOTHING", (shard_number, at))
         Spending(self._db).release(shard_number)
+        Team(self._db).note()
 
     def requeue_all(self, shards: Iterable[int], at: float) -> None:
         for shard in shards:

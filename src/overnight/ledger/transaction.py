@@ -20,6 +20,7 @@ from overnight.ledger.rows import ItemsView, Rows, RowsView
 from overnight.ledger.screening import Screening, ScreeningView
 from overnight.ledger.shards import Shards, ShardsView
 from overnight.ledger.spending import Spending, SpendingView
+from overnight.ledger.team import Team
 from overnight.ledger.threads import Threads, ThreadsView
 from overnight.store.contract import Store
 
@@ -92,6 +93,7 @@ class Transaction(View):
         self.reopening = Reopening(db)
         self.spending = Spending(db)
         self.stages = Stages(db)
+        self.team = Team(db)
         self.threads = Threads(db)
 
     def intake(

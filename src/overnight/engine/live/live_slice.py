@@ -14,7 +14,8 @@ from overnight.core.attempt import Attempt, Ending
 from overnight.core.result import Result, failed
 from overnight.core.shard import custom_id, line_of
 from overnight.engine.context import RunContext
-from overnight.engine.live.model_queue import ModelQueue
+from overnight.engine.live.model_queue import CallQueue
+from overnight.engine.live.replies import INTERRUPTED
 from overnight.engine.settlement import Fresh, Settlement, Settling
 from overnight.ledger.answers import Fate
 from overnight.ledger.raw import RawFiles, ReadAhead, digest_of
@@ -26,20 +27,20 @@ from overnight.store.contract import Appender, Kept
 _LINGER = 0.01
 # At least so many lines are announced ahead of the calls; more when calls begin faster than commits follow.
 _LEAST_AHEAD = 4
-INTERRUPTED = "the process ended while the call was under way"
 
 
 class _Answer(NamedTuple):
     line: int
     raw: bytes | None
     result: Result
+    again: bool
 
 
 class LiveSlice:
     def __init__(self, context: RunContext, attempt: Attempt) -> None:
         self._context = context
         self._attempt = attempt
-        self._model_queue: ModelQueue = context.model_queue_of(attempt.arm, context.account_for(attempt))
+        self._model_queue: CallQueue = context.model_queue_of(attempt.arm, context.account_for(attempt))
         self._settlement: Settlement
         self._file: Appender
         self._bodies: list[Body] = []
@@ -114,9 +115,9 @@ class LiveSlice:
     def custom_id(self, line: int) -> str:
         return custom_id(self._attempt.token, line)
 
-    def landed(self, line: int, raw: bytes | None, result: Result) -> None:
+    def landed(self, line: int, raw: bytes | None, result: Result, *, again: bool = False) -> None:
         self._landed += 1
-        self._unsaved.append(_Answer(line, raw, result))
+        self._unsaved.append(_Answer(line, raw, result, again))
         self._news.set()
 
     def wake(self) -> None:
@@ -151,7 +152,7 @@ class LiveSlice:
 
     def _ahead(self) -> int:
         """How many lines are announced: enough that no call waits for a commit, and not many more."""
-        wanted = max(_LEAST_AHEAD, self._model_queue.pace.window.size, 2 * (self._begun - self._begun_before))
+        wanted = max(_LEAST_AHEAD, self._model_queue.size, 2 * (self._begun - self._begun_before))
         return min(len(self._bodies), max(self._announced, self._begun + wanted))
 
     async def _commit(self) -> None:
@@ -184,9 +185,9 @@ class LiveSlice:
         file, begin = self._attempt.files[0], self._file.size
         landed: list[Settling] = []
         lines: list[bytes] = []
-        for line, raw, result in answers:
+        for line, raw, result, again in answers:
             if raw is None:
-                landed.append(self._settlement.row(line, result))
+                landed.append(self._settlement.row(line, result, again=again))
                 continue
             lines.append(raw + b"\n")
             size = len(lines[-1])

@@ -13,14 +13,14 @@ from typing import Protocol
 from overnight.core.ask import Model
 from overnight.core.errors import OutOfCredit, ProviderError, Unauthorized, Unavailable
 from overnight.core.result import MOST_TOKENS, Result, failed
-from overnight.engine.live.pace import Pace, Pacing, Ticket
+from overnight.engine.live.pace import Cooldown, Pace, Pacing, Ticket
 from overnight.engine.live.replies import BUDGETS, MOST_PAUSES, UNREACHABLE_PAUSES, fared, used_tokens
-from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.waiting import Waiting
-from overnight.providers.contract import Reply
+from overnight.providers.contract import LiveConnection, LiveFormat, Reply
+from overnight.providers.provider import Provider
 
 # Fewer rows than this ahead of the calls, or than two rounds of them: time for the next slice.
-_AHEAD = 100
+AHEAD = 100
 # What an answer takes of a limit on tokens before any has come, where no `max_tokens` says.
 _FIRST_OUTPUT = 256
 _SHARE_OF_NEW = 0.1
@@ -38,8 +38,53 @@ class Feeder(Protocol):
     def body(self, line: int) -> bytes: ...
     def size(self, line: int) -> int: ...
     def custom_id(self, line: int) -> str: ...
-    def landed(self, line: int, raw: bytes | None, result: Result) -> None: ...
+    def landed(self, line: int, raw: bytes | None, result: Result, *, again: bool = False) -> None:
+        """`again`: it is asked anew, at no cost in tries."""
+        ...
+
     def wake(self) -> None: ...
+
+
+class CallAccount(Protocol):
+    """An account, as a queue of its calls sees it."""
+
+    @property
+    def provider(self) -> Provider: ...
+    @property
+    def live_format(self) -> LiveFormat: ...
+    @property
+    def calls(self) -> LiveConnection: ...
+    @property
+    def cooldown(self) -> Cooldown: ...
+    @property
+    def halted(self) -> ProviderError | None: ...
+    @property
+    def tokens_per_byte(self) -> Callable[[str], float]: ...
+
+
+class CallQueue(Protocol):
+    """One model of one account, as slices and the scheduler see it: its calls are made here, or by an actor."""
+
+    # Rows that slices have brought and that have not begun.
+    ahead: int
+    failure: ProviderError | None
+
+    @property
+    def size(self) -> int:
+        """Calls that may be under way at once."""
+        ...
+
+    @property
+    def hungry(self) -> bool: ...
+    @property
+    def stopped(self) -> bool: ...
+    def stop(self) -> None: ...
+    def wake(self) -> None: ...
+    def join(self, feeder: Feeder) -> None: ...
+    def leave(self, feeder: Feeder) -> None: ...
+    def waiting_calls(self, feeder: Feeder) -> int: ...
+    def check(self) -> None: ...
+    def pump(self) -> None: ...
 
 
 class Call:
@@ -56,7 +101,7 @@ class Call:
 
 class ModelQueue:
     def __init__(
-        self, account: ProviderAccount, waiting: Waiting, pacing: Pacing, stir: Callable[[], None], most: int
+        self, account: CallAccount, waiting: Waiting, pacing: Pacing, stir: Callable[[], None], most: int
     ) -> None:
         """`most`: so many calls at once, and never more."""
         self._account = account
@@ -80,8 +125,20 @@ class ModelQueue:
         waiting.when_stopped(self.stop)
 
     @property
+    def size(self) -> int:
+        return self.pace.window.size
+
+    @property
     def hungry(self) -> bool:
-        return self.ahead < max(_AHEAD, 2 * self.pace.window.size)
+        return self.ahead < max(AHEAD, 2 * self.size)
+
+    @property
+    def idle(self) -> bool:
+        return not self._under_way
+
+    @property
+    def fault(self) -> str | None:
+        return None if self._fault is None else f"{type(self._fault).__name__}: {self._fault}"
 
     @property
     def stopped(self) -> bool:

@@ -21,6 +21,7 @@ BUDGETS: dict[Fared, int] = {"busy": 20, "limited": 30}
 # Pauses in a row without a single call getting through: then somebody has to look at it.
 UNREACHABLE_PAUSES = 7
 MOST_PAUSES = 40
+INTERRUPTED = "the process ended while the call was under way"
 
 
 def fared(reply: Reply, result: Result | None) -> Fared:

@@ -93,6 +93,9 @@ def driver() -> ModuleType:
     return psycopg
 
 
+_KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+
+
 def connect(
     address: Address,
     *,
@@ -122,6 +125,8 @@ def connect(
                 autocommit=True,
                 connect_timeout=_CONNECT_SECONDS,
                 tcp_user_timeout=_SILENT_MILLISECONDS,
+                # A server that died after it had our question is noticed, too.
+                **_KEEPALIVES,
                 application_name=name,
                 client_encoding="utf8",
                 options=settings,

@@ -40,6 +40,8 @@ class PostgresDatabase:
         finish: Callable[[PostgresDatabase], None] | None = None,
     ) -> None:
         self._connect = connect
+        # Of the run that is written to by this connection.
+        self.run_number: int | None = None
         self.connection = connect()
         self.error, self.conflict = kinds
         self._finish = finish

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING
 
 from overnight.core.checkpoint import checkpoint
@@ -65,6 +65,7 @@ class PostgresHome:
                 self._found(db, run)
             self._check_version(db, run)
             stack.pop_all()
+        db.run_number = run.number
         return db
 
     def _found(self, db: PostgresDatabase, run: KnownRun) -> None:
@@ -100,7 +101,7 @@ class PostgresHome:
         if not isinstance(error, psycopg.Error):
             return None
         line = first_line(error)
-        if error.sqlstate == LEASE_LOST:
+        if error.sqlstate == LEASE_LOST or (error.sqlstate == _ENDED and self._is_replaced()):
             return LeaseLost(
                 f"{self.where}: another process has taken this run over, while this one was not heard of; "
                 "nothing more is written or sent from here"
@@ -111,6 +112,16 @@ class PostgresHome:
             f"{self.where}: {_WORDS.get(error.sqlstate or '', 'the database refuses')}: {line}; {_GO_ON}"
         )
 
+    def _is_replaced(self) -> bool:
+        """Who takes a run over ends what the one before has left open on the server."""
+        if self._lease is None:
+            return False
+        with suppress(LedgerError, driver().Error), closing(connect(self._address)) as db:
+            query = f"SELECT epoch FROM {SHARED}.run WHERE number=?"
+            (epoch,) = db.execute(query, (self._lease.run.number,)).fetchone() or (None,)
+            return bool(epoch != self._lease.epoch)
+        return False
+
     def refuse_strange(self) -> None:
         """Nothing in a database can be waited for for ever."""
 
@@ -118,6 +129,8 @@ class PostgresHome:
         return self.reader()
 
 
+# Somebody has ended the connection.
+_ENDED = "57P01"
 # No answer at all, the server is going down or coming up, or an operator has ended the connection.
 _LOST = (None, "57P01", "57P02", "57P03", "08000", "08003", "08006")
 _WORDS = {

@@ -34,6 +34,11 @@ def taken_echoes() -> dict[str, int]:
     return found
 
 
+def add_echoes(found: dict[str, int]) -> None:
+    """Those that another process of ours has met."""
+    _echoes.update(found)
+
+
 def spellings(secret: str) -> Iterator[str]:
     """A secret as it is, in an address, in JSON, and inside Base64 whatever stands before it."""
     yield secret
