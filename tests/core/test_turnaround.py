@@ -12,7 +12,8 @@ from overnight.core.turnaround import Leg, Took, Window, Work, over, took
 
 KINDS = st.lists(
     st.tuples(
-        st.builds(Took, st.integers(1, 50), st.floats(0, 12), st.floats(0.05, 2), st.just(0.0)), st.integers(1, 40)
+        st.builds(Took, st.integers(1, 50), st.floats(0, 12), st.floats(0.05, 2), st.just(0.0), st.integers(2, 50)),
+        st.integers(1, 40),
     ),
     min_size=1,
     max_size=4,
@@ -42,7 +43,9 @@ def test_batches_of_the_same_size_count_and_others_only_where_there_are_none() -
 
 
 def side_by_side(*kinds: tuple[Took, int]) -> Window:
-    return over([Work("one", [[Leg(str(place), *kind)] for place, kind in enumerate(kinds)])])
+    """Nothing is sent of a kind of which there are no batches."""
+    arms = [[Leg(str(place), *kind)] if kind[1] else [] for place, kind in enumerate(kinds)]
+    return over([Work("one", arms)])
 
 
 @settings(max_examples=20, deadline=None)
@@ -50,9 +53,42 @@ def side_by_side(*kinds: tuple[Took, int]) -> Window:
 def test_the_last_of_several_is_later_than_any(kinds: list[tuple[Took, int]]) -> None:
     whole = side_by_side(*kinds)
     assert 0 < whole.low <= whole.middle <= whole.high
-    # What is played has some luck in it: a twentieth of it here.
-    for one in kinds:
-        assert math.log(whole.middle) >= math.log(side_by_side(one).middle) - 0.1 * (1 + one[0].spread)
+    for place, one in enumerate(kinds):
+        alone = side_by_side(*((one[0], one[1] if at == place else 0) for at, one in enumerate(kinds)))
+        assert whole.middle >= alone.middle
+        assert whole.high >= alone.high
+    more = side_by_side(*((one, count + 1) for one, count in kinds))
+    assert more.middle >= whole.middle
+
+
+@given(st.floats(0, 12), st.floats(0, 2), st.floats(0, 2), st.integers(1, 20))
+def test_one_batch_is_expected_when_those_before_it_were_over(mean: float, spread: float, doubt: float, n: int) -> None:
+    whole = side_by_side((Took(3, mean, spread, doubt, n), 1))
+    assert whole.middle == pytest.approx(math.exp(mean), rel=1e-9)
+    assert math.log(whole.low) + math.log(whole.high) == pytest.approx(2 * mean, abs=1e-6)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.floats(0, 12), min_size=1, max_size=5), st.integers(1, 40))
+def test_rounds_add_up(means: list[float], batches: int) -> None:
+    """Where batches take what they always took, the ends of rounds are sums to the second."""
+    legs = [Leg("p", Took(9, mean, 0.0, 0.0), batches) for mean in means]
+    expected = sum(map(math.exp, means))
+    assert over([Work("one", [legs])]) == pytest.approx([expected] * 3)
+    stages = [Work(f"{at}", [[leg]], f"{at - 1}", waits=at % 2 == 0) for at, leg in enumerate(legs)]
+    assert over(stages) == pytest.approx([expected] * 3)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 12), st.floats(0.05, 1)), min_size=2, max_size=4))
+def test_rounds_are_no_wider_than_all_of_them_late(rounds: list[tuple[float, float]]) -> None:
+    legs = [Leg(f"{at}", Took(9, mean, spread, 0.0), 3) for at, (mean, spread) in enumerate(rounds)]
+    whole = over([Work("one", [legs])])
+    # Each alone, at the same place in its row, so that it draws what it draws in the whole.
+    nothing = [Leg(f"{at}", Took(9, -40.0, 0.0, 0.0), 3) for at in range(len(legs))]
+    alone = [over([Work("one", [[*nothing[:at], leg, *nothing[at + 1 :]]])]) for at, leg in enumerate(legs)]
+    assert max(one.high for one in alone) <= whole.high <= sum(one.high for one in alone) * (1 + 1e-9)
+    assert max(one.middle for one in alone) <= whole.middle
 
 
 def test_turns_go_on_one_by_one_and_waiting_stages_do_not() -> None:

@@ -3,30 +3,37 @@
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 from overnight.core.estimate import step_of
 
-# Sizes within a doubling, down and up, are of one kind.
-_NEAR = 4
+# Sizes within a doubling, down and up, are of one kind; so many steps are a doubling.
+_NEAR = _DOUBLING = 4
 _ENOUGH = 3
-# Before any was seen, a factor of two either way is nothing special; that counts as much as one batch that was seen.
-_USUAL_SPREAD = math.log(2)
-# Of more batches in a row the last one is hardly later; and how often a plan is played through.
-_MOST_BATCHES = 256
-_FEWEST_PLAYS, _MOST_PLAYS, _DRAWS = 200, 1_000, 100_000
+# Before any was seen, batches of a provider differ by so much, which counts as half of one that was seen.
+_USUAL_SPREAD, _USUAL_WEIGHT = 0.35, 0.5
+# For each doubling of the size, batches may take so much longer, or not as long.
+_DOUBT_OF_A_DOUBLING = 0.07
+# A plan is played through so many times and mirrored: what was early is late, and the other way round.
+_PLAYS = 200
+# Batches of a leg are followed one by one up to so many; of more, several go together, the last of which counts.
+_MOST_FOLLOWED, _FOLLOWED_IN_ALL = 64, 1_000
+_NORMAL = NormalDist()
 
 
 class Took(NamedTuple):
     """Batches that came back: how many, and the logarithms of their seconds.
 
-    `spread` is how much one differs from another, `doubt` how far the mean may be off for all of them together.
+    `spread` is how much one differs from another, `doubt` how far the mean may be off for all of them together, and
+    `differences` how many of them the spread is known from.
     """
 
     batches: int
     mean: float
     spread: float
     doubt: float
+    differences: int = 1_000
 
 
 class Leg(NamedTuple):
@@ -67,44 +74,90 @@ def took(seen: Iterable[tuple[int, int, float, float]], rows: int) -> Took | Non
         return None
     mean = sum(one[2] for one in chosen) / count
     squares = max(sum(one[3] for one in chosen) - count * mean**2, 0.0)
-    spread = math.sqrt((squares + _USUAL_SPREAD**2) / count)
+    spread = math.sqrt((squares + _USUAL_WEIGHT * _USUAL_SPREAD**2) / (count - 1 + _USUAL_WEIGHT))
     # The mean of a few is not the mean of all; and those of another size may take longer, or not as long.
-    doubt = spread / math.sqrt(count)
-    return Took(count, mean, spread, doubt if chosen is near else math.hypot(doubt, _USUAL_SPREAD))
+    doublings = math.sqrt(sum(one[1] * (one[0] - step_of(rows)) ** 2 for one in chosen) / count) / _DOUBLING
+    of_another_size = 0.0 if chosen is near else _DOUBT_OF_A_DOUBLING * doublings
+    doubt = math.hypot(spread / math.sqrt(count), of_another_size)
+    return Took(count, mean, spread, doubt, max(count, 2))
 
 
 def over(stages: Sequence[Work]) -> Window:
-    """When all of it is over: played through many times, always with the same luck."""
-    batches = sum(min(leg.batches, _MOST_BATCHES) for stage in stages for legs in stage.arms for leg in legs)
-    plays = max(_FEWEST_PLAYS, min(_MOST_PLAYS, _DRAWS // max(batches, 1)))
-    luck = random.Random(0)
-    ends = sorted(_played(stages, luck) for _ in range(plays))
-    low, middle, high = (ends[min(int(share * plays), plays - 1)] for share in (0.05, 0.5, 0.95))
-    return Window(low, middle, high)
+    """When all of it is over: played through many times, always with the same luck.
 
-
-def _played(stages: Sequence[Work], luck: random.Random) -> float:
-    off: dict[str, float] = {}
-    ends: dict[str, list[float]] = {}
+    What a batch draws hangs on nothing but its place. So with more batches, no play is over any earlier.
+    """
+    legs = sum(len(legs) for stage in stages for legs in stage.arms)
+    most = max(1, min(_MOST_FOLLOWED, _FOLLOWED_IN_ALL // max(legs, 1)))
+    luck = _Luck()
+    ends: dict[str, list[list[float]]] = {}
     for stage in stages:
         before = _begins(stage, ends)
-        ends[stage.name] = [end for legs in stage.arms for end in _landed(legs, before, off, luck)] or before
-    return max(max(one) for one in ends.values())
-
-
-def _begins(stage: Work, ends: Mapping[str, list[float]]) -> list[float]:
-    """The moments at which there is something for it to ask."""
-    before = ends.get(stage.after or "", [0.0])
-    return [max(before)] if stage.waits else before
-
-
-def _landed(legs: Sequence[Leg], before: list[float], off: dict[str, float], luck: random.Random) -> list[float]:
-    """When each batch of the last turn is back. A batch begins when all is there that it is made of."""
-    for leg in legs:
-        shift = off.setdefault(leg.reason, luck.gauss(0.0, 1.0)) * leg.took.doubt
-        count = min(leg.batches, _MOST_BATCHES)
-        starts = [
-            max(before[place::count]) if place < len(before) else before[place % len(before)] for place in range(count)
+        own = [
+            lane
+            for arm, legs_of_arm in enumerate(stage.arms)
+            for lane in _landed(legs_of_arm, before, luck, f"{stage.name}\x1f{arm}", most)
         ]
-        before = [start + math.exp(leg.took.mean + shift + leg.took.spread * luck.gauss(0.0, 1.0)) for start in starts]
+        ends[stage.name] = own or before
+    whole = sorted(map(max, zip(*(lane for lanes in ends.values() for lane in lanes), strict=True)))
+    low, high = (whole[round(share * (len(whole) - 1))] for share in (0.05, 0.95))
+    return Window(low, whole[_PLAYS], high)
+
+
+class _Luck:
+    """What is drawn, play by play: the same for the same name. In the last play nothing is early or late."""
+
+    def __init__(self) -> None:
+        self._common: dict[str, list[tuple[float, float]]] = {}
+
+    def shares(self, name: str) -> list[float]:
+        """Between 0 and 1, evenly: each play has its mirror image."""
+        draw = random.Random(name)
+        steps = list(range(_PLAYS))
+        draw.shuffle(steps)
+        low = [(step + 0.5) / (2 * _PLAYS) for step in steps]
+        half = [share if draw.random() < 0.5 else 1 - share for share in low]
+        return [*half, *(1 - share for share in half), 0.5]
+
+    def common(self, reason: str, differences: int) -> list[tuple[float, float]]:
+        """How far all batches of a reason are off together, and how much wider they spread than it looked."""
+        name = f"{reason}\x1f{differences}"
+        if name not in self._common:
+            draw, half = random.Random(f"spread {name}"), differences / 2
+            wider = [math.sqrt(half / draw.gammavariate(half, 1.0)) for _ in range(_PLAYS)]
+            off = [_NORMAL.inv_cdf(share) for share in self.shares(reason)]
+            self._common[name] = list(zip(off, [*wider, *wider, 1.0], strict=True))
+        return self._common[name]
+
+
+def _begins(stage: Work, ends: Mapping[str, list[list[float]]]) -> list[list[float]]:
+    """The moments, in each play, at which there is something for it to ask."""
+    before = ends.get(stage.after or "", [[0.0] * (2 * _PLAYS + 1)])
+    return [list(map(max, zip(*before, strict=True)))] if stage.waits else before
+
+
+def _landed(legs: Sequence[Leg], before: list[list[float]], luck: _Luck, place: str, most: int) -> list[list[float]]:
+    """When each batch of the last turn is back, play by play. A batch begins when all is there that it is made of."""
+    for turn, leg in enumerate(legs):
+        mean, spread, doubt = leg.took.mean, leg.took.spread, leg.took.doubt
+        common = luck.common(leg.reason, leg.took.differences)
+        lanes = min(leg.batches, most)
+        after = []
+        for lane in range(lanes):
+            # The last of so many: as late as none of them is later.
+            power = 1 / (leg.batches // lanes + (lane < leg.batches % lanes))
+            starts = _start(before, lane, lanes)
+            after.append([
+                start + math.exp(mean + wider * (doubt * off + spread * _NORMAL.inv_cdf(share**power)))
+                for start, share, (off, wider) in zip(
+                    starts, luck.shares(f"{place}\x1f{turn}\x1f{lane}"), common, strict=True
+                )
+            ])  # fmt: skip
+        before = after
     return before
+
+
+def _start(before: list[list[float]], lane: int, lanes: int) -> list[float]:
+    if lane >= len(before):
+        return before[lane % len(before)]
+    return list(map(max, zip(*before[lane::lanes], strict=True)))
