@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import subprocess
 import sys
 from random import Random
 
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 
 from overnight.rank import distributions
-from overnight.rank.arrays import crossing
 
 
 def test_they_are_those_of_the_large_library() -> None:
@@ -36,39 +34,6 @@ def test_they_are_those_of_the_large_library() -> None:
         assert distributions.share_of_all(share, n) == pytest.approx(stats.beta.ppf(share, n, 1), rel=1e-12)
         assert distributions.share_of_none(share, n) == pytest.approx(stats.beta.ppf(1 - share, 1, n), rel=1e-9)
     assert distributions.normal_quantile((1 + 0.95) / 2) == stats.norm.ppf(0.975)
-
-
-def test_a_crossing_is_where_the_large_library_finds_it() -> None:
-    draw = Random(5)
-    for _ in range(200):
-        root, bend, steep = draw.uniform(-3, 3), draw.choice((1, 3, 5)), draw.choice((-4.0, -0.1, 0.1, 4.0))
-        low, high = root - draw.uniform(0.01, 20), root + draw.uniform(0.01, 20)
-        calls = []
-
-        def function(x: float, at: float = root, bend: int = bend, steep: float = steep) -> float:
-            calls.append(x)  # noqa: B023 - it is called in this turn of the loop only
-            return steep * ((x - at) ** bend + math.expm1((x - at) / 5))
-
-        found = crossing(function, low, high, 1e-9)
-        assert found == pytest.approx(optimize.brentq(function, low, high, xtol=1e-12), abs=2e-9)
-        assert len(calls) < 120
-    assert (crossing(lambda x: x, 0.0, 1.0, 1e-9), crossing(lambda x: x, -1.0, 0.0, 1e-9)) == (0.0, 0.0)
-    with pytest.raises(ValueError, match="one sign"):
-        crossing(lambda x: x, 1.0, 2.0, 1e-9)
-
-
-def test_a_ranking_needs_no_library_of_solvers() -> None:
-    """It would take 14 MB and 60 ms."""
-    asked = (
-        "from overnight.rank import ability_intervals, fit_bt_model, summarize_bt_fit\n"
-        "import polars as pl\n"
-        "rows = pl.DataFrame({'object1': ['a', 'b', 'a'], 'object2': ['b', 'c', 'c'], 'result': [1.0, 0.0, 1.0]})\n"
-        "fit = fit_bt_model(rows, penalty='eb')\n"
-        "ability_intervals(fit), summarize_bt_fit(fit)"
-    )
-    loaded = _loaded("overnight.tasks._pairs.rankings", asked)
-    assert "scipy.special" in loaded
-    assert not any(part in loaded for part in ("scipy.stats", "scipy.optimize"))
 
 
 def test_without_a_toss_nothing_is_told() -> None:

@@ -22,9 +22,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import expit
 
-from overnight.rank.arrays import Floats, crossing
+from overnight.rank.arrays import Floats
 from overnight.rank.distributions import normal_cdf
 from overnight.rank.firth import cell_variances, trace
 from overnight.rank.laplacian import Covariance, Information
@@ -77,7 +78,7 @@ def choose_ridge(model: Model, *, all_possible: bool = False) -> Shrinkage:
     while search.slope(low) <= 0 and low > weakest:
         low, high = max(low - _STRIDE, weakest), low
     if search.slope(low) > 0 >= search.slope(high):
-        best = crossing(search.slope, low, high, 1e-5)
+        best = float(brentq(search.slope, low, high, xtol=1e-5))
     else:
         best = high if search.slope(high) > 0 else low
     return search.at(best, all_possible=all_possible)
