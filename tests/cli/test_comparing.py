@@ -78,3 +78,12 @@ def test_a_request_that_does_not_fit_is_told(study: Path):
     notes = {one.model: " ".join(one.notes) for one in told.models}
     assert "and 128,000 fit with its answer" in notes["openai/gpt-4o"]
     assert "fit with" not in notes["openai/gpt-4.1"]
+
+
+@pytest.mark.usefixtures("study")
+def test_where_no_model_can_be_asked_there_is_one_line(capsys: pytest.CaptureFixture[str]):
+    assert main(["plan", "fruit.yaml", "--compare-models", "nobody/x,gpt-41"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("overnight: --compare-models: ")
+    assert said.err.endswith("(and 1 more)\n")

@@ -19,7 +19,7 @@ FOUND = {
     "items": ("items.csv is a FIFO", "items.jsonl is a FIFO", "items.parquet is a FIFO", "items.csv is zeros without end", "items.parquet of id long"),
     "verdicts": ("verdicts of ID1 durations ", "verdicts of ID2 lists judge", "verdicts of better_id bytes ", "verdicts of other count structs ", "verdicts.parquet byte 546 0x0", "verdicts.jsonl is memory"),
     "files": (".env is a FIFO", ".env utf-16"),
-    "flags": ("plan --show='99999999999'", "adopt --token='24h'"),
+    "flags": ("plan --show='99999999999'", "adopt --token='24h'", "plan --compare-models='-inf'"),
     "folders": (
         "ledger.db is a FIFO, verify", "ledger.db is a FIFO, status", "raw/ is a file, verify", "tables/results.parquet is a folder, results",
         "tables/results.parquet of zeros, results", "tables/results.parquet flipped at 0/10, results --failed", "event.data = json, verify",

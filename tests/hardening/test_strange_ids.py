@@ -61,6 +61,9 @@ def test_strange_ids_survive_the_whole_way(shell: Shell, monkeypatch: pytest.Mon
     for ending_of_file in ("csv", "jsonl"):
         written = shell.folder / f"out.{ending_of_file}"
         assert shell.type("results", "fruit", "-o", str(written)).code == 0
+    told = json.loads(shell.type("results", "fruit", "--json").out)
+    assert [row["item_id"] for row in told] == table["item_id"].to_list()
+    assert all(one.isprintable() or one == "\n" for one in shell.type("results", "fruit").out)
     with (shell.folder / "out.csv").open(newline="", encoding="utf-8") as rows:
         assert [row["item_id"] for row in csv.DictReader(rows)] == table["item_id"].to_list()
 

@@ -178,12 +178,14 @@ def test_pairs_that_are_given_count_once_over_all_segments(notebook: Begin) -> N
 
 
 def test_a_running_batch_is_waited_for(notebook: Begin) -> None:
-    one = notebook(latency={"batch": [6000, 6000], "live": [0, 0]}, **truth(12))
+    # It runs until the test says that it has ended: however slow this machine is, the first look comes before that.
+    one = notebook(latency={"batch": [80_000, 80_000], "live": [0, 0]}, time_scale=1_000, **truth(12))
     write_folder(one.folder, "anthropic", [sent_by_r(one, "anthropic", PAIRS)], [PAIRS])
     early = one.resume(timeout=60, interval_seconds=60)
     assert early.combined is None
     assert early.failed_attempts.height == 0
     assert [job.done for job in early.jobs] == [False]
+    one.emulator.finish()
     assert held_together(resumed(one, interval_seconds=600)) == (66, 0)
 
 

@@ -206,12 +206,13 @@ def test_more_than_five_thousand_newer_batches(scenario: Callable[..., Scenario]
 @pytest.mark.parametrize("provider", SHAPES)
 def test_times_that_are_behind_the_servers_clock(scenario: Callable[..., Scenario], provider: str) -> None:
     """Batches of others stand before ours in the listing; some bear times from before the newest one at the fence."""
-    one = scenario(
-        faults=[{"on": "create", "do": "backdate", "seconds": 7200, "drop": True, "times": 1}], provider=provider
-    )
+    # Slow enough that time which passes meanwhile does not bring ours before the others.
+    seconds = 7_000 if provider == "anthropic" else 50_000
+    backdated = {"on": "create", "do": "backdate", "seconds": seconds, "drop": True, "times": 1}
+    one = scenario({"time_scale": 500}, faults=[backdated], provider=provider)
     study = one.study(5)
-    one.emulator.add_foreign(provider, 150, age=7100, rows=7)
-    one.emulator.add_foreign(provider, 150, age=7000, rows=7)
+    one.emulator.add_foreign(provider, 150, age=20_000, rows=7)
+    one.emulator.add_foreign(provider, 150, age=5_000, rows=7)
     ending = one.run(study)
     assert ending.state == "done", ending
     assert len([batch for batch in one.batches() if batch["executed"]]) == 1

@@ -106,6 +106,18 @@ def test_a_linked_raw_file_is_not_read(theirs: Scenario) -> None:
     assert all("is a symbolic link" in one for one in said.values()), said
 
 
+def test_a_linked_raw_file_is_replaced_by_the_providers(theirs: Scenario) -> None:
+    """By `resume`, which neither reads what it leads to nor writes through it."""
+    raw = next((theirs.folder / "runs" / "night" / "raw").iterdir())
+    content = raw.read_bytes()
+    raw.unlink()
+    raw.symlink_to(theirs.folder / "victim")
+    assert theirs.call("resume", "night").state == "done"
+    assert (theirs.folder / "victim").read_text() == VICTIM
+    assert (raw.is_symlink(), raw.read_bytes()) == (False, content)
+    assert theirs.findings() == []
+
+
 def test_a_token_is_of_our_making(theirs: Scenario) -> None:
     edit(theirs, "UPDATE attempt SET token='../../x' WHERE id=1")
     said = messages(theirs, ("resume", "verify"))

@@ -98,26 +98,29 @@ def test_words_are_found_in_answers_items_and_thoughts_whatever_their_case(table
     frame = pl.read_parquet(table).with_row_index("row")
     text = pl.concat_str(pl.col("item_id", "answer", "thoughts").fill_null(""), separator="\0").str.to_lowercase()
     for words in ("word3", "WORD3.", "item 17", "thought 50", ".", "no such word", "(", "[a-z]"):
-        search = RowSearch(table, words, COUNT, lambda: True)
-        found = search.found(COUNT, patience=30.0)
-        assert search.over
+        found = RowSearch(table, words, COUNT, lambda: True).found(COUNT, patience=30.0)
+        assert found.over
         wanted = frame.filter(text.str.contains(words.lower(), literal=True))["row"].to_list()
-        assert found.tolist() == wanted, words
+        assert found.rows.tolist() == wanted, words
 
 
 def test_a_search_tells_what_it_has_before_it_is_over(table: Path) -> None:
-    search = RowSearch(table, "word", COUNT, lambda: True)
+    """And how far it had come then: a page that shows nothing yet must not say that this is all."""
+    with row_search._READING:
+        search = RowSearch(table, "word", COUNT, lambda: True)
+        nothing = search.found(1, patience=0.0)
     first = search.found(1, patience=30.0)
-    assert len(first) >= 1
+    assert len(first.rows) >= 1
     every = search.found(COUNT, patience=30.0)
-    assert every[: len(first)].tolist() == first.tolist()
-    assert search.looked == COUNT
+    assert every.rows[: len(first.rows)].tolist() == first.rows.tolist()
+    assert (every.looked, every.over) == (COUNT, True)
+    assert (len(nothing.rows), nothing.looked, nothing.over) == (0, 0, False)
 
 
 def test_a_search_ends_when_the_table_is_made_anew(table: Path) -> None:
-    search = RowSearch(table, "word", COUNT, lambda: False)
-    assert search.found(COUNT, patience=30.0).tolist() == []
-    assert search.trouble == "the table was made anew meanwhile"
-    gone = RowSearch(table.with_name("gone.parquet"), "word", COUNT, lambda: True)
-    assert isinstance(gone.found(COUNT, patience=30.0), np.ndarray)
+    ended = RowSearch(table, "word", COUNT, lambda: False).found(COUNT, patience=30.0)
+    assert (ended.rows.tolist(), ended.over) == ([], True)
+    assert ended.trouble == "the table was made anew meanwhile"
+    gone = RowSearch(table.with_name("gone.parquet"), "word", COUNT, lambda: True).found(COUNT, patience=30.0)
+    assert isinstance(gone.rows, np.ndarray)
     assert "cannot be read" in (gone.trouble or "")

@@ -31,7 +31,7 @@ from overnight.cli.following import Look, follow
 from overnight.cli.live_picture import LivePicture
 from overnight.cli.log_lines import LogLines
 from overnight.cli.output import Output, is_terminal
-from overnight.core.errors import LedgerError, ProviderError, RowsFailed, StudyError, Unauthorized
+from overnight.core.errors import LedgerError, ProviderError, RowsFailed, Unauthorized
 from overnight.core.exit_codes import STOPPED
 from overnight.core.wording import number_of
 from overnight.engine.progress import Snapshot
@@ -184,11 +184,9 @@ class Display:
         )
 
     def show_comparison(self, told: Comparison) -> int:
-        """The exit code says whether a model cannot be asked so."""
-        code = self.show(
+        return self.show(
             told, comparison_pictures.last_line(told), *comparison_pictures.pictures(told, self.output.width)
         )
-        return max(code, StudyError.exit_code if all(one.problem for one in told.models) else 0)
 
     def show_status(self, runs: Sequence[RunStatus]) -> int:
         """How runs stand; a run that cannot be read is told after the others."""

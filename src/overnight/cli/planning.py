@@ -75,6 +75,9 @@ def plan(
         told = overnight.compare_models(
             study, names, stage=stage, as_name=as_name, emulate=flags.emulate, runs=flags.runs
         )
+        if all(one.problem for one in told.models):
+            more = f" (and {len(told.models) - 1} more)" if len(told.models) > 1 else ""
+            raise StudyError(f"--compare-models: {told.models[0].problem}{more}")
         return flags.display().show_comparison(told)
     if stage is not None:
         raise StudyError("--stage goes with --compare-models")

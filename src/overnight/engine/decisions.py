@@ -25,6 +25,9 @@ DENIALS = (0.0, 60.0, 300.0, 1800.0, 7200.0, 21600.0)
 _FEWEST_DENIALS = 3
 # How far a provider may be wrong about the times of its own batches: listings are read back this much further.
 TIMES_WRONG = 86400.0
+# The same for batches that the fence did not see and that have no tag: each such one with as many rows has to be looked
+# into, and to have ended before, so that not all of a day's are.
+UNSEEN_TIMES_WRONG = 3600.0
 # Refusals because of an input that the provider does not find, until it is asked whether it has it.
 UPLOAD_DOUBTED = 2
 # A row is asked this many times before it has failed for good.
@@ -130,7 +133,7 @@ def may_follow(fence: Creating | None, batches: Iterable[Batch]) -> list[Batch]:
     """The batches that can have been made after the fence: those that were not there, as far as the fence saw."""
     if fence is None:
         return list(batches)
-    since = fence.since if fence.since is not None else float("-inf")
+    since = fence.since - UNSEEN_TIMES_WRONG if fence.since is not None else float("-inf")
     new = (batch for batch in batches if batch.id not in fence.seen and batch.id != fence.newest)
     return [batch for batch in new if batch.created_at is None or batch.created_at >= since]
 

@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,6 +20,15 @@ _COLUMNS = ("item_id", "answer", "thoughts")
 _READING = threading.Lock()
 
 
+class Finds(NamedTuple):
+    """What a search has found at one moment, and how far it had come then: later it may be further."""
+
+    rows: Numbers
+    looked: int
+    over: bool
+    trouble: str | None
+
+
 class RowSearch:
     """One search, in a thread of its own. What it has found only grows."""
 
@@ -28,35 +38,37 @@ class RowSearch:
         self._pattern = "(?i)" + re.escape(words)
         self._found: list[Numbers] = []
         self._moved = threading.Condition()
-        self.count = count
-        self.looked = 0
-        self.trouble: str | None = None
+        self._count = count
+        self._looked = 0
+        self._trouble: str | None = None
         threading.Thread(target=self._search, name="row-search", daemon=True).start()
 
     @property
-    def over(self) -> bool:
-        return self.looked >= self.count or self.trouble is not None
+    def _over(self) -> bool:
+        return self._looked >= self._count or self._trouble is not None
 
-    def found(self, wanted: int, patience: float) -> Numbers:
-        """The rows so far, once there are as many as are wanted, or it is over, or patience is."""
+    def found(self, wanted: int, patience: float) -> "Finds":
+        """What is found so far, once there is as much as is wanted, or it is over, or patience is."""
         with self._moved:
-            self._moved.wait_for(lambda: self.over or sum(map(len, self._found)) >= wanted, patience)
-            return np.concatenate(self._found) if self._found else np.zeros(0, np.int64)
+            self._moved.wait_for(lambda: self._over or sum(map(len, self._found)) >= wanted, patience)
+            rows = np.concatenate(self._found) if self._found else np.zeros(0, np.int64)
+            return Finds(rows, self._looked, self._over, self._trouble)
 
     def _search(self) -> None:
         scan = pl.scan_parquet(self._table, glob=False)
         fits = pl.any_horizontal(pl.col(name).str.contains(self._pattern) for name in _COLUMNS).fill_null(value=False)
-        for begin in range(0, self.count, CHUNK):
+        for begin in range(0, self._count, CHUNK):
+            trouble = None
             try:
                 with _READING:
                     rows = scan.slice(begin, CHUNK).select(fits.arg_true()).collect().to_series().to_numpy()
             except (pl.exceptions.PolarsError, OSError) as error:
-                rows, self.trouble = np.zeros(0, np.int64), f"the table cannot be read: {error}"[:200]
+                rows, trouble = np.zeros(0, np.int64), f"the table cannot be read: {error}"[:200]
             if not self._is_there():
-                rows, self.trouble = np.zeros(0, np.int64), "the table was made anew meanwhile"
+                rows, trouble = np.zeros(0, np.int64), "the table was made anew meanwhile"
             with self._moved:
                 self._found.append(rows.astype(np.int64) + begin)
-                self.looked = min(begin + CHUNK, self.count)
+                self._looked, self._trouble = min(begin + CHUNK, self._count), trouble
                 self._moved.notify_all()
-            if self.trouble is not None:
+            if trouble is not None:
                 return

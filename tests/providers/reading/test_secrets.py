@@ -96,3 +96,13 @@ def test_proxies_passwords_are_secrets_too(monkeypatch: pytest.MonkeyPatch) -> N
     basic = base64.b64encode(b"user:s3cret-pass/word").decode()
     assert "s3cret" not in without_secrets(basic)
     assert basic not in without_secrets(basic)
+
+
+def test_a_reply_that_repeats_the_proxys_password_is_kept_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", PROXY)
+    basic = base64.b64encode(b"user:s3cret-pass/word")
+    for secrets in (known(), known(Authorization=f"Bearer {KEY}")):
+        hidden = secrets.hidden(b"s3cret-pass/word " + basic)
+        assert b"s3cret" not in hidden
+        assert basic not in hidden
+        assert len(hidden) == len(basic) + 17

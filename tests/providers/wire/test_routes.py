@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import shutil
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -89,6 +91,25 @@ def test_an_authority_of_ones_own_is_believed_by_name(believed: Authority) -> No
             return await asked(f"https://127.0.0.1:{port}", b"1", b"2")
 
     assert [(reply.status, reply.body) for reply in run(work)] == [(200, b'{"q":1}'), (200, b'{"q":2}')]
+
+
+@pytest.mark.skipif(
+    shutil.which("openssl") is None, reason="only openssl names certificates as a folder of them wants it"
+)
+def test_a_folder_of_authorities_is_believed(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["openssl", "x509", "-noout", "-hash", "-in", str(authority.file)]
+    name = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    folder = authority.file.parent / "authorities"
+    folder.mkdir()
+    (folder / f"{name}.0").write_bytes(authority.file.read_bytes())
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(folder))
+
+    async def work() -> list[Reply]:
+        async with talking(echo, authority.server()) as port:
+            return await asked(f"https://127.0.0.1:{port}", b"1")
+
+    assert [reply.status for reply in run(work)] == [200]
 
 
 def test_who_has_proved_itself_need_not_do_all_of_it_again(believed: Authority) -> None:

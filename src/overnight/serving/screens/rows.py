@@ -111,11 +111,10 @@ def find_rows(table: RunTable, wanted: Wanted) -> Found:
             chosen = table.index.chosen(wanted.choice)
             rows = _read(table, chosen[begin:end].tolist())
             return Found(rows=rows, total=len(chosen), looked=table.count, over=True)
-        search = table.search(wanted.words)
-        among = search.found(table.count if wanted.choice.chooses else end, _PATIENCE)
-        chosen = table.index.chosen(wanted.choice, among) if wanted.choice.chooses else among
+        finds = table.search(wanted.words).found(table.count if wanted.choice.chooses else end, _PATIENCE)
+        chosen = table.index.chosen(wanted.choice, finds.rows) if wanted.choice.chooses else finds.rows
         rows = _read(table, chosen[begin:end].tolist())
-        return Found(rows=rows, total=len(chosen), looked=search.looked, over=search.over, trouble=search.trouble)
+        return Found(rows=rows, total=len(chosen), looked=finds.looked, over=finds.over, trouble=finds.trouble)
 
 
 def _read(table: RunTable, numbers: list[int]) -> list[dict[str, Any]]:
