@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+import polars as pl
 import pytest
 
 import overnight
@@ -43,6 +44,19 @@ def test_it_is_the_same_byte_for_byte_here_and_elsewhere(looking: Path, tmp_path
     words = [sys.executable, "-m", "overnight", "report", "fruit", "--emulate", "-q"]
     subprocess.run([*words, "--runs", str(far)], env=clean_environment() | place, cwd=tmp_path, check=True)
     assert (far / ".rehearsal" / "fruit" / "report.html").read_bytes() == first
+
+
+def test_a_bill_in_a_table_of_an_older_version_is_made_anew(looking: Path, tmp_path: Path):
+    """The page shows the table of costs; one that lacks columns is not believed."""
+    place = tmp_path / "other" / ".rehearsal" / "fruit"
+    shutil.copytree(RUN, place)
+    costs = place / "tables" / "costs.parquet"
+    pl.read_parquet(costs).drop("per_answer").with_columns(rows=pl.col("rows") + 1000).write_parquet(costs)
+    assert main(["report", "fruit", "--emulate", "--runs", str(tmp_path / "other"), "-q"]) == 0
+    pages = [(folder / "report.html").read_text() for folder in (RUN, place)]
+    first, second = (re.sub(r"SHA-256 [0-9a-f]{16}", "", page) for page in pages)
+    assert first == second
+    assert pages[0] != pages[1]  # the hash of the table
 
 
 def test_what_failed_is_counted_and_shown(looking: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -35,7 +35,8 @@ class LessonBook:
         """`size` is that of the request's body."""
         if result.outcome == "failed":
             return
-        tokens, written = result.usage.input, result.usage.output
+        usage, answer = result.usage, result.answer
+        tokens, written = usage.input, usage.output
         if tokens and is_text(size, tokens):
             sums = self._requests[step_of(size)]
             sums[0] += 1
@@ -43,11 +44,11 @@ class LessonBook:
             sums[2] += tokens
         # More than the limit that the request itself set is not to be believed.
         if written is not None and 0 <= written <= self._longest:
-            answer = result.answer or ""
             sums = self._answers[step_of(written)]
             sums[0] += 1
             sums[1] += written
-            sums[2] += len(answer) if answer.isascii() else len(answer.encode())
+            if answer:
+                sums[2] += len(answer) if answer.isascii() else len(answer.encode())
 
     def taken(self, attempt: Attempt) -> Lessons:
         """Everything since the last time."""

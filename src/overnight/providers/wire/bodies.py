@@ -109,11 +109,11 @@ def _unpacking(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
 
 
 class FileBody(aiohttp.BufferedReaderPayload):
-    """A file that is sent whole, in large pieces: aiohttp reads small ones, each in a turn of a worker thread."""
+    """A file that is sent whole. aiohttp reads a quarter as much at once, each time in a turn of a worker thread."""
 
     async def write(self, writer: AbstractStreamWriter) -> None:
         self._value.seek(0)
-        while piece := await asyncio.to_thread(self._value.read, _STEP):
+        while piece := await asyncio.to_thread(self._value.read, _CHUNK):
             await writer.write(piece)
 
 
