@@ -119,7 +119,7 @@ def test_lengths_go_with_the_places():
 
 def test_a_judge_may_say_that_it_cannot_tell():
     assert FORM.schema()["properties"]["better_sample"]["enum"] == ["SAMPLE_1", "SAMPLE_2", "TIE", "NONE"]
-    assert "NONE" in FORM.asked_in("x", structured=False)
+    assert all("NONE" in FORM.asked_in("x", structured=structured) for structured in (True, False))
 
 
 def talked(model, answer, **changes):
@@ -133,7 +133,7 @@ def test_what_is_kept_of_an_answer_is_all_that_is_needed():
     assert isinstance(task, KeepsParts)
     models = [("a", "default"), ("a", "low"), ("b", "default")]
     rows = [talked(model, f"{model} {how}", thinking=how, replicate=n) for model, how in models for n in (0, 1)]
-    whole, kept = (group_item(rows, "item", 2, STATEMENT, names) for names in (HANDED_ON, task.member_fields))
+    whole, kept = (group_item(rows, "item", 2, STATEMENT, names) for names in (HANDED_ON, task.kept_fields))
     assert list(task.start([whole], 0)) == list(task.start([kept], 0))
     assert len(msgspec.json.encode(kept.fields)) < len(msgspec.json.encode(whole.fields)) / 3
     said = (Result(outcome="answered", answer="<BETTER_SAMPLE>SAMPLE_1</BETTER_SAMPLE>"),)
@@ -146,12 +146,26 @@ def test_what_is_kept_of_an_answer_is_all_that_is_needed():
         assert {found[0]["first_length"], found[0]["second_length"]} <= {len("a default"), len("a low")}
 
 
+@pytest.mark.parametrize("judging", [Comply, Grade, Rank])
+def test_what_prompts_name_is_kept_with_the_item(judging):
+    def kept(text, **systems):
+        named = {arm: Template(system, "system") for arm, system in systems.items()}
+        return set(judging([arm()], templates={"default": Template(text, "default")}, systems=named).kept_fields)
+
+    plain = kept("{statement} {input}")
+    assert plain < set(HANDED_ON) - {"conversation", "answers", "thoughts"}
+    assert kept("{statement} {thoughts}") == plain | {"thoughts"}
+    assert kept("{statement}", a="It was asked {conversation}.") == plain | {"conversation"}
+    assert kept("{statement} {members}") == (set(HANDED_ON) if judging is Rank else plain)
+
+
 @pytest.mark.parametrize("judging", [Comply, Grade])
 def test_what_is_read_of_an_item_is_all_that_rows_say(judging):
     task = judging([arm()])
     fields = STATEMENT | {"section": "Ads", "authority_level": "user", "input_index": 3}
-    of_stage, of_folder = row_item(talked("a", "An answer."), fields).fields, fields | {"answer": "B", "candidate": "b"}
-    for whole in (of_stage, of_folder):
+    of_stage, kept = (row_item(talked("a", "An."), fields, names).fields for names in (HANDED_ON, task.kept_fields))
+    assert len(msgspec.json.encode(kept)) < len(msgspec.json.encode(of_stage)) / 3
+    for whole in (of_stage, kept, fields | {"answer": "B", "candidate": "b"}):
         parts = task.decode_item(msgspec.json.encode(whole))
         assert "input" not in parts
         (row, other) = (

@@ -63,24 +63,25 @@ def handed_on(thread: Thread, asked: Sequence[Message] | None) -> HandedOn:
     )
 
 
-def row_item(row: HandedOn, fields: dict[str, Any]) -> Item:
-    """A row as an item of a later stage: its item's fields, and what is handed on."""
-    return Item(row_id(row.item_id, row.arm, row.replicate), {**fields, **msgspec.structs.asdict(row)})
+def row_item(row: HandedOn, fields: dict[str, Any], kept: Sequence[str] = HANDED_ON) -> Item:
+    """A row as an item of a later stage: its item's fields, and what is handed on, or what of it is `kept`."""
+    return Item(row_id(row.item_id, row.arm, row.replicate), {**fields, **_parts(row, kept)})
 
 
 def group_item(
     rows: Sequence[HandedOn], by: Group, missing: int, fields: dict[str, Any], kept: Sequence[str] = HANDED_ON
 ) -> Item:
-    """A group as one item: what its rows have in common, the rows, and how many are not there.
-
-    `kept`: what of each row; a row holds all that was said before it, which would make a group as long as all of it.
-    """
+    """A group as one item: what its rows have in common, what of each is `kept`, and how many are missing."""
     first, last = rows[0], rows[-1]
     shared = msgspec.structs.asdict(last if by == "thread" else first)
-    members = [{name: getattr(row, name) for name in kept} for row in rows]
+    members = [_parts(row, kept) for row in rows]
     own = {"answers": [row.answer for row in rows], "members": members, "missing": missing}
     name = first.item_id if by == "item" else row_id(first.item_id, first.arm, first.replicate)
     return Item(name, {**fields, **{key: value for key, value in shared.items() if key in GROUPED[by]}, **own})
+
+
+def _parts(row: HandedOn, kept: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in kept}
 
 
 def row_id(item: str, arm: str, replicate: int) -> str:

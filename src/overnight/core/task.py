@@ -88,10 +88,9 @@ class LooksAtParts(Protocol):
 
 @runtime_checkable
 class KeepsParts(Protocol):
-    """A task that needs some of what is known of each row of a group only: the rest is not kept with the group."""
+    """A task that needs some of what is handed on with a row of another stage: the rest is not kept with its items."""
 
-    # Names of what is handed on with a row.
-    member_fields: tuple[str, ...]
+    kept_fields: tuple[str, ...]
 
 
 @runtime_checkable

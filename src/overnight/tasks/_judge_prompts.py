@@ -99,6 +99,11 @@ class JudgePrompts:
         self._arms = list(self._asked_arms(arms, form))
 
     @property
+    def texts(self) -> list[Template]:
+        """All that may name something of what is judged."""
+        return [*self.templates.values(), *self.systems.values()]
+
+    @property
     def arms(self) -> list[Arm]:
         """Those that are asked."""
         return [one.arm for one in self._arms]

@@ -16,6 +16,7 @@ from overnight.providers import Endpoint, Fence, Intent, Limits, batch_format, c
 from overnight.providers.openai_api.lookalike import Family, Lookalike, LookalikeBatches, LookalikeVendor
 from overnight.providers.openai_api.windows import Windows
 from overnight.providers.provider import batches_of
+from overnight.providers.together import provider as together
 from providers.asking import KEY, ask, stored
 from providers.scripted_server import ScriptedServer, serving
 
@@ -59,6 +60,31 @@ def test_lines_are_written_and_read_back(bare: bool) -> None:
     if not bare:
         with pytest.raises(StudyError, match="method: missing"):
             pure.read_line(b'{"custom_id":"a","body":{"model":"m"}}')
+
+
+@pytest.mark.parametrize(
+    ("content", "finish", "reasoning", "outcome", "answer", "thoughts"),
+    [
+        ("<think>\nHm. 6 by 7.\n</think>\n\n42", "stop", None, "answered", "42", "Hm. 6 by 7."),
+        ("<think></think>42", "stop", None, "answered", "42", None),
+        ("<think>a</think>b</think>c", "stop", None, "answered", "b</think>c", "a"),
+        ("<think>a</think>b", "stop", "in the open", "answered", "b", "in the open"),
+        # It never came to an answer: cut off while it thought.
+        ("<think>Let me see", "length", None, "truncated", "", "Let me see"),
+        # What ends by itself without closing its tag is an answer that begins oddly.
+        ("<think> is a tag", "stop", None, "answered", "<think> is a tag", None),
+        ("A <think>tag</think>", "stop", None, "answered", "A <think>tag</think>", None),
+    ],
+)
+def test_thoughts_in_tags_are_no_part_of_the_answer(
+    content: str, finish: str, reasoning: str | None, outcome: str, answer: str, thoughts: str | None
+) -> None:
+    choice = {"message": {"content": content, "reasoning": reasoning}, "finish_reason": finish}
+    line = {"custom_id": "o1-0", "response": {"status_code": 200, "body": {"choices": [choice]}}, "error": None}
+    for vendor in (echo(), together):
+        found = vendor.format.decode(json.dumps(line).encode()).result
+        assert found is not None
+        assert (found.outcome, found.answer, found.thoughts) == (outcome, answer, thoughts)
 
 
 def test_a_family_has_limits_and_refusals_of_its_own() -> None:

@@ -40,7 +40,9 @@ class HandOver:
         self._source = source
         self._reader = reader
         self._retelling = Retelling(source)
-        self._kept = stage.task.member_fields if isinstance(stage.task, KeepsParts) else HANDED_ON
+        self._kept = stage.task.kept_fields if isinstance(stage.task, KeepsParts) else HANDED_ON
+        # Questions are rendered again only for those who want to know them.
+        self._retold = "conversation" in self._kept or stage.group == "thread"
 
     def next(self, tx: Transaction, limit: int) -> HandedOver | None:
         """The next `limit` rows that have landed, or the groups that these complete; None when none has."""
@@ -59,7 +61,7 @@ class HandOver:
 
         def items() -> Iterator[Item]:
             for one, thread, row in self._rows(tx, taken):
-                item = self._joined(tx, row_item(row, thread.item.fields))
+                item = self._joined(tx, row_item(row, thread.item.fields, self._kept))
                 if item is not None:
                     handed.marks.append((one.slot, 1))
                     yield item
@@ -75,7 +77,7 @@ class HandOver:
             yield one, thread, self._row(thread)
 
     def _row(self, thread: Thread) -> HandedOn:
-        return handed_on(thread, self._retelling.asked(thread))
+        return handed_on(thread, self._retelling.asked(thread) if self._retold else None)
 
     def _thread_groups(self, tx: Transaction, landed: Sequence[LandedThread]) -> HandedOver:
         """Each conversation's turns."""

@@ -4,6 +4,7 @@ An item is an input with all answers to it. What has no partner there is not ask
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, thinking_text
 from overnight.core.errors import RowDamaged
+from overnight.core.handed_on import HANDED_ON
 from overnight.core.task import ColumnKind, Row, Thread
 from overnight.tasks._judge_prompts import is_structured
 from overnight.tasks._judging.candidate_names import candidate_name
@@ -112,10 +114,12 @@ class Rank(StatementJudging):
         "second_length": "integer",
     }
 
-    member_fields = ("answer", "replicate", "arm", "provider", "model", "template", "thinking")
-
     # What rows say of the arm and the item that were read last.
     _last: "_Judged | None" = None
+
+    def _kept(self, named: AbstractSet[str]) -> tuple[str, ...]:
+        """A prompt may show all answers as they were handed on."""
+        return HANDED_ON if "members" in named else super()._kept(named)
 
     def item_of(self, address: str) -> str:
         return pair_at(address).item

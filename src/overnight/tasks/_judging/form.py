@@ -16,6 +16,7 @@ UNPARSED = "unparsed"
 NONE = "none"
 COMPLIANT, NOT_COMPLIANT = "compliant", "not compliant"
 GRADES = (1, 2, 3, 4, 5)
+_GRADES = {str(grade): grade for grade in GRADES} | {f"{grade}.0": grade for grade in GRADES}
 
 Form = Literal["comply", "grade"]
 
@@ -70,8 +71,7 @@ class JudgedForm:
             return compliance if self._form == "comply" else (UNPARSED, None)
         if self._form == "comply":
             return UNPARSED, None
-        grades = {str(grade): grade for grade in GRADES} | {f"{grade}.0": grade for grade in GRADES}
-        grade = grades.get(str(said))
+        grade = _GRADES.get(str(said))
         return (UNPARSED, None) if grade is None else (str(grade), float(grade))
 
 
@@ -114,8 +114,9 @@ def _standing_in(text: str) -> Iterator[dict[str, Any]]:
 
 def _only(objects: list[dict[str, Any]], field: str) -> Any:
     """What all of them say; nothing where they differ."""
-    said = [one.get(field) for one in objects]
-    return said[0] if all(one == said[0] for one in said) else None
+    first, *others = objects
+    said = first.get(field)
+    return said if not others or all(one.get(field) == said for one in others) else None
 
 
 def _share(said: Any) -> float | None:

@@ -4,12 +4,14 @@ An item is one answer with its input and its statement. An answer that is empty 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, ClassVar, Self, TypedDict
 
 import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, thinking_text
 from overnight.core.errors import RowDamaged
+from overnight.core.handed_on import HANDED_ON
 from overnight.core.task import ColumnKind, Row, Thread
 from overnight.core.template import Template
 from overnight.tasks._judge_prompts import JudgePrompts, KeptPrompts, VerdictForm
@@ -30,6 +32,9 @@ class JudgingSpec(KeptPrompts, frozen=True, kw_only=True):
     by_prompt: bool = False
     prompt_files: dict[str, str] = msgspec.field(default_factory=dict)
 
+
+# What tells whose an answer is, which, and the answer itself.
+_NEEDED = frozenset({"answer", "item_id", "replicate", "arm", "provider", "model", "template", "thinking"})
 
 # What rows say of what was judged; the same for all tasks that judge by statements.
 STATEMENT_COLUMNS: Mapping[str, ColumnKind] = {
@@ -108,6 +113,11 @@ class StatementJudging:
         self.by_prompt = by_prompt
         self.prompt_files = dict(prompt_files or {})
         self._prompts = JudgePrompts(arms, self.form, templates, systems, replicates)
+        self.kept_fields = self._kept({name for text in self._prompts.texts for name in text.names})
+
+    def _kept(self, named: AbstractSet[str]) -> tuple[str, ...]:
+        """What of an answer is kept with an item: all that rows say of it, and what prompts name."""
+        return tuple(name for name in HANDED_ON if name in _NEEDED or name in named)
 
     @classmethod
     def from_spec(cls, arms: Sequence[Arm], spec: Mapping[str, Any]) -> Self:
