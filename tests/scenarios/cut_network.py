@@ -1,20 +1,20 @@
 """A network to the database that is cut when a process that works on a run passes a checkpoint.
 
-`cut`: all connections break at once. `swallow`: the next commit still arrives, and connections break before its answer
-does, so that it lands and nobody is told. New connections work at once.
+`cut`: all connections break at once. `swallow`: the next commit still arrives, and its connection breaks before the answer
+comes, so that it lands and nobody is told. New connections work at once. `restart`: the server itself dies, and comes back.
 """
 
 from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-How = Literal["cut", "swallow"]
+How = Literal["cut", "swallow", "restart"]
 AT, HOW, CONTROL = "OVERNIGHT_TEST_CUT_AT", "OVERNIGHT_TEST_CUT_HOW", "OVERNIGHT_TEST_CUT_CONTROL"
 # Where databases are reached, for processes that are told so.
 PORT = "OVERNIGHT_TEST_DATABASE_PORT"
@@ -23,8 +23,9 @@ PORT = "OVERNIGHT_TEST_DATABASE_PORT"
 class CuttableNetwork:
     """Passes on what comes to its `port` to the socket of a server, until it is told otherwise at `control`."""
 
-    def __init__(self, server: Path) -> None:
+    def __init__(self, server: Path, restart: Callable[[], None] = lambda: None) -> None:
         self._server = str(server)
+        self._restart = restart
         self._listening = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
         self.port, self.control = (one.getsockname()[1] for one in self._listening)
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
@@ -43,6 +44,10 @@ class CuttableNetwork:
         for listening in self._listening:
             listening.close()
         self._cut()
+
+    def swallow(self) -> None:
+        """From here on, in this process: the answer to the next commit is lost."""
+        self._swallowing = True
 
     def environ(self, number: int, how: How) -> dict[str, str]:
         """For a process that has the network cut at this checkpoint."""
@@ -69,8 +74,9 @@ class CuttableNetwork:
                 if not is_answer and self._swallowing and b"COMMIT" in data:
                     self._committing = source
                 if is_answer and self._committing is target:
-                    self._cut()
-                    return
+                    self._swallowing, self._committing = False, None
+                    self.cuts += 1
+                    break
                 target.sendall(data)
         except OSError:
             pass
@@ -82,8 +88,12 @@ class CuttableNetwork:
             one.close()
 
     def _obey(self, told: socket.socket) -> None:
-        if told.recv(16) == b"swallow":
+        how = told.recv(16)
+        if how == b"swallow":
             self._swallowing = True
+        elif how == b"restart":
+            self._restart()
+            self._cut()
         else:
             self._cut()
         told.sendall(b"done")
