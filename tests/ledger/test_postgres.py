@@ -223,3 +223,20 @@ def test_a_commit_that_landed_and_whose_answer_was_lost_is_gone_on_with(
             keep(ledger, "three")
             found = [ledger.view().facts.get(name) for name in ("one", "two", "three")]
     assert found == ["1", "1", "1"]
+
+
+def test_a_server_that_does_not_come_back_is_out_of_reach_for_all_who_write(
+    address: Address, lease: Lease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The writer does not end with it: the next fact finds its way, when there is one again."""
+    with CuttableNetwork(socket_in(postgres_server.folder())) as network:
+        database = address.url.partition("?")[0].rpartition("/")[2]
+        monkeypatch.setenv("OVERNIGHT_TEST_DATABASE_PORT", str(network.port))
+        through = read_address(f"{postgres_server.url(database)}&files={address.files}")
+        with closing(Ledger(PostgresHome(through, "night", lease))) as ledger:
+            keep(ledger, "one")
+            with network.down(), pytest.raises(OutOfReach, match="cannot be reached"):
+                keep(ledger, "two")
+            keep(ledger, "three")
+            found = [ledger.view().facts.get(name) for name in ("one", "two", "three")]
+    assert found == ["1", None, "1"]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -29,6 +29,7 @@ class CuttableNetwork:
         self._listening = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
         self.port, self.control = (one.getsockname()[1] for one in self._listening)
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._is_down = False
         self._swallowing = False
         self._committing: socket.socket | None = None
         self.cuts = 0
@@ -49,6 +50,16 @@ class CuttableNetwork:
         """From here on, in this process: the answer to the next commit is lost."""
         self._swallowing = True
 
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        """Nobody is reached: what there was breaks, and what is new breaks at once."""
+        self._is_down = True
+        self._cut()
+        try:
+            yield
+        finally:
+            self._is_down = False
+
     def environ(self, number: int, how: How) -> dict[str, str]:
         """For a process that has the network cut at this checkpoint."""
         return {AT: str(number), HOW: how, CONTROL: str(self.control), PORT: str(self.port)}
@@ -62,6 +73,9 @@ class CuttableNetwork:
             what(client)  # type: ignore[operator]
 
     def _pass_on(self, client: socket.socket) -> None:
+        if self._is_down:
+            client.close()
+            return
         server = socket.socket(socket.AF_UNIX)
         server.connect(self._server)
         self._pairs.append((client, server))
