@@ -3,6 +3,7 @@
     python bench/soak.py --runs 200             200 runs, seeds from --seed on
     python bench/soak.py --only 4711 --keep DIR one run again, its folder kept
     python bench/soak.py --providers xai,groq   runs of our own alone, at these providers
+    python bench/soak.py --database postgres    runs of our own alone, in PostgreSQL, against the same on SQLite
 
 A run's schedule derives from its seed alone. Kills at a checkpoint come back exactly; kills at a moment of the wall
 clock come at the same moment of another execution.
@@ -29,7 +30,9 @@ from soak_foreign import foreign_schedule, soak_foreign
 from soak_hostile import hostile_schedule, soak_hostile
 from soak_schedule import Schedule, schedule
 from soak_study import MODELS
-from soaked_run import KEY, OVER, CalmEmulators, Hung, SoakedRun, emulator_for, forked, warm_up
+from soaked_run import HOME, KEY, OVER, RUN, CalmEmulators, Hung, SoakedRun, emulator_for, forked, warm_up
+
+import postgres_server  # beside the tests, where soaked_run looks
 
 # How many of all seeds are of these kinds.
 _HOSTILE, _FOREIGN, _ADOPTED = 0.07, 0.1, 0.1
@@ -59,12 +62,26 @@ def kind_of(seed: int) -> str:
     return "run"
 
 
-def soak(
-    seed: int, calm: CalmEmulators, keep: Path | None = None, among: tuple[str, ...] = (), *, rounds: bool = False
-) -> Outcome:
-    kind = "run" if among or rounds else kind_of(seed)
-    plan = schedule(seed, among, rounds=rounds) if kind == "run" else None
-    return soak_stranger(seed, kind, keep) if plan is None else soak_run(plan, calm, keep)
+class Road(msgspec.Struct, frozen=True, kw_only=True):
+    """Which runs are soaked; all there are where nothing is said."""
+
+    among: tuple[str, ...] = ()
+    rounds: bool = False
+    in_database: bool = False
+
+    @property
+    def words(self) -> str:
+        """As they are typed."""
+        where = f" --providers {','.join(self.among)}" if self.among else ""
+        return where + (" --rounds" if self.rounds else "") + (" --database postgres" if self.in_database else "")
+
+
+def soak(seed: int, calm: CalmEmulators, keep: Path | None = None, road: Road = Road()) -> Outcome:  # noqa: B008
+    kind = "run" if road.words else kind_of(seed)
+    plan = schedule(seed, road.among, rounds=road.rounds) if kind == "run" else None
+    if plan is None:
+        return soak_stranger(seed, kind, keep)
+    return soak_run(plan, calm, keep, in_database=road.in_database)
 
 
 def soak_stranger(seed: int, kind: str, keep: Path | None = None) -> Outcome:
@@ -94,12 +111,12 @@ def soak_stranger(seed: int, kind: str, keep: Path | None = None) -> Outcome:
     )  # fmt: skip
 
 
-def soak_run(plan: Schedule, calm: CalmEmulators, keep: Path | None = None) -> Outcome:
+def soak_run(plan: Schedule, calm: CalmEmulators, keep: Path | None = None, *, in_database: bool = False) -> Outcome:
     """One run as it was drawn: undisturbed, disturbed, then compared."""
     begun = time.monotonic()
     scratch = Path(tempfile.mkdtemp(prefix=f"soak-{plan.seed}-", dir=keep or _SCRATCH))
     emulator = emulator_for(plan, faults=True)
-    disturbed = SoakedRun(scratch / "disturbed", plan, emulator)
+    disturbed = SoakedRun(scratch / "disturbed", plan, emulator, in_database=in_database)
     found: list[str] = []
     log: dict[str, Any] = {"faults_fired": {}}
     state = None
@@ -109,9 +126,12 @@ def soak_run(plan: Schedule, calm: CalmEmulators, keep: Path | None = None) -> O
         state = disturbed.finish(passes=plan.passes_only).state
         if state in OVER and plan.late_damage is not None:
             state = disturbed.damage_late().state
+        if in_database:
+            state = disturbed.command("pull", ()).state or state
         log = emulator.log(calls=False)
         log["reasked"] = disturbed.reasked
-        found = _judged(scratch, plan, (wanted.state, state), log)
+        runs = [scratch / "disturbed" / (HOME if in_database else "runs"), scratch / "undisturbed" / "runs"]
+        found = _judged(runs, plan, (wanted.state, state), log)
         found += [line for line in disturbed.story if ": crash" in line]
         found += _complaints(emulator.complaints())
     except Hung:
@@ -139,7 +159,9 @@ def _complaints(text: str) -> list[str]:
     return [f"the emulator complains: {report}" for report in reports if report.strip() and "Connection" not in report]
 
 
-def _judged(scratch: Path, plan: Schedule, states: tuple[str | None, str | None], log: dict[str, Any]) -> list[str]:
+def _judged(
+    places: list[Path], plan: Schedule, states: tuple[str | None, str | None], log: dict[str, Any]
+) -> list[str]:
     """In a process of its own: polars starts threads, and a process with threads must not fork."""
     if not all(state in OVER for state in states):
         return [f"no end: the undisturbed run is {states[0]}, the disturbed one {states[1]}"]
@@ -150,8 +172,8 @@ def _judged(scratch: Path, plan: Schedule, states: tuple[str | None, str | None]
     def work() -> list[str]:
         from soak_checks import problems
 
-        runs = [scratch / one / "runs" / "soaked" for one in ("disturbed", "undisturbed")]
-        return problems(*runs, plan, log)
+        run, reference = (place / RUN for place in places)
+        return problems(run, reference, plan, log)
 
     judged: list[str] | None = forked(work)
     return ["the checks themselves failed"] if judged is None else judged
@@ -169,25 +191,24 @@ class _Worker:
         cls.calm = CalmEmulators()
 
     @classmethod
-    def soak(cls, seed: int, among: tuple[str, ...], rounds: bool) -> Outcome:
-        return soak(seed, cls.calm, among=among, rounds=rounds)
+    def soak(cls, seed: int, road: Road) -> Outcome:
+        return soak(seed, cls.calm, road=road)
 
 
-def report(outcome: Outcome, among: tuple[str, ...], *, rounds: bool) -> None:
+def report(outcome: Outcome, road: Road) -> None:
     print(f"seed {outcome.seed}: FAILED", flush=True)
     for problem in outcome.problems:
         print(f"  {problem}")
     for line in outcome.story:
         print(f"  | {line}")
-    where = (f" --providers {','.join(among)}" if among else "") + (" --rounds" if rounds else "")
-    print(f"  replay: {sys.executable} bench/soak.py --only {outcome.seed}{where}", flush=True)
+    print(f"  replay: {sys.executable} bench/soak.py --only {outcome.seed}{road.words}", flush=True)
 
 
-def soak_all(seeds: range, jobs: int, among: tuple[str, ...], *, rounds: bool) -> Counter[str]:
+def soak_all(seeds: range, jobs: int, road: Road) -> Counter[str]:
     totals: Counter[str] = Counter()
     happened: Counter[str] = Counter()
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_Worker.begin) as pool:
-        waiting = [pool.submit(_Worker.soak, seed, among, rounds) for seed in seeds]
+        waiting = [pool.submit(_Worker.soak, seed, road) for seed in seeds]
         for number, done in enumerate(as_completed(waiting), 1):
             outcome = done.result()
             totals[outcome.kind] += 1
@@ -196,7 +217,7 @@ def soak_all(seeds: range, jobs: int, among: tuple[str, ...], *, rounds: bool) -
             happened.update(outcome.incidents)
             if outcome.problems:
                 totals["failures"] += 1
-                report(outcome, among, rounds=rounds)
+                report(outcome, road)
             if number % 25 == 0:
                 print(f"{number} of {len(seeds)}: {_summary(totals)}", flush=True)
     print("beside the main road:", ", ".join(f"{count} {what}" for what, count in sorted(happened.items())), flush=True)
@@ -222,16 +243,20 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="with --only: keep the folders here")
     parser.add_argument("--providers", default="", help=f"these alone, with commas between: {', '.join(MODELS)}")
     parser.add_argument("--rounds", action="store_true", help="studies that ask in rounds alone")
+    parser.add_argument("--database", choices=["postgres"], help="keep the disturbed runs there")
     asked = parser.parse_args()
     among = tuple(asked.providers.split(",")) if asked.providers else ()
     if not set(among) <= set(MODELS):
         parser.error(f"--providers: found '{asked.providers}', wanted some of {', '.join(MODELS)}")
+    road = Road(among=among, rounds=asked.rounds, in_database=asked.database is not None)
+    if road.in_database:
+        postgres_server.start()
     if asked.only is not None:
         warm_up()
         calm = CalmEmulators()
         if asked.keep is not None:
             asked.keep.mkdir(parents=True, exist_ok=True)
-        outcome = soak(asked.only, calm, asked.keep, among, rounds=asked.rounds)
+        outcome = soak(asked.only, calm, asked.keep, road)
         calm.close()
         schedules = {"foreign": foreign_schedule, "adopted": adopted_schedule, "hostile": hostile_schedule}
         ours = schedule(asked.only, among, rounds=asked.rounds)
@@ -241,7 +266,7 @@ def main() -> int:
             print(f"| {line}")
         print("\n".join(outcome.problems) or "all promises kept")
         return 1 if outcome.problems else 0
-    totals = soak_all(range(asked.seed, asked.seed + asked.runs), asked.jobs, among, rounds=asked.rounds)
+    totals = soak_all(range(asked.seed, asked.seed + asked.runs), asked.jobs, road)
     print(_summary(totals))
     return 1 if totals["failures"] else 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -25,6 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from emulator_process import EmulatorProcess
 
 RUN = "soaked"
+# Where a run is brought to from its database, when it is over.
+HOME = "home"
 KEY = "sk-soak-0123456789abcdefghijklmnop"
 PROJECT = {
     "AWS_ACCESS_KEY_ID": KEY,
@@ -135,8 +138,9 @@ def _ending(answer: Any) -> Ending:
 class SoakedRun:
     """A study, its emulator, and the commands that work on it. The emulator keeps its port over its deaths."""
 
-    def __init__(self, folder: Path, plan: Schedule, emulator: EmulatorProcess) -> None:
+    def __init__(self, folder: Path, plan: Schedule, emulator: EmulatorProcess, *, in_database: bool = False) -> None:
         self.folder = folder
+        self._in_database = in_database
         self.plan = plan
         self.emulator = emulator
         self.story: list[str] = []
@@ -236,6 +240,8 @@ class SoakedRun:
 
         os.chdir(self.folder)
         surroundings(self.emulator, self.plan.truth["time_scale"])
+        if self._in_database:
+            _use_database()
         checkpoint.rearm({"OVERNIGHT_KILL_AT": str(kill_at)})
         try:
             match verb:
@@ -245,6 +251,8 @@ class SoakedRun:
                     outcome = api.run("study.yaml", timeout=_TIMEOUT, reask="failed")
                 case "submit":
                     outcome = api.submit("study.yaml")
+                case "pull":
+                    return _brought_home(api)
                 case "decide":
                     return {"message": "; ".join(_decided(api))}
                 case "rebuild":
@@ -278,6 +286,36 @@ class SoakedRun:
         how = ending.state or ending.error or (f"signal {ending.signal}" if ending.signal else "")
         asked = "" if step is None else f" {msgspec.json.encode(step).decode()}"
         self.story.append(f"{verb}: {how} {ending.message.strip()[-2000:]}{asked}".strip())
+
+
+def _use_database() -> None:
+    """Runs are in PostgreSQL, but for the folder that they are brought home to."""
+    import overnight.settings
+    import own_database
+
+    os.environ[own_database.WANTED] = "postgres"
+    own_database.use_own_database()
+    in_database = overnight.settings._database  # noqa: SLF001 - as tests do it
+
+    def place(runs: str, where: str, *, in_file: bool) -> Any:
+        return None if Path(runs).name == HOME else in_database(runs, where, in_file=in_file)
+
+    overnight.settings._database = place  # noqa: SLF001
+
+
+def _brought_home(api: Any) -> dict[str, Any]:
+    """The run as a folder, with the tables that were made from the database; the database goes."""
+    import psycopg
+    from psycopg import sql
+
+    import own_database
+
+    moved = api.pull(RUN, to=HOME)
+    shutil.copytree(Path("runs") / RUN / "tables", Path(HOME) / RUN / "tables", dirs_exist_ok=True)
+    name = own_database.address_of(Path("runs")).partition("?")[0].rpartition("/")[2]
+    with psycopg.connect(own_database.postgres_server.url(), autocommit=True) as db:
+        db.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    return {"state": "done", "message": moved.where}
 
 
 def warm_up() -> None:

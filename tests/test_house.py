@@ -23,7 +23,7 @@ EDGES = {
         "model_queue.py",
         "session.py",
         "telling.py",
-        "leader.py",
+        *("leader.py", "on_ray.py"),
     ),
     "run_cell.py",
 }

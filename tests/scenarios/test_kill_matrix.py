@@ -30,6 +30,19 @@ def checkpoints(night: Scenario, study: str, log: Path) -> list[str]:
     return log.read_text().splitlines()
 
 
+def assert_killed_and_resumed(one: Scenario, number: int, where: str, expected: str, uploads: int) -> None:
+    """Killed at this checkpoint, and begun once more: the same bytes, paid once, nothing left over."""
+    study = one.study()
+    killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
+    assert killed.signal in (signal.SIGKILL, None), (number, killed)
+    ending = one.run(study)
+    assert ending.state == "done", (where, ending)
+    assert one.table_digest() == expected, where
+    one.assert_paid_once()
+    one.assert_nothing_left_over(uploads)
+    one.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -45,13 +58,5 @@ def test_any_kill_any_resume_same_bytes(
     assert len(names) > 60
     for number in kills(len(names), part, len(PARTS), SAMPLE):
         one = scenario(faults=FAULTS, provider=provider)
-        study = one.study()
-        killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
-        assert killed.signal in (signal.SIGKILL, None), (number, killed)
-        ending = one.run(study)
         where = f"killed at checkpoint {number} ({names[number - 1]})"
-        assert ending.state == "done", (where, ending)
-        assert one.table_digest() == expected, where
-        one.assert_paid_once()
-        one.assert_nothing_left_over(0 if provider in OWN_NAMES else UPLOADS)
-        one.close()
+        assert_killed_and_resumed(one, number, where, expected, 0 if provider in OWN_NAMES else UPLOADS)

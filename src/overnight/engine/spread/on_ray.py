@@ -5,23 +5,28 @@ arguments that an actor is made with. Nothing here is asked again by Ray itself,
 """
 
 import asyncio
+import atexit
 import os
 import re
 import secrets
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from overnight.core.clock import WallClock
 from overnight.core.errors import StudyError, Unavailable
 from overnight.engine.spread.actor import Actor
 from overnight.engine.spread.leader import ActorLost
 
+T = TypeVar("T")
 # Answers pass through Ray in small messages; nothing is kept there.
 _OBJECT_STORE = 100 << 20
 # To reach a cluster, and to get an actor there.
-_REACHED_WITHIN = 60.0
-_LEAVES_WITHIN = 10.0
+_REACHED_WITHIN = 45.0
+_LEAVES_WITHIN = 5.0
+# Ray ends the whole process when its head is not heard of for so many seconds; ours tells it, and ends in order.
+_PATIENT = {"RAY_gcs_rpc_server_reconnect_timeout_s": "86400", "RAY_USAGE_STATS_ENABLED": "0"}
 # What processes of a Ray that we start see of our environment: keys are in none of these.
 _HARMLESS = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|PYTHON\w*|VIRTUAL_ENV|LD_LIBRARY_PATH|RAY_\w+|SSL_CERT_\w+"
@@ -52,7 +57,8 @@ class RayLink:
 
     async def end(self) -> None:
         with suppress(Exception):  # it is gone, or goes with the cluster
-            await asyncio.wait_for(asyncio.to_thread(self._ray.kill, self._actor), _LEAVES_WITHIN)
+            async with asyncio.timeout(_LEAVES_WITHIN):
+                await _asked(lambda: self._ray.kill(self._actor))
 
 
 class RayPlace:
@@ -71,7 +77,8 @@ class RayPlace:
 
     async def join(self) -> int:
         try:
-            return await asyncio.wait_for(asyncio.to_thread(self._join), _REACHED_WITHIN)
+            async with asyncio.timeout(_REACHED_WITHIN):
+                return await _asked(self._join)
         except TimeoutError:
             raise Unavailable(f"Ray: no answer within {_REACHED_WITHIN:.0f} s ({_which()})") from None
 
@@ -104,13 +111,16 @@ class RayPlace:
             )
 
     async def start(self) -> RayLink:
-        link = RayLink(self._ray, self._made())
+        link: RayLink | None = None
         try:
-            await asyncio.wait_for(link.tell(_NOTHING), _REACHED_WITHIN)
-        except TimeoutError:
-            await link.end()
+            async with asyncio.timeout(_REACHED_WITHIN):
+                link = RayLink(self._ray, await _asked(self._made))
+                await link.tell(_NOTHING)
+                return link
+        except (TimeoutError, ActorLost):
+            if link is not None:
+                await link.end()
             raise Unavailable(f"Ray: no actor began within {_REACHED_WITHIN:.0f} s; is there a free CPU?") from None
-        return link
 
     def _made(self) -> Any:
         """Never begun again by Ray, and no task of it repeated; it goes with the process that made it."""
@@ -119,8 +129,10 @@ class RayPlace:
 
     async def leave(self) -> None:
         if self._ours:
+            atexit.unregister(self._ray.shutdown)
             with suppress(Exception):  # a cluster whose head is gone does not answer
-                await asyncio.wait_for(asyncio.to_thread(self._ray.shutdown), _LEAVES_WITHIN)
+                async with asyncio.timeout(_LEAVES_WITHIN):
+                    await _asked(self._ray.shutdown)
 
 
 _NOTHING = b"\x90"
@@ -134,12 +146,34 @@ class RayActor(Actor):
 
 
 def _library() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    for name, value in _PATIENT.items():
+        os.environ.setdefault(name, value)
     try:
         import ray  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - an extra, and large
     except ImportError:
         raise StudyError("--on ray: Ray is not installed; pip install 'overnight[ray]'") from None
     return ray
+
+
+async def _asked(what: Callable[[], T]) -> T:
+    """In a thread that nobody waits for in the end: without a head, Ray may never come back."""
+    loop, done = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
+
+    def tell(outcome: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is over
+            loop.call_soon_threadsafe(lambda: None if done.done() else outcome())
+
+    def ask() -> None:
+        try:
+            found = what()
+        except Exception as error:  # noqa: BLE001 - the thread's edge
+            caught = error
+            tell(lambda: done.set_exception(caught))
+        else:
+            tell(lambda: done.set_result(found))
+
+    threading.Thread(target=ask, name="ray", daemon=True).start()
+    return cast("T", await done)
 
 
 @contextmanager

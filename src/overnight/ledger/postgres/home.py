@@ -98,6 +98,8 @@ class PostgresHome:
 
     def trouble(self, error: Exception) -> LedgerError | None:
         psycopg = driver()
+        if isinstance(error, OutOfReach):
+            return error  # a connection that could not be made anew
         if not isinstance(error, psycopg.Error):
             return None
         line = first_line(error)
