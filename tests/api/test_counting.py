@@ -139,6 +139,18 @@ def test_rows_of_pairs_that_are_chosen_in_rounds_are_handed_on_too() -> None:
     assert second.ceiling == 5 * (most_tokens(size_of("gpt-4.1", 40, "Rate ."), 100) * 2_000 + 40 * 20_000)
 
 
+def test_pairs_that_are_chosen_in_rounds_travel_round_by_round() -> None:
+    items = [{"ID": f"{number}", "text": f"Essay {number}."} for number in range(10)]
+    pairs = {"task": "compare", "items": items, "models": [MINI], "pairs": {"select": "adaptive", "n": 20, "rounds": 3}}
+    (arm,) = planned(pairs).arms
+    assert arm.rounds == ((7, 1), (7, 1), (6, 1))
+    assert arm.batches == 3
+    (cut,) = planned({**pairs, "batch": {"max_requests": 4}}).arms
+    assert cut.rounds == ((7, 2), (7, 2), (6, 2))
+    (live,) = planned(pairs, mode="live").arms
+    assert (live.rounds, live.batches) == (((7, 0), (7, 0), (6, 0)), 0)
+
+
 def test_equal_questions_share_what_follows() -> None:
     items = [{"ID": name, "text": "x"} for name in "ab"]
     judge = {"task": "generate", "of": "one", "prompt": "Rate {answer}.", "models": [FULL]}
@@ -156,9 +168,11 @@ def test_arms_that_share_a_first_question_go_on_by_themselves() -> None:
     assert (control.rows, control.requests, control.shared) == (6, 2, 4)
 
 
-def test_for_programs_and_people(capsys: pytest.CaptureFixture[str]) -> None:
+def test_for_programs_and_people(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     from overnight.cli import main
 
+    # A wide terminal has more columns.
+    monkeypatch.setenv("COLUMNS", "80")
     judge = {"task": "generate", "of": "one", "prompt": "Rate {answer}.", "models": [FULL]}
     stages = [{"name": "one", **FIRST, "turns": ["Sure?"]}, {"name": "two", **judge}]
     Path("s.yaml").write_text(json.dumps({"name": "s", "stages": stages, "prices": "prices.yaml"}))
