@@ -128,6 +128,12 @@ def test_an_answer_without_an_end_makes_what_follows_unknown() -> None:
     unnamed = {**judge, "prompt": "Rate {text}."}
     assert planned(endless, unnamed).arms[1].ceiling is not None
     assert planned(endless, judge, budget={"total": 5, "output_tokens": 50}).ceiling is not None
+    # What `run` would refuse is told before.
+    refused = "budget: nothing is sent before answers have a limit, because one could cost anything"
+    assert refused in planned(endless, judge, budget={"total": 5}).cost_notes
+    assert refused in planned(endless, judge, budget={"stages": {"one": 5}}).cost_notes
+    assert refused not in planned(endless, judge).cost_notes
+    assert refused not in planned(endless, judge, budget={"total": 5, "output_tokens": 50}).cost_notes
 
 
 def test_rows_of_pairs_that_are_chosen_in_rounds_are_handed_on_too() -> None:

@@ -218,7 +218,6 @@ class ArmCount:
             plan.expected, plan.p90, plan.low, plan.high = map(round, found)
         return plan
 
-
     def _in_rounds(self, rounds: int) -> Iterator[tuple[int, int]]:
         """What is left, in as many rounds as are left: each travels by itself."""
         left, whole = self.plan.requests, self.plan.requests + self.plan.on_record
