@@ -2,6 +2,7 @@
 
     make savings                                50 studies of each kind, a few minutes of one core
     python bench/savings.py --studies 20 --skip-posterior
+    python bench/savings.py --one-by-one        what thin studies come to where every pair waits for the verdict before
 
 Rounds come from the task's own choice. Accuracy is Kendall's tau between the true abilities (100 samples, normal) and
 the most probable ones under one prior, the same for pairs chosen in rounds and pairs drawn at random.
@@ -116,6 +117,29 @@ def savings(studies: int) -> None:
             )
 
 
+def one_by_one(studies: int) -> None:
+    """As far as choosing can go: no round, each pair by all verdicts before it. Decisive, 6 pairs of each sample."""
+    pairs, plan = 3 * _SAMPLES, PairPlan(select="adaptive", n=3 * _SAMPLES)
+    found = []
+    for seed in range(studies):
+        truth, draw = abilities(seed, 3.0), np.random.default_rng([seed, 1])
+        parts = [judged(truth, np.array(list(next_pairs(_SAMPLES, {}, plan, seed))), draw)]
+        tallies = dict(_tallied(parts[0]))
+        while len(tallies) < pairs:
+            best = next(next_pairs(_SAMPLES, tallies, plan, seed + len(tallies)))
+            parts.append(judged(truth, np.array([best]), draw))
+            tallies |= dict(_tallied(parts[-1]))
+        whole = Asked(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        found.append((accuracy(truth, whole), accuracy(truth, at_random(truth, 5 * _SAMPLES, seed))))
+    chosen, drawn = np.array(found).T
+    error = (chosen - drawn).std(ddof=1) / len(found) ** 0.5
+    print(
+        f"decisive, {pairs} pairs one by one: tau {chosen.mean():.3f}; {5 * _SAMPLES} at random: {drawn.mean():.3f} "
+        f"(difference {(chosen - drawn).mean():+.3f}, se {error:.3f})",
+        flush=True,
+    )
+
+
 def frame(asked: Asked) -> pl.DataFrame:
     return pl.DataFrame({"object1": asked.first, "object2": asked.second, "result": asked.won})
 
@@ -180,7 +204,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What choosing pairs in rounds saves.")
     parser.add_argument("--studies", type=int, default=50, help="how many of each kind")
     parser.add_argument("--skip-posterior", action="store_true")
+    parser.add_argument("--one-by-one", action="store_true", help="only that: some minutes")
     given = parser.parse_args()
+    if given.one_by_one:
+        one_by_one(given.studies)
+        return
     savings(given.studies)
     coins(given.studies)
     large_round()

@@ -14,6 +14,7 @@ class Adaptive:
     columns: ClassVar = {}
     reads_items = False
     most_turns = 1
+    about_rounds = 2
 
     def start(self, items, seed):
         yield from ()

@@ -55,7 +55,7 @@ class Bisection:
 
     def __init__(self, arm: Arm, rounds: int = 10) -> None:
         self._arm = arm
-        self._rounds = rounds
+        self._rounds = self.about_rounds = rounds
 
     def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:
         return iter(())

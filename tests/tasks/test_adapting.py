@@ -79,6 +79,29 @@ def test_a_round_is_spread_over_the_samples() -> None:
     assert sorted(place for pair in first for place in pair) == list(range(40))
 
 
+def test_samples_in_the_crowd_are_asked_about_more_often_than_those_at_the_ends() -> None:
+    """Where many stand close together, a small error of an ability is one of many ranks."""
+    crowd, ends = [], []
+    for seed in range(6):
+        chance = random.Random(seed)
+        qualities = sorted(chance.gauss(0, 3) for _ in range(40))
+        rounds = in_rounds(qualities, PairPlan(select="adaptive", n=120), seed)
+        times = [sum(place in pair for tallies in rounds for pair in tallies) for place in range(40)]
+        crowd.append(fmean(times[10:30]))
+        ends.append(fmean(times[:5] + times[35:]))
+    assert fmean(crowd) > 1.15 * fmean(ends)
+
+
+def test_what_is_taken_leaves_less_to_learn_about_its_samples() -> None:
+    """Verdicts on one pair come in together with all others of the round: none may take the round for itself."""
+    known = {pair: Tally(0.5, 30) for pair in next_pairs(30, {}, PairPlan(select="adaptive", n=400), 1)}
+    round_of_all = list(next_pairs(32, known, PairPlan(select="adaptive", n=400), 2))
+    times = [sum(place in pair for pair in round_of_all) for place in range(32)]
+    # Two came later, and are all that is not known; even so they are not met by everybody.
+    assert min(times[30:]) >= 2
+    assert max(times) <= 2 * len(round_of_all) / 32 + 2
+
+
 def test_the_same_number_of_pairs_ranks_better_than_a_random_sample() -> None:
     chosen, drawn = [], []
     for seed in range(12):
@@ -88,7 +111,7 @@ def test_the_same_number_of_pairs_ranks_better_than_a_random_sample() -> None:
         chosen.append(misplaced(qualities, {pair: tally for tallies in rounds for pair, tally in tallies.items()}))
         everyone = [(one, other) for other in range(40) for one in range(other)]
         drawn.append(misplaced(qualities, judged(chance.sample(everyone, 240), qualities, chance)))
-    assert fmean(chosen) < 0.93 * fmean(drawn)
+    assert fmean(chosen) < 0.87 * fmean(drawn)
 
 
 def test_beliefs_follow_the_verdicts_and_stay_finite() -> None:

@@ -266,7 +266,7 @@ def test_an_adaptive_run_tells_what_each_round_added(tmp_path: Path) -> None:
     assert selection["round"].to_list() == sorted(rounds)
     assert selection.filter(pl.col("round") == 1)["why"].unique().to_list() == ["drawn by lot, samples taken evenly"]
     later = selection.filter(pl.col("round") > 1)
-    assert later["why"].unique().to_list() == ["its verdict is most open, samples taken evenly"]
+    assert later["why"].unique().to_list() == ["its verdict is open, and its samples are in a crowd or little known"]
     # Round 2 was chosen by the verdicts of round 1, and by no others.
     known = {(names.index(one), names.index(other)): Tally(1.0, 1) for one, other, _ in pairs[:8]}
     beliefs = believed(7, known)

@@ -128,6 +128,11 @@ class Rounds(Protocol):
     reads_items: bool
     most_turns: int
 
+    @property
+    def about_rounds(self) -> int:
+        """In about how many rounds an arm is asked, for a plan."""
+        ...
+
     def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:
         """As much as there may be to ask in all, for a plan; none of it is sent."""
         ...

@@ -128,6 +128,12 @@ def test_an_answer_without_an_end_makes_what_follows_unknown() -> None:
     unnamed = {**judge, "prompt": "Rate {text}."}
     assert planned(endless, unnamed).arms[1].ceiling is not None
     assert planned(endless, judge, budget={"total": 5, "output_tokens": 50}).ceiling is not None
+    # What `run` would refuse is told before.
+    refused = "budget: nothing is sent before answers have a limit, because one could cost anything"
+    assert refused in planned(endless, judge, budget={"total": 5}).cost_notes
+    assert refused in planned(endless, judge, budget={"stages": {"one": 5}}).cost_notes
+    assert refused not in planned(endless, judge).cost_notes
+    assert refused not in planned(endless, judge, budget={"total": 5, "output_tokens": 50}).cost_notes
 
 
 def test_rows_of_pairs_that_are_chosen_in_rounds_are_handed_on_too() -> None:
@@ -137,6 +143,18 @@ def test_rows_of_pairs_that_are_chosen_in_rounds_are_handed_on_too() -> None:
     first, second = planned(pairs, judge).arms
     assert (first.requests, second.requests) == (5, 5)
     assert second.ceiling == 5 * (most_tokens(size_of("gpt-4.1", 40, "Rate ."), 100) * 2_000 + 40 * 20_000)
+
+
+def test_pairs_that_are_chosen_in_rounds_travel_round_by_round() -> None:
+    items = [{"ID": f"{number}", "text": f"Essay {number}."} for number in range(10)]
+    pairs = {"task": "compare", "items": items, "models": [MINI], "pairs": {"select": "adaptive", "n": 20, "rounds": 3}}
+    (arm,) = planned(pairs).arms
+    assert arm.rounds == ((7, 1), (7, 1), (6, 1))
+    assert arm.batches == 3
+    (cut,) = planned({**pairs, "batch": {"max_requests": 4}}).arms
+    assert cut.rounds == ((7, 2), (7, 2), (6, 2))
+    (live,) = planned(pairs, mode="live").arms
+    assert (live.rounds, live.batches) == (((7, 0), (7, 0), (6, 0)), 0)
 
 
 def test_equal_questions_share_what_follows() -> None:
@@ -156,9 +174,11 @@ def test_arms_that_share_a_first_question_go_on_by_themselves() -> None:
     assert (control.rows, control.requests, control.shared) == (6, 2, 4)
 
 
-def test_for_programs_and_people(capsys: pytest.CaptureFixture[str]) -> None:
+def test_for_programs_and_people(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     from overnight.cli import main
 
+    # A wide terminal has more columns.
+    monkeypatch.setenv("COLUMNS", "80")
     judge = {"task": "generate", "of": "one", "prompt": "Rate {answer}.", "models": [FULL]}
     stages = [{"name": "one", **FIRST, "turns": ["Sure?"]}, {"name": "two", **judge}]
     Path("s.yaml").write_text(json.dumps({"name": "s", "stages": stages, "prices": "prices.yaml"}))

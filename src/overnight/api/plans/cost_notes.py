@@ -28,9 +28,15 @@ def cost_notes(arms: Sequence[ArmPlan], ceiling: int | None, budget: Budget | No
     if endless := [arm for arm in priced if arm.max_output_tokens is None]:
         todo = _LIMIT_IN_FILE if ready else _LIMIT
         yield f"at most: unknown, because nothing limits answers{_whose(priced, endless)}; {todo}"
+        if any(_is_capped(arm, budget) for arm in endless):
+            yield "budget: nothing is sent before answers have a limit, because one could cost anything"
     cap = budget.total if budget else None
     if cap is not None and ceiling is not None and ceiling > cap:
         yield f"the budget of {dollars(cap)} may not be enough for everything at its longest"
+
+
+def _is_capped(arm: ArmPlan, budget: Budget | None) -> bool:
+    return budget is not None and (budget.total is not None or arm.stage in budget.stages)
 
 
 def _gathered(priced: Sequence[ArmPlan], field: str) -> Iterator[tuple[str, str]]:

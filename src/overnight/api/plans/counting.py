@@ -203,6 +203,9 @@ class ArmCount:
         plan.largest = round(estimate.largest)
         turns = range(max(self._counted, default=-1) + 1)
         plan.rounds = tuple((self._counted[turn], self._begun[turn]) for turn in turns)
+        if isinstance(self._stage.task, Rounds) and plan.rounds:
+            plan.rounds = tuple(self._in_rounds(self._stage.task.about_rounds))
+            plan.batches = sum(batches for _, batches in plan.rounds)
         plan.output_tokens = round(estimate.answers)
         plan.batch = _whole(estimate.expected("batch")) if takes_batches(self.vendor) else None
         plan.live = _whole(estimate.expected("live")) if takes_calls(self.vendor) else None
@@ -214,6 +217,15 @@ class ArmCount:
             found = interval(expected, together([plan.risks]), plan.ceiling)
             plan.expected, plan.p90, plan.low, plan.high = map(round, found)
         return plan
+
+    def _in_rounds(self, rounds: int) -> Iterator[tuple[int, int]]:
+        """What is left, in as many rounds as are left: each travels by itself."""
+        left, whole = self.plan.requests, self.plan.requests + self.plan.on_record
+        count = min(max(1, round(rounds * left / max(whole, 1))), max(left, 1))
+        full = self._begun[0]
+        for number in range(count):
+            rows = left // count + (number < left % count)
+            yield rows, (-(-full * rows // max(left, 1)) if full else 0)
 
 
 def planned_arms(arms: Mapping[Place, ArmCount]) -> tuple[ArmPlan, ...]:

@@ -14,8 +14,7 @@ from overnight.ledger.account_book import Lessons
 class Finishing(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds from sending to the last answer; None where a provider's batches have not been seen yet.
 
-    Turns and later stages wait for the answers before them. Queues that are full, and rounds that are chosen by those
-    before them, are not reckoned with.
+    Turns, rounds and later stages wait for the answers before them. Queues that are full are not reckoned with.
     """
 
     seconds: float | None = None

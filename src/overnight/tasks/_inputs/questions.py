@@ -91,6 +91,10 @@ class Inputs:
         return plain
 
     @property
+    def about_rounds(self) -> int:
+        return self.rules.rounds
+
+    @property
     def candidates(self) -> list[Arm]:
         """Whose answers show how hard an input is; none where judges rate the inputs themselves."""
         return self._arms["answer"]

@@ -1,9 +1,9 @@
-"""Pairs chosen in rounds: first by lot, then those whose verdict is most open.
+"""Pairs chosen in rounds: first by lot, then those that put most samples in their places.
 
-How open a verdict is, is p(1-p), where p allows for how uncertain both abilities still are. Measures of information
-and of the order's certainty choose no better (`make savings`), also where pairs are chosen two at a time; what counts
-is that each round takes every sample once, or twice, and none of them more often: a round is chosen as a whole, and
-no verdict of its own is known until the last has landed. So a round is made of whole matchings of the samples.
+A verdict tells most where nobody can foresee it and little is known of both samples. What it tells is worth most where
+samples stand close together: there, a small error of an ability is an error of many ranks, while far from the others
+even a large one moves none. So a round asks more often about samples in the crowd than about those at the ends, and
+each pair that is taken leaves less to be learnt from the next one about the same samples (`make savings`).
 
 Each pair is asked once, all samples are tied together in the end, and the same verdicts give the same pairs.
 """
@@ -11,6 +11,7 @@ Each pair is asked once, all samples are tied together in the end, and the same 
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from math import exp, pi, sqrt
 from typing import NamedTuple
 
@@ -23,7 +24,10 @@ _SWEEPS = 40
 _CLOSE = 1e-3
 # Partners are looked for among so many neighbours by ability at first; further away where these are used up.
 _NEIGHBOURS = 12
-_BY_THE_WAY = 0.002
+# How much a crowd counts: less than in proportion, because who stands in it is not sure. Abilities so close are as one.
+_CROWD, _STEP = 0.7, 0.1
+# In a round, a sample is taken at most so many times more often than on average.
+_MORE_OFTEN = 2
 
 
 class Tally(NamedTuple):
@@ -56,8 +60,7 @@ def next_pairs(samples: int, tallies: Mapping[Places, Tally], plan: PairPlan, se
     if not tallies:
         yield from _net(samples, size, seed)
     elif size > 0:
-        parts = _Parts(samples, tallies)
-        yield from _most_open(believed(samples, tallies), tallies, size, seed, parts, left)
+        yield from _Round(believed(samples, tallies), tallies, size, seed).pairs(_Parts(samples, tallies), left)
 
 
 def round_size(samples: int, total: int, rounds: int) -> int:
@@ -133,33 +136,97 @@ class _Parts:
             self.count -= 1
 
 
-def _most_open(
-    beliefs: Sequence[Belief], asked: Mapping[Places, Tally], size: int, seed: int, parts: _Parts, left: int
-) -> Iterator[Places]:
-    """The best first, no sample much more often than the others; neighbours by ability before the far ones.
+class _Round:
+    """The pair that tells most is taken first; then what is left to be learnt about its samples is less."""
 
-    Of the pairs that are `left`, as many as it takes are kept for tying all samples together.
-    """
-    samples = len(beliefs)
-    by_ability = sorted(range(samples), key=lambda place: (beliefs[place].ability, place))
-    taken: set[Places] = set()
-    most, evenly = 1, -(-2 * size // samples)
-    reach = min(_NEIGHBOURS, samples - 1)
-    while len(taken) < size:
-        used: Counter[int] = Counter(place for pair in taken for place in pair)
-        for pair in _by_worth(by_ability, beliefs, reach, seed):
-            if len(taken) == size:
-                break
-            if pair in asked or pair in taken or max(used[pair[0]], used[pair[1]]) >= most:
+    def __init__(self, beliefs: Sequence[Belief], asked: Mapping[Places, Tally], size: int, seed: int) -> None:
+        self._abilities = [belief.ability for belief in beliefs]
+        # As they will be when the verdicts on the pairs that were taken have come.
+        self._variances = [belief.variance for belief in beliefs]
+        self._crowds: list[float] = [crowd**_CROWD for crowd in _crowds(beliefs)]
+        self._asked, self._size, self._seed = asked, size, seed
+        self._order = sorted(range(len(beliefs)), key=lambda place: (self._abilities[place], place))
+        self._taken: set[Places] = set()
+        self._used: Counter[int] = Counter()
+
+    def pairs(self, parts: _Parts, left: int) -> Iterator[Places]:
+        """Of the pairs that are `left`, as many as it takes are kept for tying all samples together."""
+        samples = len(self._order)
+        evenly = -(-2 * self._size // samples)
+        most = evenly + min(evenly, _MORE_OFTEN)
+        reach = min(_NEIGHBOURS, samples - 1)
+        while len(self._taken) < self._size:
+            for pair in self._best_first(reach, most):
+                if left - len(self._taken) < parts.count and parts.count > 1 and parts.are_joined(*pair):
+                    continue
+                self._take(pair)
+                parts.join(*pair)
+                yield pair
+                if len(self._taken) == self._size:
+                    return
+            # Where there are not enough within reach, look further, and then at samples that were taken often.
+            reach, most = min(2 * reach, samples - 1), most + (reach == samples - 1)
+
+    def _best_first(self, reach: int, most: int) -> Iterator[Places]:
+        """Pairs of neighbours by ability. One whose samples were taken meanwhile is weighed anew in its turn."""
+        near = (
+            _in_order(one, other)
+            for rank, one in enumerate(self._order)
+            for other in self._order[rank + 1 : rank + 1 + reach]
+        )
+        heap = [(-self._worth(pair), _lot(self._seed, "tie", *pair), pair, self._used_by(pair))
+                for pair in near if self._is_free(pair, most)]  # fmt: skip
+        heapify(heap)
+        while heap:
+            _, lot, pair, used = heappop(heap)
+            now = self._used_by(pair)
+            if max(now) >= most:
                 continue
-            if left - len(taken) < parts.count and parts.count > 1 and parts.are_joined(*pair):
-                continue
-            taken.add(pair)
-            used.update(pair)
-            parts.join(*pair)
-            yield pair
-        # Each sample once, then each once more; where there are not enough within reach, look further.
-        reach, most = min(2 * reach, samples - 1) if most >= evenly else reach, most + 1
+            if now == used:
+                yield pair
+            else:
+                heappush(heap, (-self._worth(pair), lot, pair, now))
+
+    def _is_free(self, pair: Places, most: int) -> bool:
+        return max(self._used_by(pair)) < most and pair not in self._taken and pair not in self._asked
+
+    def _used_by(self, pair: Places) -> tuple[int, int]:
+        return self._used[pair[0]], self._used[pair[1]]
+
+    def _worth(self, pair: Places) -> float:
+        """How much smaller the errors of both become, counted by how many samples stand within an error."""
+        told = self._learnt(pair)
+        return sum(told * self._crowds[place] * self._variances[place] * sqrt(self._variances[place]) for place in pair)
+
+    def _learnt(self, pair: Places) -> float:
+        """By how much a variance shrinks for each of its squares, when the verdict is in."""
+        one, other = pair
+        wide = 1 + pi * (self._variances[one] + self._variances[other]) / 8
+        chance = _chance((self._abilities[one] - self._abilities[other]) / sqrt(wide))
+        return chance * (1 - chance) / wide
+
+    def _take(self, pair: Places) -> None:
+        told = self._learnt(pair)
+        for place in pair:
+            self._variances[place] -= told * self._variances[place] ** 2
+        self._taken.add(pair)
+        self._used.update(pair)
+
+
+def _crowds(beliefs: Sequence[Belief]) -> list[float]:
+    """How many samples stand where each one stands, for each log-odd: as probable as their places are."""
+    steps: dict[int, list[float]] = {}
+    for belief in beliefs:
+        steps.setdefault(round(belief.ability / _STEP), []).append(belief.variance)
+    groups = [(step * _STEP, len(own), sum(own) / len(own)) for step, own in sorted(steps.items())]
+    return [
+        sum(
+            count * exp(-((belief.ability - at) ** 2) / (2 * (belief.variance + variance)))
+            / sqrt(2 * pi * (belief.variance + variance))
+            for at, count, variance in groups
+        )
+        for belief in beliefs
+    ]  # fmt: skip
 
 
 def worth_of(one: Belief, other: Belief) -> tuple[float, float]:
@@ -167,16 +234,6 @@ def worth_of(one: Belief, other: Belief) -> tuple[float, float]:
     # A logistic over a normal of this variance, to a hundredth.
     chance = _chance((one.ability - other.ability) / sqrt(1 + pi * (one.variance + other.variance) / 8))
     return chance, 4 * chance * (1 - chance)
-
-
-def _by_worth(by_ability: Sequence[int], beliefs: Sequence[Belief], reach: int, seed: int) -> list[Places]:
-    worth: dict[Places, float] = {}
-    for at in range(len(by_ability)):
-        for one, other in ((by_ability[at], far) for far in by_ability[at + 1 : at + 1 + reach]):
-            # Among pairs that are as open, those first that are known least: as of samples that came later.
-            unknown = beliefs[one].variance + beliefs[other].variance
-            worth[_in_order(one, other)] = worth_of(beliefs[one], beliefs[other])[1] + _BY_THE_WAY * unknown
-    return sorted(worth, key=lambda pair: (-worth[pair], _lot(seed, "tie", *pair)))
 
 
 def _chance(lead: float) -> float:

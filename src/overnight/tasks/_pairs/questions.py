@@ -153,6 +153,10 @@ class Compare:
 class CompareInRounds(Compare):
     """Pairs are chosen by the verdicts on those before them: `start` only tells how much there will be to ask."""
 
+    @property
+    def about_rounds(self) -> int:
+        return self._pairs.rounds
+
     def next_round(self, n: int, items: Iterable[Item], rows: Iterable[Row], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - the verdicts say how far it is
         texts = {item.id: self._text_of(item) for item in items}
         ids = list(texts)

@@ -19,7 +19,8 @@ from overnight.tasks._pairs.stopping import Known, Until, why_enough
 
 # A fit for each round takes its time: with more items than these, the last one is all there is.
 MOST_FOLLOWED = 1_000
-NET, TELLING = "drawn by lot, samples taken evenly", "its verdict is most open, samples taken evenly"
+NET = "drawn by lot, samples taken evenly"
+TELLING = "its verdict is open, and its samples are in a crowd or little known"
 SELECTION: dict[str, type[pl.DataType]] = {
     "stage": pl.String,
     "round": pl.Int64,
