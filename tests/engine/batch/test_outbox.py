@@ -13,7 +13,7 @@ from overnight.core.shard import custom_id, token_of
 from overnight.engine.batch.outbox import InputHash, frame_of, is_on_record
 from overnight.ledger.raw import digest_of
 from overnight.providers import BatchFormat, batch_format, takes_batches, vendor, vendors
-from overnight.store.contract import Store, hash_of
+from overnight.store.contract import Store
 from overnight.store.run_folder import RunFolder
 
 TAKING = sorted(name for name, one in vendors().items() if takes_batches(one))
@@ -63,7 +63,6 @@ def written(folder: Path, bodies: list[bytes]) -> tuple[Store, str, str]:
 def test_an_input_file_is_known_again_by_its_hash(tmp_path: Path, count: int) -> None:
     files, name, known = written(tmp_path, BODIES[:count])
     assert is_on_record(files, name, known)
-    assert is_on_record(files, name, hash_of(files, name))  # as older runs have it
 
 
 @given(
