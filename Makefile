@@ -62,7 +62,7 @@ savings: $(STAMP)  ## what adaptive rounds save over random pairs, and whether t
 simulate: $(STAMP)  ## do the rankings that runs publish hold the truth as often as they say? N studies of each kind
 	$(BIN)/python bench/rank_coverage.py --studies $(N)
 
-estimates: $(STAMP)  ## do estimates hold what they say? N small studies on the emulator, and ten large ones
+estimates: $(STAMP)  ## do estimates hold what they say? N small studies on the emulator, and forty large ones
 	$(BIN)/python bench/estimate_coverage.py --studies $(N)
 
 local: $(STAMP)  ## a live study on a real llama.cpp server, built here (minutes, the first time)

@@ -1,6 +1,6 @@
 """Do estimates hold what they say? Seeded studies on the emulator, whose tokens for a character nobody tells us.
 
-    python bench/estimate_coverage.py                 200 small studies, and 10 with a thousand answers first
+    python bench/estimate_coverage.py                 200 small studies, and 40 with a thousand answers first
     python bench/estimate_coverage.py --studies 20
     python bench/estimate_coverage.py --first 7000    other studies, and other rates of tokens
 
@@ -122,7 +122,7 @@ def report(title: str, outcomes: list[Outcome]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--studies", type=int, default=200)
-    parser.add_argument("--large", type=int, default=10, help="studies with a thousand answers first")
+    parser.add_argument("--large", type=int, default=40, help="studies with a thousand answers first")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     options = parser.parse_args()
     os.environ.setdefault("OVERNIGHT_TIME_SCALE", "10000")

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from overnight import api
 from overnight.api.status import unfinished
 from overnight.store.run_folder import RunFolder
 from scenarios.conftest import Scenario
@@ -146,6 +147,9 @@ def test_more_adaptive_pairs_and_samples_extend_the_run(scenario: Callable[..., 
     assert one.run(comparison(one, 6, **ADAPTIVE | {"n": 8})).state == "done"
     first = one.table()
     assert first.height == 16
+    # What stands for the pairs to come in a plan may be pairs that were asked; a round asks none of them again.
+    planned = api.plan(comparison(one, 6, **ADAPTIVE | {"n": 14}), runs=one.folder / "runs")
+    assert (planned.total("on_record"), planned.total("shared"), planned.total("requests")) == (16, 0, 12)
     assert one.run(comparison(one, 7, **ADAPTIVE | {"n": 12})).state == "done"
     more = one.table()
     assert more.height == 24

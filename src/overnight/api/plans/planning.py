@@ -216,8 +216,10 @@ class _Counting:
         if self._stage.pace.segments:
             for name, total in self._totals().items():
                 arms[name].expect(total)
-        known = OnRecord(_on_record(self._folder, self._stage.name), by_number=isinstance(self._stage.task, Rounds))
-        seen = self._seen_before()
+        in_rounds = isinstance(self._stage.task, Rounds)
+        known = OnRecord(_on_record(self._folder, self._stage.name), by_number=in_rounds)
+        # What a round will ask is none of what was asked, whatever stands for it here.
+        seen = set() if in_rounds else self._seen_before()
         with ExitStack() as stack:
             writer = PlanWriter(self._target, self._stage, stack) if self._target else None
             for ask in self._asks():
