@@ -10,7 +10,6 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import aiohttp
-from aiohttp.abc import AbstractStreamWriter
 
 from overnight.store.contract import StoredFile
 
@@ -106,15 +105,6 @@ def _unpacking(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
     if encoding not in _PACKINGS:
         raise TooMuch(f"an answer packed as '{encoding[:20]}', which nobody asked for")
     return _Unpacking(_PACKINGS[encoding])
-
-
-class FileBody(aiohttp.BufferedReaderPayload):
-    """A file that is sent whole. aiohttp reads a quarter as much at once, each time in a turn of a worker thread."""
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        self._value.seek(0)
-        while piece := await asyncio.to_thread(self._value.read, _CHUNK):
-            await writer.write(piece)
 
 
 class Envelope:

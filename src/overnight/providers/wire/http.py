@@ -28,7 +28,7 @@ from overnight.core.errors import (
 from overnight.providers.reading.complaints import complaint_of
 from overnight.providers.reading.responses import UNSETTLED, Response, Sending, epoch_of, retry_after_of
 from overnight.providers.reading.secrets import Secrets
-from overnight.providers.wire.bodies import IDENTITY, MOST_BYTES, Envelope, FileBody, Pace, pieces, whole
+from overnight.providers.wire.bodies import IDENTITY, MOST_BYTES, Envelope, Pace, pieces, whole
 from overnight.providers.wire.connected import Connected
 from overnight.providers.wire.route import certificates
 from overnight.providers.wire.signing import KeyHeaders, Request, proof_of
@@ -117,10 +117,7 @@ class Wire:
         what = f"POST {path}"
         with file.open() as content:
             form = aiohttp.FormData(dict(fields))
-            body = FileBody(
-                content, filename=filename, content_type="application/octet-stream", disposition="form-data"
-            )
-            form.add_field("file", body, filename=filename)
+            form.add_field("file", content, filename=filename, content_type="application/octet-stream")
             stream = self._answer(what, "POST", self._url(path), data=form)
             return self._checked(what, await self._sent_file(what, file.size, stream))
 
