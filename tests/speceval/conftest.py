@@ -62,6 +62,7 @@ class Workplace:
             capture_output=True,
             text=True,
             check=False,
+            timeout=120,
             cwd=script.parent,
             env={**os.environ, **(environ or {})},
         )

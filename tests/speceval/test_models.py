@@ -73,16 +73,39 @@ def test_a_killed_process_leaves_nothing_to_be_paid_again(workplace: Begin, mome
 
 
 def test_a_killed_process_that_asks_call_by_call_goes_on(workplace: Begin) -> None:
-    one = workplace()
+    # A fifth of a second for each call, so that the process is dead before all are made.
+    one = workplace(latency={"batch": [60, 600], "live": [4_000, 4_000]})
     name = MODELS["together"]().model_name
     given = {"prompts": PROMPTS, "batch_output_dir": str(one.folder / "out"), "batch_size": 1}
     told = ("TogetherBatchedModel", {"model_name": name})
     killed = one.elsewhere(*told, "generate_batch", environ={"OVERNIGHT_KILL_AT": "committed calls"}, **given)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
+    # The first answers are on record long before the last question is asked.
+    (run,) = (one.folder / "out").glob("batch-*")
+    answered = overnight.results(run)["status"].to_list().count("answered")
+    assert 0 < answered < len(PROMPTS)
+    assert called(one) < len(PROMPTS)
     model = TogetherBatchedModel(name)
     sent = model.generate_batch(**given)
     assert sent["status"] == "completed"
     assert model.get_batch_results(sent) == ANSWERS
+    # One call at a time: at most one was under way when the process died.
+    assert called(one) <= len(PROMPTS) + 1
+
+
+def called(one: Workplace) -> int:
+    counts: dict[str, int] = one.emulator.log()["call_counts"]
+    return sum(count for call, count in counts.items() if "completions" in call)
+
+
+def test_what_is_set_is_sent(workplace: Begin) -> None:
+    one = workplace()
+    model = OpenAIBatchedModel("gpt-4.1-mini", temperature=0.5, max_tokens=900)
+    model.generate_batch(["Repeat: a"], "out", temperature=0.25)
+    (requests,) = (one.folder / "out").glob("batch-*/requests/*.jsonl")
+    sent = json.loads(requests.read_text())
+    assert sent["temperature"] == 0.25
+    assert 900 in sent.values()
 
 
 def test_prompts_that_are_the_same_share_an_answer(workplace: Begin) -> None:
