@@ -23,10 +23,12 @@ T = TypeVar("T")
 # Answers pass through Ray in small messages; nothing is kept there.
 _OBJECT_STORE = 100 << 20
 # To reach a cluster, and to get an actor there.
-_REACHED_WITHIN = 45.0
+_REACHED_WITHIN = 90.0
 _LEAVES_WITHIN = 5.0
 # Ray ends the whole process when its head is not heard of for so many seconds; ours tells it, and ends in order.
 _PATIENT = {"RAY_gcs_rpc_server_reconnect_timeout_s": "86400", "RAY_USAGE_STATS_ENABLED": "0"}
+# Ray's word for "not a cluster": it takes the machine's own address for 127.0.0.1 otherwise.
+_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 # What processes of a Ray that we start see of our environment: keys are in none of these.
 _HARMLESS = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|PYTHON\w*|VIRTUAL_ENV|LD_LIBRARY_PATH|RAY_\w+|SSL_CERT_\w+"
@@ -67,9 +69,11 @@ class RayPlace:
     name = "Ray"
 
     def __init__(self, number: int | None, time_scale: float) -> None:
-        if not os.environ.get("RAY_ADDRESS") and "RAY_AUTH_MODE" not in os.environ:
+        if not os.environ.get("RAY_ADDRESS"):
             # A Ray of our own is nobody else's: who could reach it could run code beside our keys.
-            os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+            os.environ.setdefault(_LOOPBACK, "0")
+            if "RAY_AUTH_MODE" not in os.environ:
+                os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
         self._ray = _library()
         self._number = number
         self._time_scale = time_scale
