@@ -12,7 +12,8 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar, cast
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 from overnight.core.clock import WallClock
 from overnight.core.errors import StudyError, Unavailable
@@ -37,9 +38,10 @@ _HARMLESS = re.compile(
 
 
 class RayLink:
-    def __init__(self, ray: Any, actor: Any) -> None:
+    def __init__(self, ray: Any, actor: Any, asked: "_Asking") -> None:
         self._ray = ray
         self._actor = actor
+        self._asked = asked
 
     async def tell(self, message: bytes) -> None:
         await self._answer(self._actor.tell.remote(message))
@@ -60,7 +62,7 @@ class RayLink:
     async def end(self) -> None:
         with suppress(Exception):  # it is gone, or goes with the cluster
             async with asyncio.timeout(_LEAVES_WITHIN):
-                await _asked(lambda: self._ray.kill(self._actor))
+                await self._asked(lambda: self._ray.kill(self._actor))
 
 
 class RayPlace:
@@ -75,6 +77,7 @@ class RayPlace:
             if "RAY_AUTH_MODE" not in os.environ:
                 os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
         self._ray = _library()
+        self._asked = _Asking()
         self._number = number
         self._time_scale = time_scale
         self._ours = False
@@ -82,7 +85,7 @@ class RayPlace:
     async def join(self) -> int:
         try:
             async with asyncio.timeout(_REACHED_WITHIN):
-                return await _asked(self._join)
+                return await self._asked(self._join)
         except TimeoutError:
             raise Unavailable(f"Ray: no answer within {_REACHED_WITHIN:.0f} s ({_which()})") from None
 
@@ -118,7 +121,7 @@ class RayPlace:
         link: RayLink | None = None
         try:
             async with asyncio.timeout(_REACHED_WITHIN):
-                link = RayLink(self._ray, await _asked(self._made))
+                link = RayLink(self._ray, await self._asked(self._made), self._asked)
                 await link.tell(_NOTHING)
                 return link
         except (TimeoutError, ActorLost):
@@ -136,7 +139,7 @@ class RayPlace:
             atexit.unregister(self._ray.shutdown)
             with suppress(Exception):  # a cluster whose head is gone does not answer
                 async with asyncio.timeout(_LEAVES_WITHIN):
-                    await _asked(self._ray.shutdown)
+                    await self._asked(self._ray.shutdown)
 
 
 _NOTHING = b"\x90"
@@ -159,25 +162,39 @@ def _library() -> Any:
     return ray
 
 
-async def _asked(what: Callable[[], T]) -> T:
-    """In a thread that nobody waits for in the end: without a head, Ray may never come back."""
-    loop, done = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
+class _Asking:
+    """Ray's calls that may wait for its head, in one thread, which nobody waits for in the end.
 
-    def tell(outcome: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is over
-            loop.call_soon_threadsafe(lambda: None if done.done() else outcome())
+    One thread, that lives as long as the process: what Ray starts dies with the thread that has started it.
+    """
 
-    def ask() -> None:
-        try:
-            found = what()
-        except Exception as error:  # noqa: BLE001 - the thread's edge
-            caught = error
-            tell(lambda: done.set_exception(caught))
-        else:
-            tell(lambda: done.set_result(found))
+    def __init__(self) -> None:
+        self._questions: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        threading.Thread(target=self._work, name="ray", daemon=True).start()
 
-    threading.Thread(target=ask, name="ray", daemon=True).start()
-    return cast("T", await done)
+    def _work(self) -> None:
+        while True:
+            self._questions.get()()
+
+    async def __call__(self, what: Callable[[], T]) -> T:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+
+        def tell(outcome: Callable[[], None]) -> None:
+            with suppress(RuntimeError):  # the loop is over
+                loop.call_soon_threadsafe(lambda: None if done.done() else outcome())
+
+        def ask() -> None:
+            try:
+                found = what()
+            except Exception as error:  # noqa: BLE001 - the thread's edge
+                caught = error
+                tell(lambda: done.set_exception(caught))
+            else:
+                tell(lambda: done.set_result(found))
+
+        self._questions.put(ask)
+        return await done
 
 
 @contextmanager
