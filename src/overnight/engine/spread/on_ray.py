@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from overnight.core.clock import WallClock
 from overnight.core.errors import StudyError, Unavailable
+from overnight.core.exit_codes import RAY_THREAD
 from overnight.engine.spread.actor import Actor
 from overnight.engine.spread.leader import ActorLost
 
@@ -140,6 +141,7 @@ class RayPlace:
             with suppress(Exception):  # a cluster whose head is gone does not answer
                 async with asyncio.timeout(_LEAVES_WITHIN):
                     await self._asked(self._ray.shutdown)
+        self._asked.end()
 
 
 _NOTHING = b"\x90"
@@ -165,16 +167,20 @@ def _library() -> Any:
 class _Asking:
     """Ray's calls that may wait for its head, in one thread, which nobody waits for in the end.
 
-    One thread, that lives as long as the process: what Ray starts dies with the thread that has started it.
+    One thread from the first to the last: what Ray starts dies with the thread that has started it. It is alive after
+    the pass only where Ray has not come back (`cli/ending.py`).
     """
 
     def __init__(self) -> None:
-        self._questions: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        threading.Thread(target=self._work, name="ray", daemon=True).start()
+        self._questions: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        threading.Thread(target=self._work, name=RAY_THREAD, daemon=True).start()
 
     def _work(self) -> None:
-        while True:
-            self._questions.get()()
+        while (question := self._questions.get()) is not None:
+            question()
+
+    def end(self) -> None:
+        self._questions.put(None)
 
     async def __call__(self, what: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
