@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +19,7 @@ from overnight.ledger.postgres.address import Address, connect, is_database, rea
 from overnight.ledger.postgres.dialect import bound, translated
 from overnight.ledger.postgres.home import PostgresHome
 from overnight.ledger.postgres.lease import Lease
-from overnight.ledger.postgres.registry import found_database, keep_run
+from overnight.ledger.postgres.registry import found_database, keep_run, looking
 from overnight.settings import settings
 from scenarios.cut_network import CuttableNetwork, socket_in
 
@@ -232,3 +233,13 @@ def test_a_server_that_does_not_come_back_is_out_of_reach_for_all_who_write(
             keep(ledger, "three")
             found = [ledger.view().facts.get(name) for name in ("one", "two", "three")]
     assert found == ["1", None, "1"]
+
+
+def test_whoever_looks_at_many_databases_does_not_use_up_the_servers_connections(address: Address) -> None:
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname=current_database() AND application_name='overnight'"
+    for number in range(20):
+        db = looking(address._replace(url=f"{address.url}&tcp_user_timeout={30_000 + number}"))
+    until = time.monotonic() + 20
+    while (db.execute(query).fetchone() or (99,))[0] > 8 and time.monotonic() < until:
+        time.sleep(0.1)  # the server hears of it a little later
+    assert db.execute(query).fetchone() == (8,)

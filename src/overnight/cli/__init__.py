@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from cyclopts import CycloptsError
 
 from overnight.cli.app import build
-from overnight.cli.ending import complain_line, exit_code_of, terminated_like_interrupted
+from overnight.cli.ending import complain_line, exit_code_of, left, terminated_like_interrupted
 from overnight.cli.flags import Voice
 from overnight.cli.wrong_use import sentence
 from overnight.core.exit_codes import WRONG_USE
@@ -31,4 +31,4 @@ def _done(arguments: list[str]) -> int:
         return WRONG_USE
     voice = next((value for value in bound.arguments.values() if isinstance(value, Voice)), Voice())
     with terminated_like_interrupted():
-        return exit_code_of(lambda: command(*bound.args, **bound.kwargs), voice)
+        return left(exit_code_of(lambda: command(*bound.args, **bound.kwargs), voice))

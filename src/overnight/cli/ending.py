@@ -16,7 +16,7 @@ from typing import IO, TypeVar
 
 from overnight.cli.flags import Voice
 from overnight.core.errors import Interrupted, OutOfCredit, OvernightError, Throttled, Unavailable
-from overnight.core.exit_codes import DONE, FAULT, STOPPED, WRONG_USE
+from overnight.core.exit_codes import DONE, FAULT, RAY_THREAD, STOPPED, WRONG_USE
 from overnight.core.surroundings import file_words
 from overnight.terminal.plain_text import one_line, shortened, visible
 
@@ -55,6 +55,19 @@ def exit_code_of(command: Callable[[], int | None], voice: Voice) -> int:
             voice,
             FAULT,
         )
+
+
+def left(code: int) -> int:
+    """The exit code. A thread that waits for a Ray that is gone would crash when Python tidies up: not so here."""
+    waiting = [thread for thread in threading.enumerate() if thread.name == RAY_THREAD]
+    for thread in waiting:
+        thread.join(1.0)
+    if any(thread.is_alive() for thread in waiting):
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    return code
 
 
 def gathered(verb: Callable[[], Iterable[T]]) -> tuple[list[T], int]:

@@ -9,3 +9,5 @@ ROWS_FAILED: Final = 3
 PROVIDER: Final = 4  # the provider or the network; also: not all is there yet
 OVER_BUDGET: Final = 5
 STOPPED: Final = 130  # Ctrl-C
+# A thread of this name that does not end is left behind, and Python does not tidy up after it.
+RAY_THREAD = "ray"

@@ -176,11 +176,24 @@ class RunContext:
             await asyncio.to_thread(mark_sent, self._marks, attempt.token, what)
 
     def keep(self, attempt: Attempt) -> None:
+        before = self.carried.get(attempt.id)
         if attempt.state == "closed":
             self.carried.pop(attempt.id, None)
         else:
             self.carried[attempt.id] = attempt
+        if attempt.holds_queue_room != (before is not None and before.holds_queue_room):
+            self._share_use(attempt)
         self.tally.changed()
+
+    def _share_use(self, attempt: Attempt) -> None:
+        """Other runs at the same account are told what this one has there."""
+        account, model = self.account_for(attempt), self.arms[attempt.arm].model.name
+        there = [
+            one.estimate
+            for one in self.carried.values()
+            if one.holds_queue_room and self.arms[one.arm].model.name == model and self.account_for(one) is account
+        ]
+        self.history.share(account.provider, self.run_id, model, (len(there), sum(there)), self.now())
 
     async def note(self, kind: str, message: str, attempt: Attempt | None = None) -> None:
         """Something for the audit log that changes no state."""

@@ -121,12 +121,17 @@ class ProviderAccount:
         *,
         learned: dict[str, Learned],
         tokens_per_byte: Callable[[str], float],
+        others: Callable[[str], Load] = lambda _: Load(),
+        tell_create: Callable[[], None] = lambda: None,
     ) -> None:
+        """`others`: what other runs have at this account, by model. `tell_create`: so that they know of ours."""
         self.provider = provider
         self.number = number
         self.poller = poller
         self.learned = learned
         self.tokens_per_byte = tokens_per_byte
+        self._others = others
+        self._tell_create = tell_create
         self.halted: ProviderError | None = None
         self.fetching = asyncio.Semaphore(2)
         self.uploading = asyncio.Semaphore(3)
@@ -176,6 +181,7 @@ class ProviderAccount:
 
     def created(self) -> None:
         self._creates.append(self._waiting.clock.now())
+        self._tell_create()
 
     def admits(self, model: Model, estimate: int, carried: Iterable[tuple[Attempt, str]]) -> bool:
         """Whether one more shard of this model may be sent now."""
@@ -183,10 +189,11 @@ class ProviderAccount:
         while self._creates and self._creates[0] < now - _HOUR:
             self._creates.popleft()
         holding = [(attempt, name) for attempt, name in carried if attempt.holds_queue_room]
+        others = self._others(model.name)
         load = Load(
-            batches=len(holding),
-            creates_last_hour=len(self._creates),
-            tokens=sum(attempt.estimate for attempt, name in holding if name == model.name),
+            batches=len(holding) + others.batches,
+            creates_last_hour=len(self._creates) + others.creates_last_hour,
+            tokens=sum(attempt.estimate for attempt, name in holding if name == model.name) + others.tokens,
         )
         learned = self.learned.get(model.name, Learned())
         return may_go(estimate, self.batch_format.limits(model), load, learned)

@@ -104,6 +104,7 @@ class Session:
         self._waiting = waiting = Waiting(self.clock, once=work.once)
         if self._stop_asked:
             waiting.stop()
+        self.history.begin_sharing(self.run_id)
         known = await self.ledger.read(lambda view: view.stages.arms())
         providers: dict[tuple[str, str | None, str | None], Provider] = {}
         context = await self._context(work, connect, known, providers, say)
@@ -223,6 +224,8 @@ class Session:
             Poller(cast("BatchConnection", provider.connection), waiting, work.poll_interval, work.per_job_delay),
             learned=self.history.limits(provider),
             tokens_per_byte=lambda model: self.history.tokens_per_byte(provider, model),
+            others=lambda model: self.history.load_of_others(provider, self.run_id, model, self.clock.now()),
+            tell_create=lambda: self.history.share_create(provider, self.run_id, self.clock.now()),
         )
 
 

@@ -13,6 +13,7 @@ from overnight.ledger.database import Database
 T = TypeVar("T")
 # Sums stay below what SQLite can hold.
 _MOST = 2**53
+_HOUR = 3600.0
 
 
 class KnownAccount(NamedTuple):
@@ -142,6 +143,44 @@ class AccountBook:
             *(account, model, sent, tokens),
         )
 
+    @property
+    def shared(self) -> bool:
+        return self._place.shared
+
+    def use(self, account: str, model: str, run: str, holding: tuple[int, int], at: float) -> None:
+        """What a run has there now: batches and their tokens."""
+        self._remember(
+            "INSERT INTO account_use VALUES(?,?,?,?,?,?) ON CONFLICT(account, model, run) DO UPDATE SET "
+            "batches=excluded.batches, tokens=excluded.tokens, at=excluded.at",
+            *(account, model, run, *holding, at),
+        )
+
+    def forget_use(self, run: str) -> None:
+        """Of a run whose work begins anew, and tells it again."""
+        if self._place.is_there():
+            self._remember("DELETE FROM account_use WHERE run=?", run)
+
+    def used_by_others(self, account: str, run: str, since: float) -> list[tuple[str, int, int]]:
+        """By model: batches and tokens. What nobody has told of for long is over."""
+        return [
+            (str(model), int(batches), int(tokens))
+            for model, batches, tokens in self._recall(
+                "SELECT model, sum(batches), sum(tokens) FROM account_use WHERE account=? AND run<>? AND at>=? "
+                "GROUP BY model",
+                *(account, run, since),
+            )
+        ]
+
+    def add_create(self, account: str, run: str, at: float) -> None:
+        self._remember("DELETE FROM account_create WHERE account=? AND at<?", account, at - _HOUR)
+        self._remember("INSERT INTO account_create VALUES(?,?,?) ON CONFLICT DO NOTHING", account, run, at)
+
+    def creates_of_others(self, account: str, run: str, since: float) -> int:
+        rows = self._recall(
+            "SELECT count(*) FROM account_create WHERE account=? AND run<>? AND at>=?", *(account, run, since)
+        )
+        return int(rows[0][0]) if rows else 0
+
     def learn(self, lessons: Lessons) -> None:
         """Added to what is known, in one transaction."""
         if self.trouble is not None:
@@ -178,7 +217,7 @@ class AccountBook:
             self._opened.close()
             self._opened = None
 
-    def _recall(self, question: str, *values: str) -> list[tuple[Any, ...]]:
+    def _recall(self, question: str, *values: str | float) -> list[tuple[Any, ...]]:
         if self.trouble is not None:
             return []
         try:
@@ -190,7 +229,7 @@ class AccountBook:
                 raise
             return []
 
-    def _remember(self, statement: str, *values: str | int) -> None:
+    def _remember(self, statement: str, *values: str | float) -> None:
         if self.trouble is None:
             try:
                 db = self._db()

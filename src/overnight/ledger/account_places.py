@@ -33,9 +33,20 @@ CREATE TABLE IF NOT EXISTS turnaround(
     provider TEXT, step INTEGER, batches INTEGER NOT NULL, sum REAL NOT NULL, squares REAL NOT NULL,
     PRIMARY KEY(provider, step)) WITHOUT ROWID;
 """
+# What runs of a database have at their accounts now: those who share an account share its room.
+_IN_USE = """
+CREATE TABLE IF NOT EXISTS account_use(
+    account TEXT, model TEXT, run TEXT, batches INTEGER NOT NULL, tokens INTEGER NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY(account, model, run)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS account_create(
+    account TEXT, run TEXT, at REAL, PRIMARY KEY(account, run, at)) WITHOUT ROWID;
+"""
 
 
 class AccountPlace(Protocol):
+    # Whether runs tell one another what they have at their accounts.
+    shared: bool
+
     def is_there(self) -> bool: ...
 
     def open(self) -> Database:
@@ -52,7 +63,9 @@ class AccountPlace(Protocol):
 
 
 class AccountFile:
-    """`accounts.db` beside the runs."""
+    """`accounts.db` beside the runs. A folder that is taken away says nothing: what runs have now is not kept here."""
+
+    shared = False
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -85,6 +98,8 @@ class AccountFile:
 class SharedAccounts:
     """The same in the database that keeps the runs: all who work there learn from one another."""
 
+    shared = True
+
     def __init__(self, address: postgres.Address, *, rehearsal: bool) -> None:
         self._address = address
         # Rehearsals have what they learn for themselves.
@@ -114,5 +129,11 @@ class SharedAccounts:
 
 
 def _in_postgres() -> str:
-    text = SCHEMA.strip().removesuffix(";").replace(" WITHOUT ROWID", "").replace(" INTEGER", " BIGINT")
+    text = (
+        (SCHEMA.strip() + _IN_USE)
+        .strip()
+        .removesuffix(";")
+        .replace(" WITHOUT ROWID", "")
+        .replace(" INTEGER", " BIGINT")
+    )
     return text.replace(" REAL", " DOUBLE PRECISION").replace(" TEXT", ' TEXT COLLATE "C"')

@@ -12,10 +12,12 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar, cast
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 from overnight.core.clock import WallClock
 from overnight.core.errors import StudyError, Unavailable
+from overnight.core.exit_codes import RAY_THREAD
 from overnight.engine.spread.actor import Actor
 from overnight.engine.spread.leader import ActorLost
 
@@ -23,10 +25,12 @@ T = TypeVar("T")
 # Answers pass through Ray in small messages; nothing is kept there.
 _OBJECT_STORE = 100 << 20
 # To reach a cluster, and to get an actor there.
-_REACHED_WITHIN = 45.0
+_REACHED_WITHIN = 90.0
 _LEAVES_WITHIN = 5.0
 # Ray ends the whole process when its head is not heard of for so many seconds; ours tells it, and ends in order.
 _PATIENT = {"RAY_gcs_rpc_server_reconnect_timeout_s": "86400", "RAY_USAGE_STATS_ENABLED": "0"}
+# Ray's word for "not a cluster": it takes the machine's own address for 127.0.0.1 otherwise.
+_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 # What processes of a Ray that we start see of our environment: keys are in none of these.
 _HARMLESS = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|PYTHON\w*|VIRTUAL_ENV|LD_LIBRARY_PATH|RAY_\w+|SSL_CERT_\w+"
@@ -35,9 +39,10 @@ _HARMLESS = re.compile(
 
 
 class RayLink:
-    def __init__(self, ray: Any, actor: Any) -> None:
+    def __init__(self, ray: Any, actor: Any, asked: "_Asking") -> None:
         self._ray = ray
         self._actor = actor
+        self._asked = asked
 
     async def tell(self, message: bytes) -> None:
         await self._answer(self._actor.tell.remote(message))
@@ -58,7 +63,7 @@ class RayLink:
     async def end(self) -> None:
         with suppress(Exception):  # it is gone, or goes with the cluster
             async with asyncio.timeout(_LEAVES_WITHIN):
-                await _asked(lambda: self._ray.kill(self._actor))
+                await self._asked(lambda: self._ray.kill(self._actor))
 
 
 class RayPlace:
@@ -67,10 +72,13 @@ class RayPlace:
     name = "Ray"
 
     def __init__(self, number: int | None, time_scale: float) -> None:
-        if not os.environ.get("RAY_ADDRESS") and "RAY_AUTH_MODE" not in os.environ:
+        if not os.environ.get("RAY_ADDRESS"):
             # A Ray of our own is nobody else's: who could reach it could run code beside our keys.
-            os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+            os.environ.setdefault(_LOOPBACK, "0")
+            if "RAY_AUTH_MODE" not in os.environ:
+                os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
         self._ray = _library()
+        self._asked = _Asking()
         self._number = number
         self._time_scale = time_scale
         self._ours = False
@@ -78,7 +86,7 @@ class RayPlace:
     async def join(self) -> int:
         try:
             async with asyncio.timeout(_REACHED_WITHIN):
-                return await _asked(self._join)
+                return await self._asked(self._join)
         except TimeoutError:
             raise Unavailable(f"Ray: no answer within {_REACHED_WITHIN:.0f} s ({_which()})") from None
 
@@ -114,7 +122,7 @@ class RayPlace:
         link: RayLink | None = None
         try:
             async with asyncio.timeout(_REACHED_WITHIN):
-                link = RayLink(self._ray, await _asked(self._made))
+                link = RayLink(self._ray, await self._asked(self._made), self._asked)
                 await link.tell(_NOTHING)
                 return link
         except (TimeoutError, ActorLost):
@@ -132,7 +140,8 @@ class RayPlace:
             atexit.unregister(self._ray.shutdown)
             with suppress(Exception):  # a cluster whose head is gone does not answer
                 async with asyncio.timeout(_LEAVES_WITHIN):
-                    await _asked(self._ray.shutdown)
+                    await self._asked(self._ray.shutdown)
+        self._asked.end()
 
 
 _NOTHING = b"\x90"
@@ -155,25 +164,43 @@ def _library() -> Any:
     return ray
 
 
-async def _asked(what: Callable[[], T]) -> T:
-    """In a thread that nobody waits for in the end: without a head, Ray may never come back."""
-    loop, done = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
+class _Asking:
+    """Ray's calls that may wait for its head, in one thread, which nobody waits for in the end.
 
-    def tell(outcome: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is over
-            loop.call_soon_threadsafe(lambda: None if done.done() else outcome())
+    One thread from the first to the last: what Ray starts dies with the thread that has started it. It is alive after
+    the pass only where Ray has not come back (`cli/ending.py`).
+    """
 
-    def ask() -> None:
-        try:
-            found = what()
-        except Exception as error:  # noqa: BLE001 - the thread's edge
-            caught = error
-            tell(lambda: done.set_exception(caught))
-        else:
-            tell(lambda: done.set_result(found))
+    def __init__(self) -> None:
+        self._questions: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        threading.Thread(target=self._work, name=RAY_THREAD, daemon=True).start()
 
-    threading.Thread(target=ask, name="ray", daemon=True).start()
-    return cast("T", await done)
+    def _work(self) -> None:
+        while (question := self._questions.get()) is not None:
+            question()
+
+    def end(self) -> None:
+        self._questions.put(None)
+
+    async def __call__(self, what: Callable[[], T]) -> T:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+
+        def tell(outcome: Callable[[], None]) -> None:
+            with suppress(RuntimeError):  # the loop is over
+                loop.call_soon_threadsafe(lambda: None if done.done() else outcome())
+
+        def ask() -> None:
+            try:
+                found = what()
+            except Exception as error:  # noqa: BLE001 - the thread's edge
+                caught = error
+                tell(lambda: done.set_exception(caught))
+            else:
+                tell(lambda: done.set_result(found))
+
+        self._questions.put(ask)
+        return await done
 
 
 @contextmanager

@@ -39,6 +39,8 @@ END $$;
 
 _looking: dict[tuple[str, int], PostgresDatabase] = {}
 _opening = threading.Lock()
+# Of so many databases: a server has not many connections, and whoever looks at more is not in a hurry.
+_KEPT = 8
 
 
 def looking(address: Address) -> PostgresDatabase:
@@ -48,6 +50,8 @@ def looking(address: Address) -> PostgresDatabase:
         if key not in _looking:
             db = _looking[key] = connect(address, read_only=True)
             atexit.register(db.close)
+            while len(_looking) > _KEPT:
+                _looking.pop(next(iter(_looking))).close()
         return _looking[key]
 
 
