@@ -41,8 +41,10 @@ class Download(msgspec.Struct, frozen=True, kw_only=True):
     readable: int
     foreign: int = 0
     unreadable: int = 0
-    # Rows of this batch that are named in lines which cannot be read.
+    # Rows of this batch that are named in lines which cannot be read, and are no requests either.
     named: int = 0
+    # It is what was sent, byte for byte.
+    own_input: bool = False
     # The last line ends in a newline, or is whole all the same.
     ends_whole: bool = True
     # It holds rows that no earlier download brought.
@@ -68,6 +70,8 @@ def doubt_of(download: Download, ended: Ended) -> str | None:
         return None  # some name an error file although nothing has failed
     if not download.bytes:
         return f"nothing {what} came"
+    if download.own_input:
+        return f"what came in place {what} is the batch's own input"
     if not download.readable and download.foreign:
         return f"what came in place {what} has rows of another batch"
     # A file in which every line is spoilt, each under its own row's name, is the provider's all the same.

@@ -16,7 +16,7 @@ import msgspec
 
 from overnight.core.attempt import Attempt, Closed, Ended, Fetched
 from overnight.core.clock import duration_text
-from overnight.core.errors import Gone, Unavailable
+from overnight.core.errors import Gone, StudyError, Unavailable
 from overnight.core.result import Line, failed
 from overnight.core.shard import line_of
 from overnight.core.wording import cancelled_words, number_of
@@ -234,7 +234,7 @@ class Ingest:
                 row = self._row_of(decoded.custom_id) if known else None
                 if not known:
                     unreadable += 1
-                    named |= self._rows_named(text)
+                    named |= set() if self._is_request(text) else self._rows_named(text)
                 readable, foreign = readable + int(row is not None), foreign + int(known and row is None)
                 news = news or row in missing
                 ends_whole = known or line.endswith(b"\n")
@@ -248,6 +248,7 @@ class Ingest:
             foreign=foreign,
             unreadable=unreadable,
             named=len(named),
+            own_input=file.sha256 == self._attempt.sha256,
             ends_whole=ends_whole,
             news=news,
         )
@@ -317,6 +318,14 @@ class Ingest:
         """The rows of this batch that a line names which cannot be read: those of a web page do not."""
         ids = (found.decode(errors="replace") for found in _IN_QUOTES.findall(text))
         return {row for row in map(self._row_of, ids) if row is not None}
+
+    def _is_request(self, text: bytes) -> bool:
+        """Whether a line is what was asked, and no answer: each names its row, as an answer that is spoilt does."""
+        try:
+            self._account.batch_format.read_line(text)
+        except (StudyError, msgspec.MsgspecError):
+            return False
+        return True
 
     def _row_of(self, custom_id: str | None) -> int | None:
         if custom_id is None:
