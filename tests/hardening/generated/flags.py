@@ -37,10 +37,12 @@ def flags() -> Iterator[Case]:
             if name.startswith("-")
         }
         for name in sorted(names):
+            # A pilot of a good study waits, as it should, for a provider that is not there.
+            needed = ("nothing.yaml",) if name == "--pilot" else _NEEDED.get(verb, ())
             for value in VALUES:
-                yield _case(f"{verb} {name}={value[:30]!r}", verb, *_NEEDED.get(verb, ()), f"{name}={value}")
-            yield _case(f"{verb} {name} alone", verb, *_NEEDED.get(verb, ()), name)
-            yield _case(f"{verb} {name} twice", verb, *_NEEDED.get(verb, ()), name, "1", name, "2")
+                yield _case(f"{verb} {name}={value[:30]!r}", verb, *needed, f"{name}={value}")
+            yield _case(f"{verb} {name} alone", verb, *needed, name)
+            yield _case(f"{verb} {name} twice", verb, *needed, name, "1", name, "2")
         for value in VALUES:
             if verb in _SENDING and value == "study.yaml":
                 continue  # a good study: it waits, as it should, for a provider that is not there
