@@ -39,6 +39,7 @@ FOUND = {
     ),
     "open folders": ("open: counted.arm of another, resume all",),
     "paid rows": ("paid, half: shard.rows = huge, run", "paid, half: counted.input = huge, run", "paid, live: last row of settled gone, resume", "paid, done: attempt.n = huge, resume"),
+    "paid staged rows": ("paid, staged: slot.item of another, run",),
     "calls": (
         "overnight.plan(Study(spec, seed=five thousand digits))", "overnight.plan(Study(compare, items=half a character))",
         "overnight.plan(Study(pressure, stance=long text))", "overnight.plan(Study(rank, deadline=control characters))",

@@ -4,10 +4,12 @@ import polars as pl
 import pytest
 
 from overnight.core.ask import Arm, Item, Message, Model, Options
+from overnight.core.errors import LedgerError
 from overnight.core.handed_on import group_item, handed_on, turns_of
 from overnight.core.result import Result, failed
 from overnight.core.task import Thread
 from overnight.tasks._flips.labels import schema
+from overnight.tasks._flips.measures import Judged, measure
 from overnight.tasks._flips.tables import flip_tables
 from overnight.tasks.flips import Flips
 
@@ -125,3 +127,9 @@ def test_measures_by_hand(judged):
     }  # fmt: skip
     low, high = (values(f"flip_rate_{end}")["y/m"][1] for end in ("lwr", "upr"))
     assert low < 2 / 3 < high
+
+
+def test_an_item_on_record_that_is_no_conversation_is_said() -> None:
+    stray = Thread(arm=JUDGES[0], item=Item("q1", {"question": "Is it?"}), replicate=0, turns=())
+    with pytest.raises(LedgerError, match="flips: the item 'q1' on record is no conversation; bring"):
+        list(measure("flip_rate", "model", [Judged(stray, {})]))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
+from overnight.core.errors import LedgerError
 from overnight.core.screening import Measured, Unit
 from overnight.core.task import Row, Thread
 from overnight.tasks._flips.keywords import KEYWORDS
@@ -58,15 +59,26 @@ def measure(name: str, of: Unit, judged: Iterable[Judged]) -> Iterator[Measured]
 
 def _verdicts(judged: list[Judged]) -> pl.DataFrame:
     """One row for each judge and each reply that there was to judge; one that nobody labelled is `none`."""
-    last = max((one.thread.item.fields["members"][-1]["turn"] for one in judged), default=0)
+    last = max((_turns(one)[-1]["turn"] for one in judged), default=0)
     rows = [row for one in judged for row in _replies(one, range(1, last + 1) if last else range(1))]
     return pl.DataFrame(rows, schema=_COLUMNS, orient="row")
+
+
+def _turns(one: Judged) -> list[dict[str, Any]]:
+    """The turns of its conversation, which every item has that this task was given."""
+    members: list[dict[str, Any]] = one.thread.item.fields.get("members") or []
+    if not members:
+        stage, item = one.thread.arm.stage, one.thread.item.id
+        raise LedgerError(
+            f"{stage}: the item {item!r} on record is no conversation; bring ledger.db back from a copy of the run"
+        )
+    return members
 
 
 def _replies(one: Judged, turns: range) -> Iterator[dict[str, Any]]:
     fields, row = one.thread.item.fields, one.row
     said = msgspec.json.decode(row["labels"], type=dict[str, str]) if row["labels"] else {}
-    answered = {member["turn"] for member in fields["members"] if (member["answer"] or "").strip()}
+    answered = {member["turn"] for member in _turns(one) if (member["answer"] or "").strip()}
     for turn in turns:
         silent = UNPARSED if row["label"] == UNPARSED and turn in answered else NONE
         yield {
