@@ -210,8 +210,9 @@ def test_votes_that_repeat_each_other_are_worth_one_together_and_no_less():
     """A fit whose residuals are large by chance made them less than one, and a reliable ranking an unreliable one."""
     rng = np.random.default_rng(3)
     table = Truth(centred(rng.normal(size=20))).draw(rng, 200)
-    pair = [pl.min_horizontal("object1", "object2"), pl.max_horizontal("object1", "object2").alias("high")]
-    once = table.unique(pair, keep="first", maintain_order=True)
+    both = ("object1", "object2")
+    pairs = table.with_columns(low=pl.min_horizontal(*both), high=pl.max_horizontal(*both))
+    once = pairs.unique(["low", "high"], keep="first", maintain_order=True).drop("low", "high")
     often = fit_bt_model(once.with_columns(count=pl.lit(4)), by_pair=True)
     assert often.worth == pytest.approx(0.25)
     assert often.reliability == pytest.approx(fit_bt_model(once).reliability, abs=0.01)
