@@ -50,7 +50,7 @@ def environ() -> dict[str, str]:
     return {name: os.environ[name] for name in (WANTED, LEASE, postgres_server.FOLDER) if name in os.environ}
 
 
-def _in_postgres(runs: str, where: str, *, in_file: bool) -> Address:
+def _in_postgres(runs: str, where: str) -> Address:
     return read_address(runs if "://" in runs else address_of(Path(runs)), where)
 
 

@@ -52,8 +52,9 @@ def test_an_env_file_holds_no_setting(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / ".env").write_text(f"OPENAI_API_KEY=sk-0123456789abcdef\n{name}=1\n")
     with pytest.raises(StudyError, match=rf"\.env: {name} is a setting, .*export {name}="):
         settings()
-    given = settings(environ={name: "2"})  # the user's own word goes before it, and the file says nothing
-    assert (given.environ[name], given.environ["OPENAI_API_KEY"]) == ("2", "sk-0123456789abcdef")
+    word = "ray:2" if name == "OVERNIGHT_ON" else "2"
+    given = settings(environ={name: word})  # the user's own word goes before it, and the file says nothing
+    assert (given.environ[name], given.environ["OPENAI_API_KEY"]) == (word, "sk-0123456789abcdef")
     assert given.env_file == {"OPENAI_API_KEY"}
 
 

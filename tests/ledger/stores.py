@@ -101,19 +101,19 @@ class Run:
 
         self.ledger.write("intake", fact).result()
 
-    def send(self) -> Attempt | None:
-        """All that waits, as one attempt."""
+    def send(self, arm: int = 1) -> Attempt | None:
+        """All that waits, which is of one arm, as one attempt."""
         asks = self.verbs.shards.take_queue()
         if not asks:
             return None
         self._sent += 1
         token = token_of("run", "s", "one", self._sent, 1)
-        attempt: Attempt = self.verbs.attempts.adopt(1, asks, token, 1.0)
+        attempt: Attempt = self.verbs.attempts.adopt(arm, asks, token, 1.0)
         return attempt
 
-    def settle(self, result: Result = ANSWERED) -> None:
+    def settle(self, result: Result = ANSWERED, arm: int = 1) -> None:
         """All that waits, with this."""
-        attempt = self.send()
+        attempt = self.send(arm)
         if attempt is None:
             return
         rows = self.verbs.shards.rows(attempt.shard)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from ledger.stores import FINAL, Run
 from overnight.core.result import Result, Usage, failed
 from overnight.ledger.answers import Landed
-from overnight.ledger.bills import Place, StepPrice
+from overnight.ledger.bills import Place, RowPrice, StepPrice
 
 DAY = 86_400.0
 ANSWER = Result(outcome="answered", answer="yes", usage=Usage(input=10, cached=4, output=3))
-STEPS = (StepPrice(0, 2_000_000, 1_000_000, 2_000_000, 8_000_000),)
+PRICE = RowPrice((StepPrice(0, 2_000_000, 1_000_000, 2_000_000, 8_000_000),), 0)
 
 
 def take_in(run: Run, days: dict[float, list[int]], *, rows: int) -> None:
@@ -31,7 +31,7 @@ def test_an_attempt_whose_answers_came_on_two_days_is_on_both(run: Run) -> None:
         Place(1, False, 1): (3, 30, 21),
     }
     # 6 plain tokens at 2, 4 cached at 1, 3 out at 8.
-    assert run.verbs.bills.at_price(1, live=False, steps=STEPS, request=0) == {0: 2 * 40, 1: 3 * 40}
+    assert run.verbs.bills.at_prices({(1, False): PRICE}) == {Place(1, False, 0): 2 * 40, Place(1, False, 1): 3 * 40}
 
 
 def test_attempts_of_one_day_are_added_up(run: Run) -> None:
@@ -44,4 +44,4 @@ def test_attempts_of_one_day_are_added_up(run: Run) -> None:
     ((place, billed),) = run.verbs.bills.billed()
     assert place == Place(1, False, 0)
     assert (billed.tries, billed.answers, billed.unpriced) == (2, 1, 2)
-    assert run.verbs.bills.at_price(1, live=True, steps=STEPS, request=0) == {}
+    assert run.verbs.bills.at_prices({(1, True): PRICE}) == {}

@@ -45,8 +45,9 @@ def test_other_prices_are_each_arms_own(run: Run) -> None:
     arms = tuple(msgspec.structs.replace(ARM, name=name) for name in "abcd")
     for arm, tokens in zip(arms, ((1_000, 10), (1_000, 10), (5_000, 0), (7, 7)), strict=True):
         run.ask("x", text=arm.name, arms=(arm,))
-        run.settle(Result(outcome="answered", answer="y", usage=Usage(input=tokens[0], cached=200, output=tokens[1])))
-    numbers = {arm.name: number for number, arm in run.ledger.view().stages.arms().items()}
+        numbers = {one.name: number for number, one in run.ledger.view().stages.arms().items()}
+        usage = Usage(input=tokens[0], cached=200, output=tokens[1])
+        run.settle(Result(outcome="answered", answer="y", usage=usage), numbers[arm.name])
     plain = RowPrice((StepPrice(0, 3_000_000, 1_000_000, 3_000_000, 5_000_000),), 50)
     steep = RowPrice((StepPrice(0, 1, 1, 1, 1), StepPrice(4_000, 2_000_000, 0, 0, 0)), 0)
     prices = {(numbers["a"], False): plain, (numbers["b"], False): plain, (numbers["c"], False): steep}

@@ -13,7 +13,7 @@ from overnight.providers import vendor
         ("openai", "gpt-4.1", {}, {"temperature": 0.0}),
         ("openai", "gpt-4.1", {"temperature": 0.7, "max_tokens": 9}, {"temperature": 0.7, "max_tokens": 9}),
         ("openai", "gpt-5.1", {"include_thoughts": True}, {"thinking": "low"}),
-        ("openai", "gpt-5.1", {"reasoning": "none"}, {"thinking": "off"}),
+        ("openai", "gpt-5.1", {"reasoning": "none"}, {"thinking": "off", "temperature": 0.0}),
         ("openai", "gpt-5-mini", {}, {}),
         ("anthropic", "claude-sonnet-4-5", {}, {"temperature": 0.0, "max_tokens": 768}),
         ("anthropic", "claude-sonnet-4-5", {"reasoning": "enabled"}, {"thinking": 1024, "max_tokens": 2048}),

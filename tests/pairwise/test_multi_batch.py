@@ -79,7 +79,8 @@ def test_time_that_is_up_leaves_the_rest_for_later(notebook: Callable[..., Noteb
     first = one.resume(timeout="8h", write_registry=True)
     assert first.combined is not None
     assert first.combined.height == 3
-    assert pl.read_csv(one.folder / "jobs_registry.csv")["done"].to_list() == [True, False]
+    # Which of the two was made first, and is quick, is a matter of moments.
+    assert sorted(pl.read_csv(one.folder / "jobs_registry.csv")["done"]) == [False, True]
     whole = one.resume(write_registry=True)
     assert whole.combined is not None
     assert whole.combined.height == 6

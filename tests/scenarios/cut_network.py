@@ -77,7 +77,12 @@ class CuttableNetwork:
             client.close()
             return
         server = socket.socket(socket.AF_UNIX)
-        server.connect(self._server)
+        try:
+            server.connect(self._server)
+        except OSError:  # it is down itself
+            server.close()
+            client.close()
+            return
         self._pairs.append((client, server))
         for source, target in ((client, server), (server, client)):
             threading.Thread(target=self._pump, args=(source, target, source is server), daemon=True).start()

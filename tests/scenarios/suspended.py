@@ -43,6 +43,7 @@ class Suspended:
     def __exit__(self, *_: object) -> None:
         if self._process.poll() is None:
             self._process.kill()
+        if self._process.stdout is not None and not self._process.stdout.closed:
             self._process.communicate()
 
 

@@ -278,7 +278,7 @@ def test_without_the_names_of_files_an_older_run_sends_nothing(scenario: Callabl
         return body if exchange.method == "GET" and exchange.path.endswith("/files") else None
 
     with lied_to(one, lie) as (proxy, there):
-        ending = one.run(one.study(12, batch={"max_requests": 3}), environ=there, timeout=60)
+        ending = one.run(one.study(12, batch={"max_requests": 3}), environ=there, timeout="1h")
     assert proxy.lies
     assert ending.state != "done", ending
     assert len(one.batches()) == made

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from overnight.core.ask import Model
@@ -115,8 +115,7 @@ def is_on_record(files: Store, name: str, known: str) -> bool:
         middle = first[before + 1 : before + 1 + between]  # the first line's number has one digit
         frame = Frame(first[:before], middle, first[len(first) - after :])
         whole = InputHash(frame)
-        lines.seek(0)
-        for number, line in enumerate(lines):
+        for number, line in enumerate(chain((first,), lines)):
             head = b"%b%d%b" % (frame.before, number, frame.between)
             if not (line.startswith(head) and line.endswith(frame.after)):
                 return False

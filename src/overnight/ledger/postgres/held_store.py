@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO, cast
 
 from overnight.core.clock import steady
-from overnight.core.errors import LeaseLost
+from overnight.core.errors import LeaseLost, LedgerError
 from overnight.ledger.postgres.lease import Lease
 from overnight.store.contract import Appender, Kept, Reader, Store, Writer
 
@@ -30,31 +30,31 @@ class HeldStore:
             )
 
     def _only_held(self, verb: Callable[..., Any]) -> Callable[..., Any]:
-        def checked(*values: Any) -> Any:
+        def checked(*values: Any, **named: Any) -> Any:
             self._check()
-            return verb(*values)
+            try:
+                return verb(*values, **named)
+            except LedgerError:
+                self._check()  # what is gone may be gone because somebody else has the run by now
+                raise
 
         return checked
 
     def put(self, name: str, *, over_anything: bool = False) -> Writer:
-        self._check()
-        writer = self._store.put(name, over_anything=over_anything)
+        writer = cast("Writer", self._only_held(self._store.put)(name, over_anything=over_anything))
         cast("Any", writer).keep = self._only_held(writer.keep)
         return writer
 
     def append(self, name: str, *, anew: bool = False) -> Appender:
-        self._check()
-        appender = self._store.append(name, anew=anew)
+        appender = cast("Appender", self._only_held(self._store.append)(name, anew=anew))
         cast("Any", appender).add = self._only_held(appender.add)
         return appender
 
     def mend(self, name: str, end: int) -> Kept:
-        self._check()
-        return self._store.mend(name, end)
+        return cast("Kept", self._only_held(self._store.mend)(name, end))
 
     def remove(self, name: str) -> None:
-        self._check()
-        self._store.remove(name)
+        self._only_held(self._store.remove)(name)
 
     def where(self, name: str) -> str:
         return self._store.where(name)
@@ -81,5 +81,4 @@ class HeldStore:
         self._store.prepare()
 
     def clear(self) -> None:
-        self._check()
-        self._store.clear()
+        self._only_held(self._store.clear)()

@@ -5,6 +5,7 @@ from hashlib import sha256
 import msgspec
 
 from overnight.core.errors import Unavailable
+from overnight.core.wording import number_of
 from overnight.providers.contract import Intent
 from overnight.providers.openai_api.batches import checked_upload
 from overnight.providers.openai_api.connection import FileBatchConnection
@@ -58,7 +59,11 @@ class TogetherConnection(FileBatchConnection):
         """A batch carries no tag, but its input has a name, and that is our token."""
         page = await super()._page(after)
         reply = await self._wire.ask("list", "GET", self._batches.files_path)
-        tokens, unread = _tokens(reply.body)
+        names, unread = _names(reply.body)
+        if unread and any((one.input_ref or "") not in names for one in page.batches):
+            # One that may be ours, under a name that did not come: it proves nothing, however often it comes.
+            raise Unavailable(f"together: {number_of(unread, 'entry', 'entries')} of the list of files cannot be read")
+        tokens = {file_id: name.removesuffix(_ENDING) for file_id, name in names.items() if name.endswith(_ENDING)}
         named = (msgspec.structs.replace(one, tag=tokens.get(one.input_ref or "")) for one in page.batches)
         return msgspec.structs.replace(page, batches=tuple(named), unread=page.unread + unread)
 
@@ -74,8 +79,8 @@ class TogetherConnection(FileBatchConnection):
         return checked_upload(self._shape, body, intent)
 
 
-def _tokens(body: bytes) -> tuple[dict[str, str], int]:
-    """The names of inputs, without their ending, by the ids of the files; and how many entries cannot be read.
+def _names(body: bytes) -> tuple[dict[str, str], int]:
+    """The names of files by their ids; and how many entries cannot be read.
 
     Unavailable for what is no list of files: without names, every batch would seem to be somebody else's.
     """
@@ -92,8 +97,7 @@ def _tokens(body: bytes) -> tuple[dict[str, str], int]:
             unread += 1
         else:
             named[file.id] = file.filename
-    inputs = {file_id: name.removesuffix(_ENDING) for file_id, name in named.items() if name.endswith(_ENDING)}
-    return inputs, unread
+    return named, unread
 
 
 def _known(body: bytes) -> str:
