@@ -117,7 +117,7 @@ def test_any_kill_any_resume_same_bytes(scenario: Callable[..., Scenario], part:
     expected = first.table().drop("cost")
     names = log.read_text().splitlines()
     first.close()
-    for number in kills(len(names), part, len(PARTS), sample=6):
+    for number in kills(len(names), part, len(PARTS), sample=4):
         one = scenario(truth=SLOW)
         study = one.study(12, **AUTO)
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
