@@ -21,7 +21,7 @@ TABLES = ("results", "verdicts", "rankings")
 # What was chosen in each round and why, and what each round taught: the same path, not only the same end.
 PATH = ("selection", "precision")
 FAULTS = ({"on": "batch", "do": "expire", "share": 0.5, "times": 1},)
-SAMPLE = 4
+SAMPLE = 3
 PARTS = parts(2, sampled=1)
 
 

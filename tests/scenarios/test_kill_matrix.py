@@ -21,7 +21,7 @@ FAULTS = (
 UPLOADS = 3
 PARTS = parts(8, sampled=1)
 # Shared by all providers, so that a further one does not lengthen the suite.
-SAMPLE = 48 // len(PROVIDERS)
+SAMPLE = 33 // len(PROVIDERS)
 
 
 def checkpoints(night: Scenario, study: str, log: Path) -> list[str]:
