@@ -82,7 +82,9 @@ def test_rankings_need_no_extra() -> None:
 def test_the_lowest_versions_are_those_that_are_tried() -> None:
     """`make lowest` tries the lower end of each range, and of each range."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    tried = dict(re.findall(r"'([A-Za-z-]+)==([0-9.]+)'", makefile.partition("LOWEST :=")[2].partition("LOWEST_EXTRAS :=")[0]))
+    tried = dict(
+        re.findall(r"'([A-Za-z-]+)==([0-9.]+)'", makefile.partition("LOWEST :=")[2].partition("LOWEST_EXTRAS :=")[0])
+    )
     ends = dict(one.split(">=") for one in PROJECT["dependencies"])
     assert tried.keys() == ends.keys()
     for name, end in ends.items():
