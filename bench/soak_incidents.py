@@ -147,7 +147,7 @@ class Incidents:
         files = sorted(path for path in (self._run / incident.part).glob("*") if path.is_file() and path.stat().st_size)
         if not files:
             return None
-        path = files[int(incident.pick * len(files))]
+        path = files[min(int(incident.pick * len(files)), len(files) - 1)]
         whole = path.read_bytes()
         spoiled = _spoiled(whole, incident)
         if spoiled is None:
