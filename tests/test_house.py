@@ -108,3 +108,16 @@ def test_nothing_is_left_open() -> None:
 
 def test_no_pinned_address() -> None:
     assert "://" not in (ROOT / "constraints.txt").read_text()
+
+
+def test_every_module_is_used() -> None:
+    """By another one, or by an entry point. `simulate` is for other people's tests, `reference` writes a page of docs."""
+    texts = {path: path.read_text() for path in [*MODULES, *ROOT.glob("**/pyproject.toml")]}
+    apart = {"__init__", "__main__", "simulate", "reference"}
+    unused = [
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        if path.stem not in apart
+        and not any(re.search(rf"\b{path.stem}\b", text) for other, text in texts.items() if other != path)
+    ]
+    assert unused == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -199,22 +199,31 @@ def test_threads_that_share_a_connection_read_large_answers_at_the_same_time(led
     assert failed == []
 
 
-def test_a_commit_that_landed_and_whose_answer_was_lost_is_gone_on_with(
+@contextmanager
+def cuttable(
     address: Address, lease: Lease, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was told once is there once, whoever told it hears so, and the next fact goes by a new connection."""
+) -> Iterator[tuple[Ledger, CuttableNetwork]]:
+    """A ledger, and the network on its way to the database."""
     with CuttableNetwork(socket_in(postgres_server.folder())) as network:
         database = address.url.partition("?")[0].rpartition("/")[2]
         monkeypatch.setenv("OVERNIGHT_TEST_DATABASE_PORT", str(network.port))
         through = read_address(f"{postgres_server.url(database)}&files={address.files}")
         with closing(Ledger(PostgresHome(through, "night", lease))) as ledger:
-            keep(ledger, "one")
-            before = lease.commits
-            network.swallow()
-            ledger.write("two", lambda tx: tx.facts.keep("two", "1")).result(timeout=30)
-            assert (network.cuts, lease.commits) == (1, before + 1)
-            keep(ledger, "three")
-            found = [ledger.view().facts.get(name) for name in ("one", "two", "three")]
+            yield ledger, network
+
+
+def test_a_commit_that_landed_and_whose_answer_was_lost_is_gone_on_with(
+    address: Address, lease: Lease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was told once is there once, whoever told it hears so, and the next fact goes by a new connection."""
+    with cuttable(address, lease, monkeypatch) as (ledger, network):
+        keep(ledger, "one")
+        before = lease.commits
+        network.swallow()
+        ledger.write("two", lambda tx: tx.facts.keep("two", "1")).result(timeout=30)
+        assert (network.cuts, lease.commits) == (1, before + 1)
+        keep(ledger, "three")
+        found = [ledger.view().facts.get(name) for name in ("one", "two", "three")]
     assert found == ["1", "1", "1"]
 
 
@@ -222,16 +231,12 @@ def test_a_server_that_does_not_come_back_is_out_of_reach_for_all_who_write(
     address: Address, lease: Lease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The writer does not end with it: the next fact finds its way, when there is one again."""
-    with CuttableNetwork(socket_in(postgres_server.folder())) as network:
-        database = address.url.partition("?")[0].rpartition("/")[2]
-        monkeypatch.setenv("OVERNIGHT_TEST_DATABASE_PORT", str(network.port))
-        through = read_address(f"{postgres_server.url(database)}&files={address.files}")
-        with closing(Ledger(PostgresHome(through, "night", lease))) as ledger:
-            keep(ledger, "one")
-            with network.down(), pytest.raises(OutOfReach, match="cannot be reached"):
-                keep(ledger, "two")
-            keep(ledger, "three")
-            found = [ledger.view().facts.get(name) for name in ("one", "two", "three")]
+    with cuttable(address, lease, monkeypatch) as (ledger, network):
+        keep(ledger, "one")
+        with network.down(), pytest.raises(OutOfReach, match="cannot be reached"):
+            keep(ledger, "two")
+        keep(ledger, "three")
+        found = [ledger.view().facts.get(name) for name in ("one", "two", "three")]
     assert found == ["1", None, "1"]
 
 

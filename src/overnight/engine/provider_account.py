@@ -109,7 +109,24 @@ class OurBatches(msgspec.Struct, frozen=True):
         return self.listed.get(token, ())
 
 
-class ProviderAccount:
+class LiveAccount:
+    """What live calls want of an account, wherever they are made."""
+
+    def __init__(self, provider: Provider) -> None:
+        self.provider = provider
+        # A call that is turned away holds up all others of the account.
+        self.cooldown = Cooldown()
+
+    @property
+    def live_format(self) -> LiveFormat:
+        return live_format(self.provider)
+
+    @property
+    def calls(self) -> LiveConnection:
+        return calls_of(self.provider)
+
+
+class ProviderAccount(LiveAccount):
     """One account: admission, polling, and the breaker that shuts it."""
 
     def __init__(
@@ -125,7 +142,7 @@ class ProviderAccount:
         tell_create: Callable[[], None] = lambda: None,
     ) -> None:
         """`others`: what other runs have at this account, by model. `tell_create`: so that they know of ours."""
-        self.provider = provider
+        super().__init__(provider)
         self.number = number
         self.poller = poller
         self.learned = learned
@@ -139,8 +156,6 @@ class ProviderAccount:
         self.creating = asyncio.Lock()
         self.stocktaking = asyncio.Lock()
         self.our_batches: OurBatches | None = None
-        # A live call that is turned away holds up all others of the account.
-        self.cooldown = Cooldown()
         self.turns = ModelSwapping(provider.connection, waiting)
         self._waiting = waiting
         self._creates: deque[float] = deque()
@@ -154,14 +169,6 @@ class ProviderAccount:
     @property
     def batch_format(self) -> BatchFormat:
         return batch_format(self.provider)
-
-    @property
-    def live_format(self) -> LiveFormat:
-        return live_format(self.provider)
-
-    @property
-    def calls(self) -> LiveConnection:
-        return calls_of(self.provider)
 
     @property
     def trouble(self) -> str | None:

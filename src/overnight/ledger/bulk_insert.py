@@ -1,8 +1,10 @@
 """Rows by the thousand in SQLite: many in one statement, because a statement of its own costs more than a row."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
+
+from overnight.ledger.database import WaitingRows
 
 # Rows in one statement: more bring nothing, and some builds of SQLite take no more values than these.
 _TOGETHER = 100
@@ -11,27 +13,17 @@ _MOST_VALUES = 999
 _WAITING = 2_000
 
 
-class BulkInsert:
+class BulkInsert(WaitingRows):
     """Rows for one table, written when enough of them wait, and at `flush`."""
 
     def __init__(
         self, db: sqlite3.Connection, into: str, width: int, *, same: Sequence[object] = (), or_ignore: bool = False
     ) -> None:
+        super().__init__(width, same, _WAITING)
         self._db = db
-        self._width = width
-        self._same = list(same)
         self._together = min(_TOGETHER, (_MOST_VALUES - len(same)) // width)
         self._many = _statement(into, len(same), width, self._together, or_ignore=or_ignore)
         self._one = _statement(into, len(same), width, 1, or_ignore=or_ignore)
-        # The values of the first row, then those of the next.
-        self._values: list[object] = []
-        self.rows = 0
-        self.written = 0
-
-    def add(self, values: Iterable[object]) -> None:
-        self._values += values
-        if len(self._values) >= _WAITING * self._width:
-            self.flush()
 
     def flush(self) -> None:
         values, width, same, together = self._values, self._width, self._same, self._width * self._together

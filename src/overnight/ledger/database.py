@@ -4,6 +4,7 @@ Marks for values are SQLite's (`?`, `?1`, `:name`). Truth is spelled out (`live<
 BIGINT)`, conflicts name their columns, and the least or most of two numbers are `min(a, b)` and `max(a, b)`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, Protocol
@@ -38,6 +39,28 @@ class Bulk(Protocol):
         ...
 
     def flush(self) -> None: ...
+
+
+class WaitingRows(ABC):
+    """Values of rows that wait for each other, those of the first row first."""
+
+    def __init__(self, width: int, same: Sequence[object], waiting: int) -> None:
+        """`waiting`: as many rows are written together."""
+        self._width = width
+        self._same = list(same)
+        self._most = waiting * width
+        self._values: list[object] = []
+        self.rows = 0
+        self.written = 0
+
+    def add(self, values: Iterable[object]) -> None:
+        self._values += values
+        if len(self._values) >= self._most:
+            self.flush()
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Write them."""
 
 
 class Database(Protocol):

@@ -16,7 +16,7 @@ their cloud is given), and are written nowhere. AWS_ENDPOINT_URL leads to anothe
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from overnight.core.checkpoint import checkpoint
@@ -25,7 +25,7 @@ from overnight.core.opening import make_folders_above
 from overnight.core.surroundings import words_of
 from overnight.store.bucket_files import PARTS_FOLDER, BucketFiles, BucketReader, Layout, stream_of
 from overnight.store.bucket_objects import ANYTHING, PATIENCE, SCHEMES, Expected, Found, Objects
-from overnight.store.contract import Kept, Store
+from overnight.store.contract import Kept, Store, Writer
 from overnight.store.local import LocalStore
 from overnight.store.names import parts_of, sound, top_of, way_out
 from overnight.store.spool import Spool
@@ -163,7 +163,7 @@ class BucketStore:
         return name
 
 
-class BucketWriter:
+class BucketWriter(Writer):
     """Spooled on this machine, and put when it is whole."""
 
     def __init__(self, files: BucketFiles, name: str, expected: Expected) -> None:
@@ -198,15 +198,6 @@ class BucketWriter:
 
     def drop(self) -> None:
         self._spool.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self.keep()
-        else:
-            self.drop()
 
 
 class BucketAppender:

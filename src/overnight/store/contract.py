@@ -41,8 +41,15 @@ class Writer(Protocol):
 
     def keep(self) -> None: ...
     def drop(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.keep()
+        else:
+            self.drop()
 
 
 class Appender(Protocol):

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import FileDamaged, FolderUnfit, LedgerError
@@ -19,7 +19,7 @@ from overnight.core.opening import (
     sync_directory,
 )
 from overnight.core.surroundings import disk_trouble, words_of
-from overnight.store.contract import Kept, hashed
+from overnight.store.contract import Kept, Writer, hashed
 from overnight.store.names import BY_LINE, HALF, PARTS, parts_of, sound, top_of, way_out
 
 # What a writer holds before it goes on: more would fall out of the processor's cache meanwhile.
@@ -134,7 +134,7 @@ class LocalStore:
         return path / parts[-1]
 
 
-class LocalWriter:
+class LocalWriter(Writer):
     """A file that appears under its name only when it is whole and on disk.
 
     Its hash comes for free where it is `hashed` meanwhile; else whoever wants it waits until the file is read again.
@@ -218,15 +218,6 @@ class LocalWriter:
         with suppress(OSError):  # a full disk has been told already
             self._handle.close()
         self._part.unlink(missing_ok=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self.keep()
-        else:
-            self.drop()
 
 
 class LocalAppender:

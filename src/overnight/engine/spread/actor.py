@@ -15,8 +15,8 @@ from overnight.core.errors import ProviderError, Unavailable
 from overnight.core.result import Result
 from overnight.engine.live.model_queue import ModelQueue
 from overnight.engine.live.open_files import room_for
-from overnight.engine.live.pace import Cooldown
 from overnight.engine.live.window import MOST
+from overnight.engine.provider_account import LiveAccount
 from overnight.engine.spread.messages import (
     Landed,
     News,
@@ -29,8 +29,7 @@ from overnight.engine.spread.messages import (
     read_told,
 )
 from overnight.engine.waiting import Waiting
-from overnight.providers import Provider, calls_of, connected, live_format, taken_echoes, vendor
-from overnight.providers.contract import LiveConnection, LiveFormat
+from overnight.providers import Provider, connected, taken_echoes, vendor
 
 # A leader asks for news all the time. One that has not for so long may have lost its run, which takes longer.
 SILENCE = 20.0
@@ -56,22 +55,13 @@ class _Leader:
         return self._lost
 
 
-class _Account:
-    """What a queue wants of its account."""
+class _Account(LiveAccount):
+    """One whose leader may fall silent."""
 
     def __init__(self, provider: Provider, density: float, leader: _Leader) -> None:
-        self.provider = provider
-        self.cooldown = Cooldown()
+        super().__init__(provider)
         self._density = density
         self._leader = leader
-
-    @property
-    def live_format(self) -> LiveFormat:
-        return live_format(self.provider)
-
-    @property
-    def calls(self) -> LiveConnection:
-        return calls_of(self.provider)
 
     @property
     def halted(self) -> ProviderError | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from overnight.ledger.database import WaitingRows
 from overnight.ledger.postgres.dialect import bound, translated
 from overnight.ledger.sqlite_damage import LAST_TIME, is_time, tables_of_today
 
@@ -205,24 +206,15 @@ class PostgresDatabase:
             self._measured |= {table: self._grown[table] for table in due}
 
 
-class PostgresBulk:
+class PostgresBulk(WaitingRows):
     """Rows for one table: a few in one statement, more of them by a copy."""
 
     def __init__(self, db: PostgresDatabase, into: str, width: int, *, same: Sequence[object], or_ignore: bool) -> None:
+        super().__init__(width, same, _WAITING)
         self._db = db
         self._into = into
         self._table = into.partition("(")[0]
-        self._width = width
         self._or_ignore = or_ignore
-        self._same = list(same)
-        self._values: list[object] = []
-        self.rows = 0
-        self.written = 0
-
-    def add(self, values: Iterable[object]) -> None:
-        self._values += values
-        if len(self._values) >= _WAITING * self._width:
-            self.flush()
 
     def flush(self) -> None:
         values, width, same = self._values, self._width, self._same
