@@ -123,6 +123,11 @@ def _saved(plan: AdoptedSchedule, emulator: EmulatorProcess, batch: str, scratch
     return bool(text)
 
 
+def _has_answers(scratch: Path) -> bool:
+    """A file in which no row has an answer is refused, however often it is saved."""
+    return "marker" in (scratch / "output.jsonl").read_text()
+
+
 def _worked(plan: AdoptedSchedule, emulator: EmulatorProcess, batch: str, scratch: Path, story: list[str]) -> list[str]:
     adopted = False
     for number in range(len(plan.kills) + _PASSES):
@@ -140,7 +145,7 @@ def _worked(plan: AdoptedSchedule, emulator: EmulatorProcess, batch: str, scratc
         adopted = (adopted or "state" in told) and told.get("state") != "held up"
         # A damaged file is refused whole, and the words say what to do: to save it again.
         refused = plan.way == "output" and told.get("error") == "StudyError"
-        if refused and not Child(lambda: _saved(plan, emulator, batch, scratch)).wait():
+        if refused and not (Child(lambda: _saved(plan, emulator, batch, scratch)).wait() and _has_answers(scratch)):
             return []
         if told.get("state") in ("done", "rows failed"):
             return []

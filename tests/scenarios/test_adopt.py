@@ -140,6 +140,23 @@ def test_rows_that_a_batch_counts_and_gives_no_line_for_have_failed(scenario: Ca
     assert len(one.batches()) == 1
 
 
+# A batch that counts nothing yet needs two downloads that agree, and one that counts its rows as many of them.
+@pytest.mark.parametrize("ended", [True, False])
+@pytest.mark.parametrize("at", [0.5, 0.4])
+def test_questions_that_are_cut_are_not_the_whole_batch(
+    scenario: Callable[..., Scenario], ended: bool, at: float
+) -> None:
+    """Half of the file, cleanly ended, looks like a batch of half as many rows."""
+    one = scenario(faults=[{"on": "content", "do": "cut", "at": at, "quiet": True, "times": 1}])
+    batch = made_elsewhere(one)
+    if ended:
+        one.emulator.finish()
+    one.call("adopt", "openai", batch)
+    name = f"adopted-{batch}"
+    assert one.call("resume", name).state == "done"
+    assert one.statuses(name) == {"answered": 6}
+
+
 def test_a_batch_that_comes_a_byte_at_a_time_is_given_up_in_time(scenario: Callable[..., Scenario]) -> None:
     one = scenario({"time_scale": 1})
     batch = made_elsewhere(one)

@@ -11,7 +11,6 @@ from overnight.core.errors import StudyError
 from overnight.core.files import plain_file
 from overnight.core.names import check_item_id
 from overnight.core.result import Line
-from overnight.core.wording import number_of
 from overnight.providers import answered_by, answers_in_order, batch_format, takes_batches, vendor, vendors
 
 _GZIP = b"\x1f\x8b"
@@ -60,7 +59,7 @@ def read_output(path: Path, provider: str, *, by_position: bool = False) -> list
         raise StudyError(f"--output-file {path}: the file is empty; wanted a {provider} batch's output")
     if unread == len(seen):
         _refuse_other_vendors(path, provider)
-        raise StudyError(f"--output-file {path}: none of {number_of(unread, 'line')} is a {provider} batch result")
+        raise StudyError(f"--output-file {path}: no line of {unread:,} has an answer of {provider} that can be read")
     return list(seen)
 
 

@@ -149,26 +149,52 @@ class Adoption:
 
     async def _rows(self, batches: BatchConnection, batch: Batch) -> "Rows":
         """With their questions where the provider still has them."""
-        scratch = self._scratch("adopted-input")
-        if batch.input_ref and await self._gives_back(batches, batch.input_ref, scratch):
-            lines = self._questions(scratch)
-            if lines:
-                items = [Item(line.custom_id, {BODY: line.body.decode()}) for line in lines]
-                return Rows(lines[0].model, items, known=True)
+        if lines := await self._asked(batches, batch):
+            items = [Item(line.custom_id, {BODY: line.body.decode()}) for line in lines]
+            return Rows(lines[0].model, items, known=True)
         self._say("the questions cannot be had from the provider; only what was answered can be adopted")
+        scratch = self._scratch("adopted-output")
         ids = await self._answered(batches, batch, scratch)
-        for pause in _LOOK_AGAIN[: _IN_ONE_PASS if self._once else None]:
+        for pause in self._pauses:
             # A file that is short of the batch's own counts proves nothing until it goes on being so.
             if len(ids) >= told_of(batch):
                 break
-            short = f"{batch.id} counts {number_of(told_of(batch), 'row')}, and its files hold {len(ids):,}"
-            self._say(f"{short}; looking again in {duration_text(pause)}")
-            await self._session.clock.sleep(pause)
+            await self._before_another_look(batch, told_of(batch), len(ids), pause)
             ids = await self._answered(batches, batch, scratch)
         if not ids:
             raise NothingToAdopt(batch)
         names = [*ids, *self._unnamed(batch, ids)]
         return Rows(self._answering.model, [Item(name, {BODY: ""}) for name in names], known=False)
+
+    @property
+    def _pauses(self) -> tuple[float, ...]:
+        return _LOOK_AGAIN[: _IN_ONE_PASS if self._once else None]
+
+    async def _before_another_look(self, batch: Batch, counted: int, held: int, pause: float) -> None:
+        short = f"{batch.id} counts {number_of(counted, 'row')}, and its files hold {held:,}"
+        self._say(f"{short}; looking again in {duration_text(pause)}")
+        await self._session.clock.sleep(pause)
+
+    async def _asked(self, batches: BatchConnection, batch: Batch) -> list[ReadyLine]:
+        """The questions, where the provider gives them back and they are as many as the batch counts.
+
+        Where it counts nothing yet, two downloads have to agree: one that is cut looks like a smaller batch.
+        """
+        scratch, counted, before = self._scratch("adopted-input"), max(told_of(batch), batch.counts.total), -1
+        for pause in (*self._pauses, None):
+            if not batch.input_ref or not await self._gives_back(batches, batch.input_ref, scratch):
+                return []
+            lines = self._questions(scratch)
+            if lines is None:
+                return []
+            if len(lines) >= counted > 0 or (lines and not counted and len(lines) == before):
+                return lines
+            if pause is not None and counted:
+                await self._before_another_look(batch, counted, len(lines), pause)
+            elif pause is not None:
+                await self._session.clock.sleep(pause)
+            before = len(lines)
+        return []
 
     def _unnamed(self, batch: Batch, ids: Sequence[str]) -> list[str]:
         """Rows that the batch counts and no file holds. Nobody knows their names, but they are not forgotten."""
@@ -225,13 +251,14 @@ class Adoption:
         items = [Item(position_name(place), {BODY: ""}) for place in range(1, count + 1)]
         return Rows(self._answering.model, items, known=False), copy
 
-    def _questions(self, scratch: StoredFile) -> list[ReadyLine]:
+    def _questions(self, scratch: StoredFile) -> list[ReadyLine] | None:
         """None where a line does not say all that would be asked, as where only the batch names the model."""
         try:
             with scratch.open() as content:
                 return [line for _, line in read_lines(content, scratch.where, self._format)]
-        except StudyError:
-            return []
+        except StudyError as error:
+            # A line that is no JSON at all is where a download was cut, or a web page: none came, for now.
+            return [] if type(error.__cause__) is msgspec.DecodeError else None
         finally:
             scratch.remove()
 
