@@ -26,9 +26,9 @@ $(ALONE): pyproject.toml constraints.txt
 demo: $(ALONE)  ## run a small study on the emulator, faults included, and print its table
 	$(BIN)/python demo/demo.py
 
-# One more than the cores: many tests wait for somebody.
+# More than the cores: many tests wait for somebody. One that never ends has failed.
 test: $(STAMP)  ## all tests (under 10 minutes on 2 cores)
-	$(BIN)/python -m pytest -n 4 --dist worksteal
+	$(BIN)/python -m pytest -n 4 --dist worksteal --timeout 300
 
 properties: $(STAMP)  ## the property tests with examples drawn anew (make test draws the same ones each time)
 	OVERNIGHT_NEW_EXAMPLES=1 $(BIN)/python -m pytest -q -n auto --dist worksteal $$(grep -rlE '@given|stateful' --include='test_*.py' tests)
