@@ -4,7 +4,7 @@ Days are of UTC: rows count on the day their answer came, money that was set asi
 what is presumed on the day its attempt was meant to go out.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from overnight.core.result import MOST_TOKENS
@@ -149,17 +149,29 @@ class BillsView(Records):
 
 
 def _row_cost(price: RowPrice) -> str:
-    """In nano-dollars, a half rounded up."""
-    each = {kind: _step_case(kind, price.steps) for kind in ("input", "cached", "cache_write", "output")}
-    return (
-        f"({_UNCACHED} * {each['input']} + {_CACHED} * {each['cached']} + {_WRITTEN} * {each['cache_write']} "
-        f"+ result.output * {each['output']} + {int(price.request)} * {_MILLION} + {_MILLION // 2}) / {_MILLION}"
-    )
+    """In nano-dollars, a half rounded up.
+
+    Whole nano-dollars a token and millionths of them are counted apart: no product is too large for the database, and
+    the sum is rounded once.
+    """
+    tokens = {"input": _UNCACHED, "cached": _CACHED, "cache_write": _WRITTEN, "output": "result.output"}
+    whole = " + ".join(f"{count} * {_step_case(kind, price.steps, _whole)}" for kind, count in tokens.items())
+    parts = " + ".join(f"{count} * {_step_case(kind, price.steps, _millionths)}" for kind, count in tokens.items())
+    return f"({whole} + {int(price.request)} + ({parts} + {_MILLION // 2}) / {_MILLION})"
 
 
-def _step_case(kind: str, steps: tuple[StepPrice, ...]) -> str:
-    """The price in force for a row's prompt."""
+def _whole(price: int) -> int:
+    return price // _MILLION
+
+
+def _millionths(price: int) -> int:
+    return price % _MILLION
+
+
+def _step_case(kind: str, steps: tuple[StepPrice, ...], part: Callable[[int], int]) -> str:
+    """A part of the price in force for a row's prompt."""
     dearer = sorted((step for step in steps if step.above), key=lambda step: -step.above)
     plain = next(step for step in steps if not step.above)
-    cases = "".join(f"WHEN result.input > {int(step.above)} THEN {int(getattr(step, kind))} " for step in dearer)
-    return f"CASE {cases}ELSE {int(getattr(plain, kind))} END" if cases else str(int(getattr(plain, kind)))
+    cases = "".join(f"WHEN result.input > {int(step.above)} THEN {part(getattr(step, kind))} " for step in dearer)
+    ordinary = part(getattr(plain, kind))
+    return f"CASE {cases}ELSE {ordinary} END" if cases else str(ordinary)
