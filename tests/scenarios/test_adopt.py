@@ -6,14 +6,12 @@ import io
 import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import polars as pl
 import pytest
 from openai import OpenAI
 
 from overnight import api
-from overnight.core.errors import StudyError
 from scenarios.conftest import KEY, Scenario
 
 
@@ -185,34 +183,6 @@ def test_a_tracking_file_adopts_them_all(scenario: Callable[..., Scenario]) -> N
     assert [one.table(f"adopted-{b}").height for b in batches] == [2, 3]
 
 
-def test_an_output_file_needs_no_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    good = {
-        "id": "batch_req_1",
-        "custom_id": "a",
-        "response": {
-            "status_code": 200,
-            "body": {"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]},
-        },
-        "error": None,
-    }
-    bad = {"id": "batch_req_2", "custom_id": "b", "response": None, "error": {"code": "batch_expired", "message": ""}}
-    Path("out.jsonl").write_text(json.dumps(good) + "\n" + json.dumps(bad) + "\n")
-    (run,) = api.adopt("openai", output_file="out.jsonl")
-    table = run.results()
-    assert table.select("item_id", "status", "cause", "answer").rows() == [
-        ("a", "answered", None, "yes"),
-        ("b", "failed", "expired", None),
-    ]
-    # Whoever was stopped half-way types the same again; another file is not taken for it.
-    (again,) = api.adopt("openai", output_file="out.jsonl")
-    assert (again.state, again.results().equals(table)) == (run.state, True)
-    Path("other.jsonl").write_text(json.dumps(good) + "\n")
-    with pytest.raises(StudyError, match="choose another name with --as"):
-        api.adopt("openai", output_file="other.jsonl", as_name=run.name)
-
-
 def test_adopted_rows_can_be_exported(scenario: Callable[..., Scenario]) -> None:
     one = scenario()
     batch = made_elsewhere(one, 3)
@@ -220,100 +190,6 @@ def test_adopted_rows_can_be_exported(scenario: Callable[..., Scenario]) -> None
     target = one.folder / "rows.csv"
     api.results(f"adopted-{batch}", output=target, runs=one.folder / "runs")
     assert pl.read_csv(target).height == 3
-
-
-GOOD: dict[str, dict[str, object]] = {
-    "openai": {
-        "id": "r",
-        "custom_id": "a",
-        "response": {
-            "status_code": 200,
-            "body": {"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]},
-        },
-        "error": None,
-    },
-    "anthropic": {
-        "custom_id": "a",
-        "result": {
-            "type": "succeeded",
-            "message": {
-                "content": [{"type": "text", "text": "yes"}],
-                "stop_reason": "end_turn",
-                "usage": {"input_tokens": 1, "output_tokens": 1},
-            },
-        },
-    },
-    "gemini": {
-        "key": "a",
-        "response": {"candidates": [{"content": {"parts": [{"text": "yes"}]}, "finishReason": "STOP"}]},
-    },
-}
-
-
-def text_of(provider: str, *names: str, answer: str = "yes") -> bytes:
-    """Good lines of a provider, one for each name."""
-    line = json.dumps(GOOD[provider]).replace('"yes"', json.dumps(answer))
-    return b"".join(line.replace('"a"', json.dumps(name)).encode() + b"\n" for name in names)
-
-
-@pytest.mark.parametrize("provider", list(GOOD))
-def test_an_output_file_of_each_vendor_is_adopted(tmp_path: Path, provider: str) -> None:
-    path = tmp_path / "out.jsonl"
-    path.write_bytes(b"\n" + text_of(provider, "x", "y").replace(b"\n", b"\r\n\n") + text_of(provider, "y"))
-    (run,) = api.adopt(provider, output_file=path, runs=tmp_path / "runs")
-    assert run.results().select("item_id", "answer").rows() == [("x", "yes"), ("y", "yes")]
-
-
-@pytest.mark.parametrize("provider", list(GOOD))
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (lambda p: b"", "the file is empty"),
-        (lambda p: b"\n \n", "the file is empty"),
-        (lambda p: b"<!DOCTYPE html><html>502</html>", "this is a web page"),
-        (lambda p: b"\xef\xbb\xbf\n <html>", "this is a web page"),
-        (lambda p: b"\x1f\x8b\x08rest", "the file is compressed; unpack it first: gunzip out.jsonl"),
-        (lambda p: text_of(p, "x", "y")[:-20], "out.jsonl:2: "),
-        (lambda p: text_of(p, "x") + b"\x00\xff\xfe\n" + text_of(p, "y"), "out.jsonl:2: "),
-        (lambda p: text_of(p, "x", "y").decode().encode("utf-16"), "out.jsonl:1: "),
-        (
-            lambda p: text_of(p, "x", "y") + text_of(p, "x", answer="no"),
-            "out.jsonl:3: custom_id 'x' is already on line 1, with another answer",
-        ),
-    ],
-)  # fmt: skip
-def test_a_damaged_output_file_is_refused_whole(
-    tmp_path: Path, provider: str, content: Callable[[str], bytes], words: str
-) -> None:
-    path = tmp_path / "out.jsonl"
-    path.write_bytes(content(provider))
-    with pytest.raises(StudyError) as told:
-        api.adopt(provider, output_file=path, runs=tmp_path / "runs")
-    assert words in str(told.value)
-    assert "\n" not in str(told.value)
-    assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.parametrize("provider", list(GOOD))
-@pytest.mark.parametrize("other", list(GOOD))
-def test_the_wrong_provider_is_told(tmp_path: Path, provider: str, other: str) -> None:
-    path = tmp_path / "out.jsonl"
-    path.write_bytes(text_of(provider, "x", "y"))
-    if other == provider:
-        return
-    with pytest.raises(StudyError, match=f"they look like {provider}'s: overnight adopt {provider} --output-file"):
-        api.adopt(other, output_file=path, runs=tmp_path / "runs")
-    assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.parametrize("place", ["/dev/zero", ".", "nowhere.jsonl"])
-def test_what_is_no_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(StudyError, match="--output-file"):
-        api.adopt("openai", output_file=place)
-    with pytest.raises(StudyError, match="--from"):
-        api.adopt(tracking=place)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_one_unknown_batch_of_a_tracking_file_keeps_no_other_out(scenario: Callable[..., Scenario]) -> None:
