@@ -49,7 +49,13 @@ def test_what_one_run_has_there_the_other_waits_for(shared: Scenario) -> None:
     mine, theirs = study(one, "mine"), study(one, "theirs")
     assert one.call("submit", mine).state == "submitted"
     room_for_one_and_a_half(one, "mine")
-    assert one.call("submit", theirs).error is None
+    waits = one.call("submit", theirs)
+    assert waits.state == "submitted", waits
+    assert waits.message == (
+        "10 rows are still to be sent when the provider has room for more. To go on: overnight resume theirs"
+    )
+    looked = one.call("resume", "theirs", once=True)
+    assert looked.message == "10 rows open; 10 rows are still to be sent. To go on: overnight resume theirs"
     assert len(one.batches()) == 1
     # At an account of its own there is room.
     other = one.call("submit", study(one, "elsewhere"), environ={"OPENAI_API_KEY": "sk-another-0123456789abcdefgh"})
