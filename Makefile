@@ -36,8 +36,9 @@ properties: $(STAMP)  ## the property tests with examples drawn anew (make test 
 coverage: $(STAMP)  ## the tests once more, with the lines that none of them runs
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --cov=overnight --cov=overnight_emulator --cov-report=term:skip-covered
 
-matrix: $(STAMP)  ## kill at every single checkpoint there is, not at a sample of them
-	OVERNIGHT_EVERY_KILL=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m slow tests/scenarios
+# DATABASE=postgres keeps the runs of all of them there. By default, two providers are killed there, and cut off from it.
+matrix: $(STAMP)  ## kill at every single checkpoint there is, not at a sample of them (make matrix DATABASE=postgres)
+	OVERNIGHT_EVERY_KILL=1 OVERNIGHT_TEST_DATABASE=$(DATABASE) $(BIN)/python -m pytest -n 2 --dist worksteal -m slow tests/scenarios
 
 speceval: $(STAMP)  ## every command of SpecEval's page on the emulator, and a whole specification
 	OVERNIGHT_EVERY_COMMAND=1 $(BIN)/python -m pytest tests/docs/test_from_speceval.py tests/scenarios/test_spec.py

@@ -48,6 +48,11 @@ STEPS = {
     "ingest": "overnight.engine.batch.ingest:Ingest._read_files",
     "tables": "overnight.api.work:keep_tables",
 }
+# Of live calls.
+LIVE_STEPS = {
+    "answers on disk": "overnight.engine.live.live_slice:LiveSlice._written",
+    "answers on record": "overnight.engine.settlement:Settlement.settle",
+}
 # While these run, nothing else does: all threads' CPU is theirs.
 ALONE = frozenset({"items, intake", "pack", "tables"})
 
@@ -151,7 +156,7 @@ def work(study: str) -> Measured:
 
     use_own_time()
     watch = Stopwatch()
-    for name, place in STEPS.items():
+    for name, place in {**STEPS, **LIVE_STEPS}.items():
         watch.wrap(name, place)
     wall, cpu = time.perf_counter(), time.process_time()
     run = api.run(study, timeout="300d")
@@ -170,15 +175,23 @@ def work(study: str) -> Measured:
 
 def measure(rows: int, scratch: Path | None = None, database: str = "sqlite") -> Measured:
     compile_ours()
-    if database == "sqlite":
-        return _measure(rows, scratch, {})
-    import postgres_server
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=scratch) as folder:
+        study = write_study(Path(folder), rows)
+        with EmulatorProcess(TRUTH, Path(folder) / "state") as emulator:
+            environ = {"OPENAI_BASE_URL": emulator.openai_url, "OVERNIGHT_TIME_SCALE": str(TRUTH["time_scale"])}
+            return measure_study(study, environ, database)
 
-    with tempfile.TemporaryDirectory(prefix="bench-files-", dir=scratch) as files:
-        runs = postgres_server.address(Path(files) / "files", Path(files) / "tables")
-        before = _server_cpu()
-        measured = _measure(rows, scratch, {"OVERNIGHT_RUNS": runs})
-        return msgspec.structs.replace(measured, server_cpu=_server_cpu() - before)
+
+def measure_study(study: Path, environ: dict[str, str], database: str = "sqlite") -> Measured:
+    """In a process of its own, with the run beside the study, or its ledger in a database of its own."""
+    if database == "sqlite":
+        return _measure(study, environ)
+    import own_database
+
+    runs = own_database.address_of(study.parent / "runs")
+    before = _server_cpu()
+    measured = _measure(study, {**environ, "OVERNIGHT_RUNS": runs})
+    return msgspec.structs.replace(measured, server_cpu=_server_cpu() - before)
 
 
 def _server_cpu() -> float:
@@ -192,30 +205,20 @@ def _server_cpu() -> float:
     return own + sum(sum(one.cpu_times()[:2]) for one in server.children())
 
 
-def _measure(rows: int, scratch: Path | None, extra: dict[str, str]) -> Measured:
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=scratch) as folder:
-        study = write_study(Path(folder), rows)
-        with EmulatorProcess(TRUTH, Path(folder) / "state") as emulator:
-            environ = {
-                **os.environ,
-                "OPENAI_BASE_URL": emulator.openai_url,
-                "OPENAI_API_KEY": "sk-bench-0123456789abcdefghij",
-                "OVERNIGHT_TIME_SCALE": str(TRUTH["time_scale"]),
-                **extra,
-            }
-            done = subprocess.run(
-                [sys.executable, __file__, "--work", str(study)],
-                cwd=folder,
-                env=environ,
-                stdout=subprocess.PIPE,
-                check=True,
-            )
-        return msgspec.json.decode(done.stdout, type=Measured)
+def _measure(study: Path, environ: dict[str, str]) -> Measured:
+    done = subprocess.run(
+        [sys.executable, __file__, "--work", str(study)],
+        cwd=study.parent,
+        env={**os.environ, "OPENAI_API_KEY": "sk-bench-0123456789abcdefghij", **environ},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return msgspec.json.decode(done.stdout, type=Measured)
 
 
 def lines(measured: Measured) -> Iterator[str]:
     """The step table of one size."""
-    named = sum(step.wall for step in measured.steps.values())
+    named = sum(step.wall for name, step in measured.steps.items() if name in STEPS)
     per_row = 1e6 / measured.rows
     yield f"{measured.rows:>9,} rows  {'wall s':>8} {'CPU s':>8} {'µs/row':>8}"
     for name in STEPS:

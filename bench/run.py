@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+import databases
 import live_race
 import pipeline
 import race
@@ -29,6 +30,9 @@ def main() -> int:
     rivals = not asked.without_rivals
     measured = [pipeline.measure(rows) for rows in (FULL_SIZES if asked.full else SIZES)]
     print("\n".join(by_step(measured)))
+    print()
+    for line in databases.lines(SIZES[0], asked.live_rows):
+        print(line, flush=True)
     print()
     print(f"The same {asked.race_rows:,} requests by other hands, imports included")
     print("\n".join(race.lines(list(race.race(asked.race_rows, rivals=rivals)))))

@@ -297,8 +297,8 @@ def _use_database() -> None:
     own_database.use_own_database()
     in_database = overnight.settings._database  # noqa: SLF001 - as tests do it
 
-    def place(runs: str, where: str, *, in_file: bool) -> Any:
-        return None if Path(runs).name == HOME else in_database(runs, where, in_file=in_file)
+    def place(runs: str, where: str) -> Any:
+        return None if Path(runs).name == HOME else in_database(runs, where)
 
     overnight.settings._database = place  # noqa: SLF001
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -62,6 +62,8 @@ def address_of(runs: Path) -> str:
         with psycopg.connect(postgres_server.url(), autocommit=True) as db:
             there = db.execute("SELECT 1 FROM pg_database WHERE datname=%s", (name,)).fetchone()
             if there is None:
-                db.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+                # Two processes may begin together: it is made once.
+                with suppress(psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation):
+                    db.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         _known[name] = postgres_server.address(root / ".files", runs, database=name)
     return _known[name]

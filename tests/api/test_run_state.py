@@ -33,3 +33,8 @@ def lines(*states: str) -> list[BatchLine]:
 )
 def test_each_batch_is_where_it_is(states: tuple[str, ...], words: str) -> None:
     assert whereabouts(lines(*states)) == words
+
+
+def test_rows_that_nobody_has_begun_to_send_are_told() -> None:
+    assert whereabouts([], 1) == "1 row is still to be sent"
+    assert whereabouts(lines("running"), 1_200) == "1 batch goes on at the provider, 1,200 rows are still to be sent"

@@ -108,12 +108,10 @@ def test_a_folder_from_before_the_run_had_its_id_is_not_put_back(tmp_path: Path)
     assert incidents.begin(Incident(kind="restore_folder")) is None
 
 
-@pytest.fixture(scope="module")
-def soaked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def soak_one(kept: Path, *options: str) -> Path:
     """The folders of one soaked run that kept its promises."""
-    kept = tmp_path_factory.mktemp("soaked")
     done = subprocess.run(
-        [sys.executable, str(BENCH / "soak.py"), "--only", str(SEED), "--keep", str(kept)],
+        [sys.executable, str(BENCH / "soak.py"), "--only", str(SEED), "--keep", str(kept), *options],
         capture_output=True,
         text=True,
         check=False,
@@ -123,6 +121,11 @@ def soaked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert "all promises kept" in done.stdout
     (folder,) = kept.iterdir()
     return folder
+
+
+@pytest.fixture(scope="module")
+def soaked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return soak_one(tmp_path_factory.mktemp("soaked"))
 
 
 def judged(soaked: Path, **log: Any) -> list[str]:
@@ -137,6 +140,12 @@ def judged(soaked: Path, **log: Any) -> list[str]:
 @pytest.mark.slow
 def test_a_run_that_kept_its_promises_passes(soaked: Path) -> None:
     assert judged(soaked) == []
+
+
+@pytest.mark.slow
+def test_a_run_in_a_database_passes_and_comes_home(tmp_path: Path) -> None:
+    folder = soak_one(tmp_path / "kept", "--database", "postgres")
+    assert (folder / "disturbed" / "home" / "soaked" / "ledger.db").is_file()
 
 
 @pytest.mark.slow

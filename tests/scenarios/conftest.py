@@ -18,6 +18,7 @@ from emulator_process import EmulatorProcess
 from ledger.damage import edit
 from overnight.api import RunStatus, status, verify
 from overnight.api.places import folder_of
+from overnight.ledger.homes import home_of
 from overnight.ledger.ledger import look_at
 from overnight.ledger.transaction import View
 from overnight.providers import vendor
@@ -176,6 +177,13 @@ class Scenario:
         with self.ledger(name) as view:
             stages = {attempt.shard: view.stages.arms()[attempt.arm].stage for attempt in view.attempts.everything()}
             return [Event(one.kind, one.at, stages[one.shard]) for one in view.attempts.log() if one.shard]
+
+    def rows_on_record(self, name: str = "night") -> int:
+        """Also of a run that was killed, perhaps before it had a ledger."""
+        if home_of(self.kept(name)).missing() is not None:
+            return 0
+        with self.ledger(name) as view:
+            return sum(view.counts.outcomes().values())
 
     def grow_older(self, seconds: float, name: str = "night") -> None:
         """All that happened was so much longer ago."""

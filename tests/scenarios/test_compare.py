@@ -13,7 +13,6 @@ import pytest
 
 from overnight import api
 from overnight.api.status import unfinished
-from overnight.store.run_folder import RunFolder
 from scenarios.conftest import Scenario
 from scenarios.matrix import kills, parts
 
@@ -76,13 +75,6 @@ def test_more_pairs_and_samples_extend_the_run(scenario: Callable[..., Scenario]
     assert "pairs.n: was 12, is now 3; there may only be more" in refused.message
 
 
-def rows_on_record(one: Scenario) -> int:
-    if not (one.folder / "runs/night/ledger.db").exists():
-        return 0
-    with one.ledger() as view:
-        return sum(view.counts.outcomes().values())
-
-
 ADAPTIVE: dict[str, Any] = {"select": "adaptive", "n": 14, "rounds": 3}
 
 
@@ -107,12 +99,12 @@ def test_pairs_chosen_in_rounds_are_the_same_after_any_kill(
         study = comparison(one, 8, **ADAPTIVE)
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
         assert killed.signal in (signal.SIGKILL, None), (number, killed)
-        before = rows_on_record(one)
+        before = one.rows_on_record()
         # A run that would still ask something is never taken for finished, even while nothing of it is open.
-        might_ask = before == 0 or unfinished(RunFolder(one.folder / "runs/night"))
+        might_ask = before == 0 or unfinished(one.kept())
         assert one.run(study).state == "done", number
-        assert might_ask or rows_on_record(one) == before, names[number - 1]
-        assert not unfinished(RunFolder(one.folder / "runs/night"))
+        assert might_ask or one.rows_on_record() == before, names[number - 1]
+        assert not unfinished(one.kept())
         assert digests(one, *PATH) == expected, names[number - 1]
         one.assert_paid_once()
         one.close()

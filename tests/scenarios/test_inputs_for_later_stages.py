@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 
 from overnight.api.status import unfinished
-from overnight.store.run_folder import RunFolder
 from scenarios.conftest import Scenario
 from scenarios.matrix import kills, parts
 from scenarios.test_inputs import TRUTH, table, writing
@@ -68,22 +67,15 @@ def test_the_same_inputs_answers_and_verdicts_after_any_kill(
         study = whole(one, batch={"max_requests": 5})
         killed = one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)})
         assert killed.signal in (signal.SIGKILL, None), (number, killed)
-        folder = RunFolder(one.folder / "runs/night")
-        before = rows_on_record(one)
+        folder = one.kept()
+        before = one.rows_on_record()
         might_ask = before == 0 or unfinished(folder)
         assert one.run(study).state == "done", number
-        assert might_ask or rows_on_record(one) == before, names[number - 1]
+        assert might_ask or one.rows_on_record() == before, names[number - 1]
         assert not unfinished(folder)
         assert digests(one) == expected, names[number - 1]
         one.assert_paid_once()
         one.close()
-
-
-def rows_on_record(one: Scenario) -> int:
-    if not (one.folder / "runs/night/ledger.db").exists():
-        return 0
-    with one.ledger() as view:
-        return sum(view.counts.outcomes().values())
 
 
 def test_passes_that_do_not_wait_come_to_the_same(scenario: Callable[..., Scenario]) -> None:
@@ -131,7 +123,7 @@ def test_inputs_whose_rating_came_later_are_handed_on_then(scenario: Callable[..
     after = set(of_stage(one, "answer")["item_id"])
     assert before < after
     assert len(after) == table(one, "inputs").height
-    assert not unfinished(RunFolder(one.folder / "runs/night"))
+    assert not unfinished(one.kept())
 
 
 def test_tables_are_made_while_answers_are_on_their_way(scenario: Callable[..., Scenario]) -> None:

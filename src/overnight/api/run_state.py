@@ -7,7 +7,7 @@ from typing import Literal
 from overnight.core.clock import time_text
 from overnight.core.exit_codes import DONE, OVER_BUDGET, PROVIDER, ROWS_FAILED, STOPPED, WRONG_USE
 from overnight.core.wording import number_of
-from overnight.engine.progress import BatchLine, Snapshot
+from overnight.engine.progress import BatchLine
 from overnight.engine.session import Worked
 from overnight.engine.work import Work
 from overnight.ledger.threads import LeftOut
@@ -69,7 +69,7 @@ def verdict(name: str, worked: Worked, work: Work) -> tuple[State, str]:
             undecided_text(name, attempt.shard, attempt.candidates) for attempt in worked.stuck
         )
     if worked.stopped:
-        return "stopped", f"stopped; {whereabouts(snapshot.batches)}. To go on: {go_on}"
+        return "stopped", f"stopped; {whereabouts(snapshot.batches, worked.unsent)}. To go on: {go_on}"
     if work.cancel:
         kept = f"cancelled; {number_of(snapshot.settled, 'row')} kept"
         if snapshot.batches:
@@ -90,12 +90,10 @@ def verdict(name: str, worked: Worked, work: Work) -> tuple[State, str]:
             return "rows failed", f"{failed} failed for good: overnight results {name} --failed{_left_out(worked)}"
         return "done", f"all rows are settled{_left_out(worked)}"
     if work.until_sent and not worked.timed_out:
-        return "submitted", f"{whereabouts(snapshot.batches)}{_unsent(snapshot)}. To collect: {go_on}"
+        return "submitted", f"{whereabouts(snapshot.batches, worked.unsent)}{_unsent(worked)}: {go_on}"
     why = f" ({snapshot.trouble})" if snapshot.trouble else ""
-    return (
-        "running",
-        f"{number_of(snapshot.pending, 'row')} open; {whereabouts(snapshot.batches)}{why}. To go on: {go_on}",
-    )
+    where = whereabouts(snapshot.batches, worked.unsent)
+    return "running", f"{number_of(snapshot.pending, 'row')} open; {where}{why}. To go on: {go_on}"
 
 
 def _left_out(worked: Worked) -> str:
@@ -113,10 +111,11 @@ def left_out_text(one: LeftOut) -> str:
     return f"{one.stage}: {', '.join(told)}"
 
 
-def _unsent(snapshot: Snapshot) -> str:
-    """What waits because nobody knows yet whether a create made a batch."""
-    doubtful = any(batch.possible for batch in snapshot.batches)
-    return "; what became of a create shows when it ends, and the rest is sent then" if doubtful else ""
+def _unsent(worked: Worked) -> str:
+    """Why not all was sent, and what to do."""
+    if any(batch.possible for batch in worked.snapshot.batches):
+        return "; what became of a create shows when it ends, and the rest is sent then. To collect"
+    return " when the provider has room for more. To go on" if worked.unsent else ". To collect"
 
 
 def over_budget_text(worked: Worked, cap: str = "budget") -> str:
@@ -143,8 +142,11 @@ def _cap(worked: Worked, work: Work) -> str:
     return "team's budget" if worked.held.by_team else own
 
 
-def whereabouts(found: Sequence[BatchLine]) -> str:
-    """What is at the provider, what may be, and what is still to be fetched from there or sent, one by one."""
+def whereabouts(found: Sequence[BatchLine], unsent: int = 0) -> str:
+    """What is at the provider, what may be, and what is still to be fetched from there or sent, one by one.
+
+    `unsent`: rows of batches that nobody has begun to send.
+    """
     count = Counter(_PLACES[line.state] for line in found if line.state in _PLACES)
     texts = [
         one if count[place] == 1 else several.format(count=f"{count[place]:,}")
@@ -156,6 +158,8 @@ def whereabouts(found: Sequence[BatchLine]) -> str:
         ended = "1 batch has ended" if len(waiting) == 1 else f"{len(waiting):,} batches have ended"
         soonest = min(line.looks_at or 0.0 for line in waiting)
         texts.append(f"{ended}, but {waiting[0].doubt}: looked for again from {time_text(soonest)} on")
+    if unsent:
+        texts.append(f"{number_of(unsent, 'row')} {'is' if unsent == 1 else 'are'} still to be sent")
     return ", ".join(texts) or "nothing is left at the provider"
 
 

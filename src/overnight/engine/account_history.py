@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from overnight.engine.decisions import Learned, Load
-from overnight.ledger.account_book import AccountBook, Lessons
+from overnight.ledger.account_book import AccountBook, Doubt, Lessons
 from overnight.ledger.account_places import AccountPlace
 from overnight.ledger.identity import fingerprint
 from overnight.providers.provider import Provider
@@ -23,6 +23,8 @@ _FRESH = 1.0
 _HOUR = 3600.0
 # What a run that died has told of is over by then: nearly all batches end within a day.
 _OVER = 25 * _HOUR
+# Nobody waits longer for a run that has a create in doubt and is not worked on: who does, says so every few minutes.
+_UNHEARD = _HOUR
 
 
 def _account(provider: Provider) -> str:
@@ -78,6 +80,17 @@ class AccountHistory:
     def share_create(self, provider: Provider, run: str, now: float) -> None:
         if self._book.shared:
             self._book.add_create(_account(provider), run, now)
+
+    def claim_doubt(self, provider: Provider, run: tuple[str, str], now: float, *, possible: bool) -> Doubt | None:
+        """That a create of this run (its id and name) is in doubt, or may be: None, or the other run's that is."""
+        if not self._book.shared:
+            return None
+        since, (number, name) = now - _UNHEARD, run
+        return self._book.claim_doubt(_account(provider), number, name, possible=possible, at=now, since=since)
+
+    def end_doubt(self, provider: Provider, run: str) -> None:
+        if self._book.shared:
+            self._book.end_doubt(_account(provider), run)
 
     def begin_sharing(self, run: str) -> None:
         if self._book.shared:

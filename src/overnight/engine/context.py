@@ -19,6 +19,7 @@ from overnight.engine.progress import Tally
 from overnight.engine.provider_account import ProviderAccount
 from overnight.engine.spread.leader import Actors
 from overnight.engine.waiting import Waiting
+from overnight.ledger.account_book import Doubt
 from overnight.ledger.ledger import Ledger
 from overnight.ledger.traces import Sent, mark_sent
 from overnight.store.contract import Store
@@ -115,9 +116,11 @@ class RunContext:
         """Which accounts are the same has changed."""
         self._seats.clear()
 
-    def in_doubt(self, account: ProviderAccount, besides: Attempt) -> Attempt | None:
+    def in_doubt(self, account: ProviderAccount, besides: Attempt | None = None) -> Attempt | None:
         """Another create of this account that may or may not have made a batch."""
-        others = (other for other in self.carried.values() if other.id != besides.id and other.in_doubt)
+        others = (
+            other for other in self.carried.values() if other.in_doubt and (besides is None or other.id != besides.id)
+        )
         return next((other for other in others if self.account_for(other) is account), None)
 
     def model_queue_of(self, arm: int, account: ProviderAccount) -> CallQueue:
@@ -181,6 +184,8 @@ class RunContext:
             self.carried.pop(attempt.id, None)
         else:
             self.carried[attempt.id] = attempt
+        if attempt.in_doubt or (before is not None and before.in_doubt):
+            self.share_doubt(self.account_for(attempt))
         if attempt.holds_queue_room != (before is not None and before.holds_queue_room):
             self._share_use(attempt)
         self.tally.changed()
@@ -194,6 +199,20 @@ class RunContext:
             if one.holds_queue_room and self.arms[one.arm].model.name == model and self.account_for(one) is account
         ]
         self.history.share(account.provider, self.run_id, model, (len(there), sum(there)), self.now())
+
+    def share_doubt(self, account: ProviderAccount) -> None:
+        """Other runs at the same account are told that a create of this one is in doubt, or that none is any more."""
+        if account.batch_format.tags:
+            return
+        doubt = self.in_doubt(account)
+        if doubt is None:
+            self.history.end_doubt(account.provider, self.run_id)
+        else:
+            self.claim_doubt(account, possible=bool(doubt.possible))
+
+    def claim_doubt(self, account: ProviderAccount, *, possible: bool = False) -> Doubt | None:
+        """That a create of this run is about to be in doubt: None, or what another run has in doubt there."""
+        return self.history.claim_doubt(account.provider, (self.run_id, self.name), self.now(), possible=possible)
 
     async def note(self, kind: str, message: str, attempt: Attempt | None = None) -> None:
         """Something for the audit log that changes no state."""

@@ -51,6 +51,8 @@ class Worked(msgspec.Struct, frozen=True, kw_only=True):
     stuck: tuple[Attempt, ...]
     halted: tuple[str, ...]
     held: Held = Held()
+    # Rows that are put into batches of which the provider has heard nothing yet.
+    unsent: int = 0
     # Time was up between answers and what is to be asked because of them.
     more_follows: bool = False
     # Rows that are not in the groups that later stages were given.
@@ -131,6 +133,7 @@ class Session:
                 stuck=tuple(a for a in context.carried.values() if a.state == "stuck"),
                 halted=tuple(context.halted_arms.values()),
                 held=scheduler.held,
+                unsent=await self.ledger.read(lambda view: _unsent(view, context)),
                 more_follows=scheduler.timed_out
                 and await asyncio.to_thread(lambda: more_follows(self.ledger.view(), stages)),
                 left_out=tuple(await self.ledger.read(lambda view: view.threads.left_out())),
@@ -227,6 +230,11 @@ class Session:
             others=lambda model: self.history.load_of_others(provider, self.run_id, model, self.clock.now()),
             tell_create=lambda: self.history.share_create(provider, self.run_id, self.clock.now()),
         )
+
+
+def _unsent(view: View, context: RunContext) -> int:
+    waiting = view.shards.waiting({attempt.shard for attempt in context.carried.values()})
+    return sum(shard.rows for shard in waiting if not shard.live)
 
 
 def _until(work: Work, now: float) -> float:

@@ -109,6 +109,13 @@ def lessons_in(place: Path | AccountPlace) -> Lessons:
         return Lessons()
 
 
+class Doubt(NamedTuple):
+    """A create of another run that may or may not have made a batch; `possible`: there is one that may be it."""
+
+    run: str
+    possible: bool
+
+
 class AccountBook:
     """By account and model: how many tokens its queue holds, and how many tokens its bytes made."""
 
@@ -159,6 +166,7 @@ class AccountBook:
         """Of a run whose work begins anew, and tells it again."""
         if self._place.is_there():
             self._remember("DELETE FROM account_use WHERE run=?", run)
+            self._remember("DELETE FROM account_doubt WHERE run=?", run)
 
     def used_by_others(self, account: str, run: str, since: float) -> list[tuple[str, int, int]]:
         """By model: batches and tokens. What nobody has told of for long is over."""
@@ -180,6 +188,25 @@ class AccountBook:
             "SELECT count(*) FROM account_create WHERE account=? AND run<>? AND at>=?", *(account, run, since)
         )
         return int(rows[0][0]) if rows else 0
+
+    def claim_doubt(
+        self, account: str, run: str, name: str, *, possible: bool, at: float, since: float
+    ) -> Doubt | None:
+        """That a create of this run may be in doubt there: one at a time may. Another run's, where it has one already.
+
+        What nobody has told of for long is over.
+        """
+        self._remember(
+            "INSERT INTO account_doubt VALUES(?,?,?,?,?) ON CONFLICT(account) DO UPDATE SET run=excluded.run, "
+            "name=excluded.name, possible=excluded.possible, at=excluded.at "
+            "WHERE account_doubt.run=excluded.run OR account_doubt.at<?",
+            *(account, run, name, int(possible), at, since),
+        )
+        found = self._recall("SELECT name, possible FROM account_doubt WHERE account=? AND run<>?", account, run)
+        return next((Doubt(str(name), bool(possible)) for name, possible in found), None)
+
+    def end_doubt(self, account: str, run: str) -> None:
+        self._remember("DELETE FROM account_doubt WHERE account=? AND run=?", account, run)
 
     def learn(self, lessons: Lessons) -> None:
         """Added to what is known, in one transaction."""

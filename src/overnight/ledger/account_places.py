@@ -12,7 +12,7 @@ from overnight.ledger.connection import SqliteDatabase, connect
 from overnight.ledger.database import Database
 from overnight.ledger.postgres import address as postgres
 from overnight.ledger.postgres.dialect import SHARED
-from overnight.ledger.postgres.registry import found_database, has_table, looking
+from overnight.ledger.postgres.registry import found_database, founding, has_table, looking
 from overnight.ledger.trouble import ledger_trouble
 
 SCHEMA = """
@@ -40,7 +40,12 @@ CREATE TABLE IF NOT EXISTS account_use(
     PRIMARY KEY(account, model, run)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS account_create(
     account TEXT, run TEXT, at REAL, PRIMARY KEY(account, run, at)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS account_doubt(
+    account TEXT PRIMARY KEY, run TEXT NOT NULL, name TEXT NOT NULL, possible INTEGER NOT NULL, at REAL NOT NULL)
+    WITHOUT ROWID;
 """
+# The table that came last: where it is, all are.
+_LAST = "account_doubt"
 
 
 class AccountPlace(Protocol):
@@ -113,9 +118,10 @@ class SharedAccounts:
         with ExitStack() as stack:
             stack.callback(db.close)
             found_database(db, self._address)
-            if not has_table(db, self._schema, "queue_limit"):
-                for statement in (f"CREATE SCHEMA IF NOT EXISTS {self._schema}", *_in_postgres().split(";\n")):
-                    db.execute(statement)
+            if not has_table(db, self._schema, _LAST):
+                with founding(db):
+                    for statement in (f"CREATE SCHEMA IF NOT EXISTS {self._schema}", *_in_postgres().split(";\n")):
+                        db.execute(statement)
             stack.pop_all()
         return db
 

@@ -28,6 +28,7 @@ from overnight.core.attempt import (
     Withdrawn,
 )
 from overnight.core.errors import OutOfCredit, Rejected, Throttled, Unauthorized, Unavailable
+from overnight.engine.batch.doubts import only_create
 from overnight.engine.batch.evidence import FIRST_PAUSE, PATIENT, ended_event, was_not_run
 from overnight.engine.batch.ingest import Ingest, record_end
 from overnight.engine.batch.outbox import input_file, write_input
@@ -47,11 +48,8 @@ from overnight.engine.decisions import (
 )
 from overnight.engine.live.spill import grace
 from overnight.engine.pools import PASSED_ON, goes_on, passes_on
-from overnight.engine.waiting import NotNow
 from overnight.providers.contract import Batch, CreateAnswer, Intent, Refusal, RefusalKind
 
-# While another create of the account is in doubt, look this often whether it still is.
-_DOUBT = 30.0
 # After Ctrl-C or the end of the time, a create has so many real seconds to be answered; then it is in doubt.
 _LAST_WORD = 30.0
 
@@ -83,6 +81,8 @@ class BatchAttempt:
                 break
             if self._account.halted is not None and not goes_on(self._context, self._attempt):
                 raise self._account.halted
+            if self._attempt.in_doubt:
+                self._context.share_doubt(self._account)  # every time: who is not heard of is not waited for
             await steps[self._attempt.state]()
         return self._attempt
 
@@ -129,8 +129,7 @@ class BatchAttempt:
         if await self._upload_vanished():
             return
         await self._ensure_input()  # some providers get it with the create itself
-        async with self._account.creating:
-            await self._none_in_doubt()
+        async with only_create(self._context, self._attempt, until_sent=self._until_sent):
             if await self._made_before():
                 return
             seen = await self._account.patiently(self._account.batches.newest)
@@ -173,18 +172,6 @@ class BatchAttempt:
         self._context.say(f"shard {attempt.shard}: the provider does not find the uploaded input; uploading it again")
         await self._record(Vanished(file_id))
         return True
-
-    async def _none_in_doubt(self) -> None:
-        """Without tags, lost creates could be taken for one another: one at a time may be in doubt."""
-        while not self._account.batch_format.tags:
-            doubt = self._context.in_doubt(self._account, besides=self._attempt)
-            if doubt is None:
-                return
-            if self._account.halted is not None:
-                raise self._account.halted
-            if self._until_sent and doubt.possible:
-                raise NotNow  # what may be its batch can run for a day
-            await self._context.waiting.pause(_DOUBT)
 
     async def _conclude(self, answer: CreateAnswer) -> None:
         outcome = create_outcome(answer)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from typing import NamedTuple
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 from overnight.core.errors import LedgerError, LedgerTooNew
 from overnight.ledger.postgres.address import Address, connect, first_line
 from overnight.ledger.postgres.connection import PostgresDatabase
 from overnight.ledger.postgres.dialect import FUNCTIONS, SHARED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 VERSION = 1
 # SQLSTATE of a commit by who no longer holds the run.
@@ -90,18 +94,28 @@ def is_founded(db: PostgresDatabase, address: Address) -> bool:
     return True
 
 
+@contextmanager
+def founding(db: PostgresDatabase) -> Iterator[None]:
+    """What is made here is made by one process at a time, and whole or not at all."""
+    db.connection.execute("BEGIN")
+    try:
+        db.execute(f"SELECT pg_advisory_xact_lock({_FOUNDING})")
+        yield
+        db.connection.execute("COMMIT")
+    except BaseException:
+        db.roll_back()
+        raise
+
+
 def found_database(db: PostgresDatabase, address: Address) -> None:
     """What all runs share, made once."""
     if is_founded(db, address):
         return
-    db.connection.execute("BEGIN")
     try:
-        db.execute(f"SELECT pg_advisory_xact_lock({_FOUNDING})")
-        if not is_founded(db, address):
-            db.connection.execute(_TABLES + FUNCTIONS)
-        db.connection.execute("COMMIT")
+        with founding(db):
+            if not is_founded(db, address):
+                db.connection.execute(_TABLES + FUNCTIONS)
     except db.error as error:
-        db.roll_back()
         raise LedgerError(
             f"{address.shown}: the database cannot be set up for runs: {first_line(error)}; "
             "its user needs the right to create schemas in it"
