@@ -1,7 +1,8 @@
 """Verbs in processes of their own, so that they can be killed. One warm process forks the others: no import is paid twice.
 
 The parent talks JSON lines with the warm process; each request names a verb of `overnight.api`, its arguments and
-the environment, and is answered with how the child ended.
+the environment, and is answered with how the child ended. One that does not end is killed, so that a test fails by
+what it asserts, and not by never ending.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -18,10 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+# Real seconds. No verb of a test takes nearly as long, on however busy a machine.
+LONGEST = 900.0
+
 
 @dataclass(frozen=True)
 class Ending:
-    """`signal` is set when the process was killed; else `state` or `error` says how the verb ended."""
+    """`signal` is set when the process was killed; else `state` or `error` says how the verb ended, or that it did not."""
 
     signal: int | None
     state: str | None = None
@@ -36,8 +41,12 @@ class WarmProcess:
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def call(self, verb: str, *args: Any, cwd: Path, environ: Mapping[str, str], **options: Any) -> Ending:
-        request = {"verb": verb, "args": args, "options": options, "cwd": str(cwd), "environ": dict(environ)}
+    def call(
+        self, verb: str, *args: Any, cwd: Path, environ: Mapping[str, str], within: float = LONGEST, **options: Any
+    ) -> Ending:
+        """`within`: real seconds after which a verb that has not ended never will."""
+        place = {"cwd": str(cwd), "environ": dict(environ)}
+        request = {"verb": verb, "args": args, "options": options, "within": within, **place}
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(request) + "\n")
@@ -108,20 +117,30 @@ def _serve() -> None:
     assert pl
     assert overnight
     for line in sys.stdin:
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(read)
-            _child(json.loads(line), write)
-            os._exit(0)
-        os.close(write)
-        with os.fdopen(read, "rb") as pipe:
-            text = pipe.read()
-        _, status = os.waitpid(child, 0)
-        killed = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
-        answer = json.loads(text) if text and killed is None else {"signal": killed}
         with contextlib.suppress(BrokenPipeError):
-            print(json.dumps(answer), flush=True)
+            print(json.dumps(_answer(json.loads(line))), flush=True)
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        _child(request, write)
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        # All is written at the end, in one piece; a process that dies closes its end.
+        ended, _, _ = select.select([pipe], [], [], request["within"])
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+        text = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if not ended:
+        message = f"{request['verb']} has not ended after {request['within']:g} seconds"
+        return {"signal": None, "error": "endless", "message": message}
+    killed = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+    return json.loads(text) if text and killed is None else {"signal": killed}
 
 
 if __name__ == "__main__":

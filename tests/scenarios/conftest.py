@@ -133,7 +133,15 @@ class Scenario:
 
     def run(self, study: str, *, environ: Mapping[str, str] | None = None, **options: Any) -> Ending:
         ending = self.call("run", study, environ=environ, **options)
-        assert ending.error != "crash", ending.message
+        assert ending.error not in ("crash", "endless"), ending.message
+        return ending
+
+    def in_passes(self, run: str = "night", most: int = 60) -> Ending:
+        """Passes that do not wait, each a process of its own, until the run has ended or there were so many."""
+        for _ in range(most):
+            ending = self.call("resume", run, once=True, environ=self.going_on)
+            if ending.state != "running":
+                break
         return ending
 
     def table(self, name: str = "night") -> pl.DataFrame:

@@ -72,7 +72,7 @@ def test_submitted_here_and_collected_there(workplace: Begin) -> None:
     sent = BatchedGenerationPipeline("rules.jsonl", OpenAIBatchedModel("gpt-4.1-mini"), "inputs", 3, "made").submit()
     assert sent.state == "submitted"
     assert not (one.folder / "made").exists()
-    done = subprocess.run([sys.executable, str(OWN_TIME), _program(one)], capture_output=True, text=True, check=False)
+    done = _run(one)
     assert done.returncode == 0, done.stderr
     assert len(list((one.folder / "made").glob("rules/gpt-4.1-mini/*/results/*.json"))) == 2
     assert one.counts() == (3, 8)
@@ -81,18 +81,20 @@ def test_submitted_here_and_collected_there(workplace: Begin) -> None:
 def test_a_killed_program_goes_on(workplace: Begin) -> None:
     one = workplace()
     filled(one.folder)
-    command = [sys.executable, str(OWN_TIME), _program(one)]
-    killed = subprocess.run(command, env={**os.environ, "OVERNIGHT_KILL_AT": "60"}, capture_output=True, check=False)
-    assert killed.returncode == -signal.SIGKILL
-    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    assert _run(one, OVERNIGHT_KILL_AT="60").returncode == -signal.SIGKILL
+    done = _run(one)
+    assert done.returncode == 0, done.stderr
     assert len(list((one.folder / "made").glob("rules/gpt-4.1-mini/*/results/*.json"))) == 2
     assert one.counts() == (3, 8)
 
 
-def _program(one: Workplace) -> str:
+def _run(one: Workplace, **environ: str) -> subprocess.CompletedProcess[str]:
+    """The program, in a process of its own."""
     script = one.folder / "program.py"
     script.write_text(PROGRAM)
-    return str(script)
+    command = [sys.executable, str(OWN_TIME), str(script)]
+    known = {**os.environ, **environ}
+    return subprocess.run(command, env=known, capture_output=True, text=True, check=False, timeout=120)
 
 
 def test_it_is_the_run_of_the_command(workplace: Begin) -> None:
