@@ -8,6 +8,7 @@ import re
 from collections import Counter
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -172,3 +173,9 @@ def test_packed_rows_come_out_as_they_went_in(rows: list[tuple]) -> None:
         if not missing:
             assert abs(got[1] - share) <= 0.00051
         assert (got[0] is None) == (whole is None)
+
+
+@pytest.mark.parametrize("names", [["b", "a", None, "b"], [None, None], ["", "a"], ["a\n", "a"], ["\u00e9", "z"], []])
+def test_names_that_are_packed_at_once_come_out_like_those_that_are_looked_at(names: list[str | None]) -> None:
+    found = pages.unpacked(packed(pl.DataFrame({"name": pl.Series(names, dtype=pl.String)})))
+    assert found["name"] == ["" if name is None else name for name in names]

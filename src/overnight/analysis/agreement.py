@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from overnight.analysis.ordered_labels import categories_of, coded, numeric
-from overnight.analysis.samples import quantile
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints, check_draws, seeded
 from overnight.rank.columns import readable, values_of
+from overnight.rank.shares import quantile
 from overnight.rank.verdicts import as_frame, require_columns, wrong_choice
 
 WEIGHTS: Final = ("none", "linear", "quadratic")

@@ -12,12 +12,12 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from overnight.analysis.samples import quantile
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import check_draws, seeded
 from overnight.rank.columns import readable
 from overnight.rank.distributions import coin_test
 from overnight.rank.labels import named, names_of, pair_codes, places
+from overnight.rank.shares import quantile
 from overnight.rank.verdicts import BadVerdicts, as_frame, require_columns
 
 _REQUIRED: Final = (

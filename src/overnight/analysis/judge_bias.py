@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from overnight.analysis.samples import quantile
 from overnight.rank.arrays import Floats, summed
 from overnight.rank.columns import readable
 from overnight.rank.distributions import normal_tail
 from overnight.rank.labels import named, places
+from overnight.rank.shares import quantile
 from overnight.rank.verdicts import BadVerdicts, as_frame, numeric_column, require_columns
 
 

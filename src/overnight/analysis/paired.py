@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from overnight.analysis.samples import cluster_codes, mean_error, numbers, quantile
+from overnight.analysis.samples import cluster_codes, mean_error, numbers
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats
 from overnight.rank.columns import readable
 from overnight.rank.distributions import chi_squared_tail, coin_chance, coin_test, normal_tail, student_tail
+from overnight.rank.shares import quantile
 from overnight.rank.verdicts import BadVerdicts, as_frame, numeric_column, require_columns
 
 

@@ -6,11 +6,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from overnight.analysis.rates import wilson_interval
-from overnight.analysis.samples import quantile
 from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
 from overnight.rank.distributions import normal_quantile
 from overnight.rank.outcomes import Davidson
+from overnight.rank.shares import quantile
 
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(81)
 _MOST_PAIRS: Final = 10_000_000

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from overnight.analysis.samples import numbers, quantile
+from overnight.analysis.samples import numbers
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats
 from overnight.rank.columns import readable
+from overnight.rank.shares import quantile
 
 # Fewer human labels than this that differ from the most frequent one say little about how often they do.
 _FEW = 5

@@ -12,7 +12,6 @@ import polars as pl
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints, summed
 from overnight.rank.columns import UNREADABLE, column_of
-from overnight.rank.distributions import normal_quantile, student_quantile
 
 
 def numbers(values: Any, name: str = "values") -> Floats:
@@ -48,13 +47,4 @@ def mean_error(values: Floats, cluster: Ints | None = None) -> float:
     return float(np.sqrt(sums @ sums) / n)
 
 
-def quantile(level: float, n_clusters: int | None = None) -> float:
-    """How many standard errors an interval reaches; Student's with few clusters."""
-    if not 0 < level < 1:
-        raise WrongArgument(f"level must lie between 0 and 1; found {level!r}")
-    if n_clusters is None:
-        return float(normal_quantile((1 + level) / 2))
-    return float(student_quantile((1 + level) / 2, n_clusters - 1)) if n_clusters > 1 else np.nan
-
-
-__all__ = ["cluster_codes", "mean_error", "numbers", "quantile"]
+__all__ = ["cluster_codes", "mean_error", "numbers"]

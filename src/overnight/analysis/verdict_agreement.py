@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from overnight.analysis.samples import quantile
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints, summed
 from overnight.rank.columns import readable
 from overnight.rank.labels import named, names_of, places
+from overnight.rank.shares import quantile
 from overnight.rank.verdicts import as_frame, require_columns
 
 EVERYBODY: Final = "all"

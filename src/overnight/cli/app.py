@@ -5,7 +5,6 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator
 from importlib.abc import InspectLoader
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from itertools import count
 from typing import Any
@@ -26,6 +25,7 @@ from overnight.cli import (
     verifying,
 )
 from overnight.cli.help_page import HelpPage
+from overnight.core.plugins import points_of
 from overnight.core.task import ENTRY_POINT
 from overnight.terminal.parameters import Parameter
 
@@ -104,7 +104,7 @@ def build() -> App:
 
 def _add_tasks(app: App, order: Iterator[int]) -> None:
     """The commands of the tasks. Their help is read where it is written; nothing of a task is loaded for it."""
-    for point in sorted(entry_points(group=ENTRY_POINT), key=lambda one: one.name):
+    for point in sorted(points_of(ENTRY_POINT), key=lambda one: one.name):
         docstring = _written_docstring(point.module, "Flags")
         if docstring is not None:
             page = _page(RUN, point.name, docstring)

@@ -1,10 +1,23 @@
 """What other packages bring by an entry point: each name claimed once, and loaded when it is asked for."""
 
 from collections.abc import Iterable
-from importlib.metadata import EntryPoint
+from functools import cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any
 
 from overnight.core.errors import StudyError
+
+
+@cache
+def _everything() -> Any:
+    """All packages are looked through for it, which takes milliseconds: once for all groups."""
+    return entry_points()
+
+
+def points_of(group: str) -> EntryPoints:
+    """What all packages bring to a group."""
+    found: EntryPoints = _everything().select(group=group)
+    return found
 
 
 def by_name(points: Iterable[EntryPoint], noun: str) -> dict[str, EntryPoint]:

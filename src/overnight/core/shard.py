@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import re
+from collections.abc import Callable
 
 import msgspec
 
@@ -57,12 +58,20 @@ def custom_id(token: str, line: int) -> str:
     return f"o{token}-{line}"
 
 
+def lines_of(token: str) -> Callable[[str], int | None]:
+    """The row that a custom id names, for the ids of one attempt; None for one that is not of it."""
+    head = f"o{token}-"
+    begin, longest = len(head), len(head) + _LONGEST_NUMBER
+
+    def line(text: str) -> int | None:
+        number = text[begin:]
+        if not text.startswith(head) or len(text) > longest or not (number.isdecimal() and number.isascii()):
+            return None
+        return int(number) if number[0] != "0" or number == "0" else None
+
+    return line
+
+
 def line_of(token: str, text: str) -> int | None:
     """The row a custom id names, or None when it is not one of this attempt's."""
-    head = f"o{token}-"
-    if not text.startswith(head):
-        return None
-    number = text[len(head) :]
-    if not (number.isdecimal() and number.isascii()) or len(number) > _LONGEST_NUMBER:
-        return None
-    return int(number) if number[0] != "0" or number == "0" else None
+    return lines_of(token)(text)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import cast
 
 import msgspec
@@ -51,6 +51,8 @@ class Pricing:
         if price is None or longest is None:
             return lambda _: None
 
+        # Asked twice of every row, and many rows are of one size.
+        @lru_cache(maxsize=4_096)
         def most(size: int) -> int | None:
             return ceiling(price, most_input(size, density), longest)
 

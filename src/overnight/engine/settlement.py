@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import compress
 from typing import NamedTuple
 
 from overnight.core.attempt import Attempt
@@ -19,6 +21,12 @@ Settling = tuple[Landed, Fate]
 # Of a raw line: its file, offset, length and digest.
 Place = tuple[int, int, int, bytes]
 _NOWHERE = (None, None, None, None)
+
+
+@cache
+def _settled(tries: int) -> Fate:
+    """One for all rows that end alike."""
+    return Fate(final=True, tries=tries)
 
 
 class Fresh(NamedTuple):
@@ -67,7 +75,7 @@ class Settlement:
         if again:
             return landed, Fate(final=False, tries=self.rows[line].tries)
         if result.outcome != "failed":  # whoever asks, and however often: nearly every row
-            return landed, Fate(final=True, tries=self.rows[line].tries + 1)
+            return landed, _settled(self.rows[line].tries + 1)
         return landed, self._fate(result, line)
 
     def _fate(self, result: Result, line: int) -> Fate:
@@ -109,23 +117,24 @@ class Settlement:
 
     def count(self, fresh: Fresh) -> None:
         """After the transaction: what people are told."""
-        outcomes: Counter[str] = Counter()
-        tokens_in = tokens_out = spent = 0
-        rows, learn, counts, addresses = self.rows, self._lessons.add, fresh.counts, fresh.addresses
-        bytes_in = with_tokens = 0
-        for one, fate in fresh.rows:
-            row, result = rows[one.line], one.result
-            usage = result.usage
-            learn(row.length, result)
-            if usage.input and usage.input <= MOST_TOKENS:
-                bytes_in += row.length
-                with_tokens += 1
-                tokens_in += usage.input
-            tokens_out += usage.output or 0
-            spent += one.cost or 0
-            if fate.final if counts is None else one.line in counts:
-                outcomes[result.outcome] += addresses.get(row.ask, 1) if addresses else 1
-        self._counted_bytes += bytes_in + with_tokens * self._overhead
+        rows, counts, addresses = self.rows, fresh.counts, fresh.addresses
+        asked = [rows[one.line] for one, _ in fresh.rows]
+        results = [one.result for one, _ in fresh.rows]
+        sizes = [row.length for row in asked]
+        self._lessons.add(sizes, results)
+        usages = [result.usage for result in results]
+        told = [usage.input for usage in usages]
+        believed = [
+            (size, tokens) for size, tokens in zip(sizes, told, strict=True) if tokens and tokens <= MOST_TOKENS
+        ]
+        tokens_in = sum(tokens for _, tokens in believed)
+        tokens_out = sum(usage.output or 0 for usage in usages)
+        spent = sum(one.cost or 0 for one, _ in fresh.rows)
+        last = [fate.final if counts is None else one.line in counts for one, fate in fresh.rows]
+        outcomes = Counter[str](result.outcome for result in compress(results, last))
+        for row, result in zip(compress(asked, last), compress(results, last), strict=True) if addresses else ():
+            outcomes[result.outcome] += addresses.get(row.ask, 1) - 1
+        self._counted_bytes += sum(size for size, _ in believed) + len(believed) * self._overhead
         self._counted_tokens += tokens_in
         self._context.tally.landed(outcomes, tokens_in, tokens_out, spent, fresh.presumed)
         if self._attempt.overtaken and fresh.counts:

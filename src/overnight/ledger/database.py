@@ -15,6 +15,8 @@ Values = Sequence[object] | Mapping[str, object]
 Row = tuple[Any, ...]
 # Values that are looked for in one statement: more bring little.
 _TOGETHER = 500
+# Rows whose columns wait for each other: the database then has the processor's cache to itself for a while.
+_WAITING = 2_000
 
 
 class Answer(Protocol):
@@ -194,6 +196,32 @@ def put_columns(db: Database, table: str, same: Mapping[str, object], columns: M
     bulk = db.bulk(into, len(differing), same=(*same.values(), *common.values()))
     bulk.add(chain.from_iterable(zip(*differing, strict=True)))
     bulk.flush()
+
+
+class WaitingColumns:
+    """Rows for one table, by their columns: written by `put_columns` when enough of them wait, and at `flush`."""
+
+    def __init__(self, db: Database, table: str, names: Sequence[str]) -> None:
+        """The first column is one that tells rows apart."""
+        self._db = db
+        self._table = table
+        self._columns: dict[str, list[object]] = {name: [] for name in names}
+        # Handed in and flushed.
+        self.rows = 0
+
+    def add(self, *columns: Sequence[object]) -> None:
+        """More of each column, in the order of their names."""
+        for held, more in zip(self._columns.values(), columns, strict=True):
+            held.extend(more)
+        if len(held) >= _WAITING:
+            self.flush()
+
+    def flush(self) -> None:
+        count = len(next(iter(self._columns.values())))
+        if count:
+            put_columns(self._db, self._table, {}, self._columns)
+            self._columns = {name: [] for name in self._columns}
+            self.rows += count
 
 
 def _is_same(values: Sequence[object]) -> bool:

@@ -1,7 +1,7 @@
 """Questions on record: the items they come from, their bodies on disk, their addresses, their queue."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import accumulate, compress, islice
 
 import msgspec
 
@@ -10,7 +10,7 @@ from overnight.core.errors import StudyChanged
 from overnight.core.priority import priority_of
 from overnight.ledger.connection import Records
 from overnight.ledger.counts import Counts
-from overnight.ledger.database import Database, found_among
+from overnight.ledger.database import Database, WaitingColumns, found_among
 from overnight.ledger.files import Files
 from overnight.ledger.identity import Facts, FactsView, Stages
 from overnight.ledger.raw import digest_of
@@ -72,9 +72,11 @@ class Intake:
         self._last_ask = self._floor
         # Items that came, known ones included.
         self.seen = 0
-        self._new_items = db.bulk("item", 7)
-        self._new_asks = db.bulk("ask", 7)
-        self._new_slots = db.bulk("slot(arm, item, replicate, turn, ask, round)", 6)
+        self._new_items = WaitingColumns(
+            db, "item", ("item_id", "stage", "file", '"offset"', "length", "digest", "priority")
+        )
+        self._new_asks = WaitingColumns(db, "ask", ("id", "arm", "key", "file", '"offset"', "length", "digest"))
+        self._new_slots = WaitingColumns(db, "slot", ("ask", "arm", "item", "replicate", "turn", "round"))
 
     def items(self, source: Iterable[Item]) -> Iterator[Item]:
         """Pass the items through, keeping a copy of each new one."""
@@ -88,24 +90,24 @@ class Intake:
 
     def _keep_items(self, items: Sequence[Item], file: Writer, number: int) -> list[bytes]:
         """Those that are new; returns their digests."""
-        stage, fresh, offset = self.stage, self._fresh, file.size
-        texts: list[bytes] = []
-        digests: list[bytes] = []
-        values: list[object] = []
-        known = {} if fresh else self._known_items(items)
-        for item in items:
-            text = _canonical.encode(item.fields)
-            digest = digest_of(text)
-            if fresh or not _is_same_item(item, digest, known):
-                length = len(text)
-                # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
-                urgency = 0.0 if self._priority is None else priority_of(item.fields.get(self._priority)) or 0.0
-                values += (stage, item.id, number, offset, length, bytearray(digest), urgency)
-                offset += length + 1
-                texts.append(text)
-                digests.append(digest)
+        known = {} if self._fresh else self._known_items(items)
+        texts = [_canonical.encode(item.fields) for item in items]
+        digests = list(map(digest_of, texts))
+        if known:
+            new = [not _is_same_item(item, digest, known) for item, digest in zip(items, digests, strict=True)]
+            items, texts, digests = list(compress(items, new)), list(compress(texts, new)), list(compress(digests, new))
+        column = self._priority
+        urgencies = [0.0 if column is None else priority_of(item.fields.get(column)) or 0.0 for item in items]
+        count = len(texts)
+        self._new_items.add(
+            [item.id for item in items],
+            [self.stage] * count,
+            [number] * count,
+            *_places(file.size, texts),
+            list(map(bytearray, digests)),
+            urgencies,
+        )
         file.write_lines(texts)
-        self._new_items.add(values)
         return digests
 
     def _known_items(self, items: Sequence[Item]) -> dict[str, bytes]:
@@ -167,29 +169,43 @@ class Intake:
         round_n: int,
     ) -> list[bytes]:
         """Those that are new; returns the digests of their bodies."""
-        ask_id, offset, fresh, arms = self._last_ask, file.size, self._fresh, self._arms
+        arms = self._arms
+        known = {} if self._fresh else self._known_slots(asks)
+        new: list[Ask] = []
+        numbers: list[int] = []
+        keys: list[bytes] = []
         bodies: list[bytes] = []
-        digests: list[bytes] = []
-        new_asks: list[object] = []
-        new_slots: list[object] = []
-        known = {} if fresh else self._known_slots(asks)
         for ask in asks:
-            arm, keys = arms[ask.arm.name]
-            key = keys.key(ask, shared=shared)
-            if not fresh and _is_same_ask(ask, key, known.get((arm, ask.item, ask.replicate, ask.turn))):
+            arm, maker = arms[ask.arm.name]
+            key = maker.key(ask, shared=shared)
+            if known and _is_same_ask(ask, key, known.get((arm, ask.item, ask.replicate, ask.turn))):
                 continue
-            body = encode(ask)
-            ask_id += 1
-            length, digest = len(body), digest_of(body)
-            new_asks += (ask_id, arm, bytearray(key), number, offset, length, bytearray(digest))
-            new_slots += (arm, ask.item, ask.replicate, ask.turn, ask_id, round_n)
-            offset += length + 1
-            bodies.append(body)
-            digests.append(digest)
+            new.append(ask)
+            numbers.append(arm)
+            keys.append(key)
+            bodies.append(encode(ask))
+        digests = list(map(digest_of, bodies))
+        count = len(new)
+        ids = range(self._last_ask + 1, self._last_ask + 1 + count)
+        self._last_ask += count
+        self._new_asks.add(
+            ids,
+            numbers,
+            # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
+            list(map(bytearray, keys)),
+            [number] * count,
+            *_places(file.size, bodies),
+            list(map(bytearray, digests)),
+        )
+        self._new_slots.add(
+            ids,
+            numbers,
+            [ask.item for ask in new],
+            [ask.replicate for ask in new],
+            [ask.turn for ask in new],
+            [round_n] * count,
+        )
         file.write_lines(bodies)
-        self._new_asks.add(new_asks)
-        self._new_slots.add(new_slots)
-        self._last_ask = ask_id
         return digests
 
     def _known_slots(self, asks: Sequence[Ask]) -> dict[tuple[int, str, int, int], bytes]:
@@ -218,6 +234,12 @@ class Intake:
         count = self._db.execute("DELETE FROM ask WHERE id IN (SELECT id FROM twin)").rowcount
         self._db.execute("DROP TABLE twin")
         return int(count)
+
+
+def _places(begin: int, lines: Sequence[bytes]) -> tuple[list[int], list[int]]:
+    """The offset of each line in a file that has come so far, and its length."""
+    lengths = list(map(len, lines))
+    return list(accumulate((length + 1 for length in lengths[:-1]), initial=begin))[: len(lines)], lengths
 
 
 def build_indexes(db: Database) -> None:

@@ -16,24 +16,25 @@ def cost(price: Price, usage: Usage) -> int | None:
     Cached and newly cached tokens are part of the input, reasoning is part of the output. Counts that contradict this
     have no cost: a guess would look like a bill.
     """
-    if usage.input is None or usage.output is None:
+    told, answered, rate = usage.input, usage.output, price.rate
+    if told is None or answered is None:
         return None
     cached, written = usage.cached or 0, usage.cache_write or 0
-    plain = usage.input - cached - written
-    if plain < 0 or cached < 0 or written < 0 or usage.output < 0:
+    plain = told - cached - written
+    if plain < 0 or cached < 0 or written < 0 or answered < 0:
         return None
-    step = price.rate.at(usage.input)
-    parts = [(plain, step.input), (usage.output, step.output)]
-    if cached:
-        parts.append((cached, step.input if step.cached is None else step.cached))
-    if written:
-        parts.append((written, step.input if step.cache_write is None else step.cache_write))
-    total = (price.rate.request or 0) * _TOKENS
-    for tokens, rate in parts:
+    step = rate.at(told) if rate.tiers else rate
+    parts: tuple[tuple[int, int | None], ...] = ((plain, step.input), (answered, step.output))
+    if cached or written:
+        read = step.input if step.cached is None else step.cached
+        kept = step.input if step.cache_write is None else step.cache_write
+        parts = (*parts, (cached, read), (written, kept))
+    total = (rate.request or 0) * _TOKENS
+    for tokens, each in parts:
         if tokens:
-            if rate is None:
+            if each is None:
                 return None
-            total += tokens * rate
+            total += tokens * each
     rounded = (total + _TOKENS // 2) // _TOKENS
     return rounded if rounded <= _MOST else None
 

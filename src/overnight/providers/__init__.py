@@ -5,12 +5,12 @@ from collections.abc import Container, Mapping
 from datetime import date
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from overnight.core.ask import Model
 from overnight.core.errors import UnknownName, nearest
+from overnight.core.plugins import points_of
 from overnight.core.wording import quoted
 from overnight.providers.contract import (
     Batch,
@@ -365,7 +365,7 @@ def _overview() -> str:
 
 @cache
 def _installed() -> Mapping[str, Vendor]:
-    return Installed(entry_points(group=GROUP))
+    return Installed(points_of(GROUP))
 
 
 def _fits(model_name: str, patterns: tuple[str, ...]) -> bool:

@@ -12,6 +12,7 @@ from overnight.reporting.page.html import Fact, Finding, Page, figures_of, page_
 from overnight.reporting.parts import Figure, Section, Sentence
 from overnight.reporting.row_browser import not_read, row_browsers
 from overnight.reporting.run_facts import RunFacts
+from overnight.reporting.shown_text import free_name
 from overnight.reporting.wording import money_text, percent_text
 
 _REHEARSAL = "This is a rehearsal: the emulator stands in for every model."
@@ -103,7 +104,7 @@ def _with_own_names(sections: Sequence[Section]) -> list[Section]:
         for part in section.parts:
             if isinstance(part, Figure):
                 plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", part.name).strip("-.")[:80] or "figure"
-                name = next(one for one in (plain, *(f"{plain}-{n}" for n in range(2, 9_999))) if one not in taken)
+                name = free_name(plain, taken)
                 taken.add(name)
                 part = replace(part, name=name)  # noqa: PLW2901
             parts.append(part)

@@ -32,7 +32,7 @@ def row_browsers(results: pl.LazyFrame, *, most: int = MOST_ROWS, sample: int = 
     where = "Their texts are in tables/results.parquet."
     if count <= most:
         about = f"All {number_of(count, 'row')}, to search and sort. {where}"
-        yield _rows("Every row", about, _shown(results.select(columns).collect()))
+        yield _rows("Every row", about, _shown(results.select(columns)))
         return
     items = results.select("item_id").unique().select(pl.len()).collect().item()
     if items <= most:
@@ -41,7 +41,7 @@ def row_browsers(results: pl.LazyFrame, *, most: int = MOST_ROWS, sample: int = 
     chosen = sorted(Random(0).sample(range(count), sample))
     picked = results.select(columns).with_row_index("row").filter(pl.col("row").is_in(chosen)).drop("row").collect()
     about = f"A sample of {sample:,} of the {number_of(count, 'row')}, drawn with a fixed seed. {where}"
-    yield _rows("A sample of the rows", about, _shown(picked))
+    yield _rows("A sample of the rows", about, _shown(picked.lazy()))
 
 
 def _rows(title: str, about: str, frame: pl.DataFrame) -> Rows:
@@ -67,21 +67,22 @@ def _columns(results: pl.LazyFrame) -> list[str]:
     return [*_COMMON, *telling, *_TAKEN]
 
 
-def _shown(frame: pl.DataFrame) -> pl.DataFrame:
-    """Arms by what tells them apart; columns that say the same of every row stay out."""
-    places = frame.select("stage", "arm").unique(maintain_order=True).rows()
+def _shown(rows: pl.LazyFrame) -> pl.DataFrame:
+    """Arms by what tells them apart; columns that say the same of every row stay out, and are never in memory."""
+    places = rows.select("stage", "arm").unique(maintain_order=True).collect().rows()
     labels = labels_of(places)
-    named = pl.DataFrame(
-        [(stage, arm, labels[stage, arm]) for stage, arm in places], schema=["stage", "arm", "label"], orient="row"
-    )
-    joined = frame.join(named, on=["stage", "arm"], how="left", maintain_order="left")
-    frame = joined.with_columns(arm=pl.col("label")).drop("label", "stage").rename({"item_id": "item"})
-    dull = [
-        name
-        for name in ("arm", "replicate", "turn", "cause", "cost", "input_tokens", "output_tokens")
-        if frame[name].n_unique() <= 1
-    ]
-    return frame.drop(dull)
+    plain = ("replicate", "turn", "cause", "cost", "input_tokens", "output_tokens")
+    differing = rows.select(pl.col(name).n_unique() for name in plain).collect().row(0, named=True)
+    left_out = ["stage", *(name for name, count in differing.items() if count <= 1)]
+    if len(set(labels.values())) <= 1:
+        left_out.append("arm")
+    else:
+        named = pl.LazyFrame(
+            [(stage, arm, labels[stage, arm]) for stage, arm in places], schema=["stage", "arm", "label"], orient="row"
+        )
+        joined = rows.join(named, on=["stage", "arm"], how="left", maintain_order="left")
+        rows = joined.with_columns(arm=pl.col("label")).drop("label")
+    return rows.drop(left_out).rename({"item_id": "item"}).collect()
 
 
 def _by_item(results: pl.LazyFrame) -> pl.DataFrame:

@@ -1,6 +1,8 @@
 """Texts from anywhere, made fit for a page: escaped, and nothing in them invisible or able to steer the reader."""
 
+from collections.abc import Container
 from html import escape
+from itertools import chain, count
 
 # Marks that turn the direction of the text around them; with these, an answer could show what it does not say.
 _TURNING = {*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C}
@@ -38,3 +40,8 @@ def escaped(text: str) -> str:
 def cut(text: str, most: int) -> str:
     """At most so many characters, with a mark where some are left out."""
     return text if len(text) <= most else text[: most - len(_CUT)] + _CUT
+
+
+def free_name(plain_name: str, taken: Container[str]) -> str:
+    """The name itself, or with the first number from two on that makes it another than all that are taken."""
+    return next(name for name in chain((plain_name,), (f"{plain_name}-{n}" for n in count(2))) if name not in taken)

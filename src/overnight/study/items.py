@@ -1,6 +1,7 @@
 """The items of a study: a stream that can be read again, with ids that are text and unique."""
 
 from array import array
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -15,6 +16,8 @@ from overnight.study.frames import ParquetRows, frame_kind
 from overnight.study.origin import Origin, Route
 from overnight.study.spreadsheets import SPREADSHEETS, SpreadsheetRows
 
+# Hashes that make a set of a few megabytes.
+_IN_A_SET = 50_000
 _FILE_KINDS = (".csv", ".tsv", ".jsonl", ".parquet", ".txt", *SPREADSHEETS)
 
 
@@ -48,7 +51,7 @@ class Need(NamedTuple):
 
 
 class ItemSource:
-    """Items of one table, in constant memory but for a few bytes that each id leaves behind.
+    """Items of one table, in constant memory but for eight bytes that each id leaves behind.
 
     `on_empty` says what becomes of items that have nothing in a column which the questions name.
     """
@@ -79,7 +82,7 @@ class ItemSource:
         return self._read(EmptyFields(self.name, self._on_empty))
 
     def _read(self, empty: EmptyFields) -> Iterator[Item]:
-        seen, id_column, asked = SeenIds(), self.id_column, sorted(self._asked)
+        marks, id_column, asked = array("q"), self.id_column, sorted(self._asked)
         needed = frozenset[str]()
         if self.columns is None:
             needed = needed.union(*(need.columns() for need in self._needs))
@@ -91,8 +94,7 @@ class ItemSource:
                 item_id = self._id(number, fields)
             if "\0" in item_id:
                 check_item_id(item_id, f"{self._rows.place(number)}, column '{id_column}'")
-            if not seen.add(item_id):
-                self._refuse_duplicate(item_id, number)
+            marks.append(hash(item_id))
             if needed and not needed <= fields.keys():
                 self._refuse_missing(number, fields)
             if not empty.takes(fields, asked, self._rows.place, number, item_id):
@@ -101,10 +103,12 @@ class ItemSource:
                 place = self._rows.place(number)
                 raise StudyError(f"{place}: the item '{item_id}' is empty: it has nothing but its id")
             yield Item(item_id, fields)
-        if not seen.count:
+        if not marks:
             raise StudyError(f"{self.name}: there are no items")
-        empty.finish(seen.count)
-        self.count = seen.count
+        if twice := repeated(marks):
+            self._refuse_duplicates(twice)
+        empty.finish(len(marks))
+        self.count = len(marks)
 
     def _id(self, number: int, fields: Row) -> str:
         value = fields.get(self.id_column)
@@ -124,57 +128,37 @@ class ItemSource:
                 asker = f"stage '{need.stage}': " if need.stage else ""
                 raise StudyError(f"{self._rows.place(number)}: {asker}{problem}")
 
-    def _refuse_duplicate(self, item_id: str, number: int) -> None:
-        """Two ids may leave the same mark: only a second look at the rows before this one can tell."""
-        for earlier, fields in self._rows:
-            if earlier == number:
-                return
-            if self._id(earlier, fields) == item_id:
-                places = (
-                    f"{self._rows.place(number)}: the id '{item_id}', column '{self.id_column}', was used before, at"
-                )
-                raise StudyError(f"{places} {self._rows.place(earlier)}; ids must be unique")
+    def _refuse_duplicates(self, marks: Collection[int]) -> None:
+        """Two ids may leave the same mark: only a second look at the rows that left such can tell."""
+        seen: dict[str, int] = {}
+        for number, fields in self._rows:
+            item_id = self._id(number, fields)
+            if hash(item_id) not in marks:
+                continue
+            earlier = seen.setdefault(item_id, number)
+            if earlier != number:
+                again = f"the id '{item_id}', column '{self.id_column}', was used before, at"
+                where = f"{self._rows.place(number)}: {again} {self._rows.place(earlier)}"
+                raise StudyError(f"{where}; ids must be unique")
 
     def _is_empty(self, fields: Row) -> bool:
         own = self.id_column
         return len(fields) > 1 and all(column == own or is_blank(value) for column, value in fields.items())
 
 
-class SeenIds:
-    """The ids so far, in 16 to 32 bytes each: a table of hashes, at most half of it filled.
+def repeated(marks: "array[int]") -> frozenset[int]:
+    """The hashes that came more than once. All are looked at together: a look at each as it comes takes longer."""
+    if _distinct(marks) == len(marks):
+        return frozenset()
+    return frozenset(mark for mark, count in Counter(marks).items() if count > 1)
 
-    A set of the same hashes takes four times as much, and a study may have millions of items.
-    """
 
-    def __init__(self) -> None:
-        self.count = 0
-        self._slots = array("q", bytes(8 * 1024))
+def _distinct(marks: "array[int]") -> int:
+    if len(marks) <= _IN_A_SET:
+        return len(set(marks))
+    import polars as pl  # noqa: PLC0415 - a third of a second that only who has many items waits for
 
-    def add(self, item_id: str) -> bool:
-        """False when the id, or one with the same hash, was there already."""
-        mark = hash(item_id) or 1  # zero marks a free slot
-        slots = self._slots
-        last = len(slots) - 1
-        at = mark & last
-        while held := slots[at]:
-            if held == mark:
-                return False
-            at = (at + 1) & last
-        slots[at] = mark
-        self.count += 1
-        if self.count * 2 > last:
-            self._grow()
-        return True
-
-    def _grow(self) -> None:
-        wider = array("q", bytes(16 * len(self._slots)))
-        last = len(wider) - 1
-        for mark in filter(None, self._slots):
-            at = mark & last
-            while wider[at]:
-                at = (at + 1) & last
-            wider[at] = mark
-        self._slots = wider
+    return pl.Series(marks).n_unique()
 
 
 def check_items(items: Any, origin: Origin) -> None:

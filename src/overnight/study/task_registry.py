@@ -4,11 +4,11 @@ A kind is loaded when a study, a run or a command names it, and not before.
 """
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import cast
 
 from overnight.core.errors import UnknownName, nearest
-from overnight.core.plugins import by_name, loaded
+from overnight.core.plugins import by_name, loaded, points_of
 from overnight.core.task import ENTRY_POINT
 from overnight.core.wording import quoted
 from overnight.study.stage import WrittenStage
@@ -44,7 +44,7 @@ def all_own_keys() -> tuple[str, ...]:
 
 @cache
 def _installed() -> dict[str, EntryPoint]:
-    return by_name(entry_points(group=ENTRY_POINT), "task")
+    return by_name(points_of(ENTRY_POINT), "task")
 
 
 def load(point: EntryPoint) -> TaskKind:

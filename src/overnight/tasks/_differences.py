@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from overnight.analysis import mcnemar, paired_difference
 from overnight.core.wording import number_of
 from overnight.reporting import Figure, Interval, Intervals, Table
 from overnight.reporting.wording import listed, number_text, span_text
@@ -66,6 +65,9 @@ def differences(
 
 def _difference(one: str, other: str, both: pl.DataFrame, alarm: float, *, once: bool) -> Difference:
     units = both.group_by("unit", maintain_order=True).agg(apart=(pl.col("a") - pl.col("b")).mean())
+    # numpy takes a tenth of a second and 20 MB, which a report without two arms need not wait for.
+    from overnight.analysis import mcnemar, paired_difference  # noqa: PLC0415
+
     differing = int((units["apart"].abs() > 1e-12).sum())
     alone = units.height == both.height
     low: float | None

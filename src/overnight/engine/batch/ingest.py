@@ -18,7 +18,7 @@ from overnight.core.attempt import Attempt, Closed, Ended, Fetched
 from overnight.core.clock import duration_text
 from overnight.core.errors import Gone, Unavailable
 from overnight.core.result import Line, failed
-from overnight.core.shard import line_of
+from overnight.core.shard import lines_of
 from overnight.core.wording import cancelled_words, number_of
 from overnight.engine.batch.evidence import (
     DAY,
@@ -83,6 +83,7 @@ class Ingest:
         self._account = account
         self._attempt = attempt
         self._settlement: Settlement
+        self._line_of = lines_of(attempt.token)
         self._foreign: dict[str, int] | None = None
         self._strange: Counter[str] = Counter()
 
@@ -325,7 +326,7 @@ class Ingest:
             return None
         if self._foreign is not None:
             return self._foreign.get(custom_id)
-        row = line_of(self._attempt.token, custom_id)
+        row = self._line_of(custom_id)
         return row if row is not None and row < self._attempt.rows else None
 
     async def _take_in(self, file: int, end: int, landed: list[Settling]) -> None:

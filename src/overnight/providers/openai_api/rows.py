@@ -1,5 +1,6 @@
 """One line of an output or error file, as a Result: chat completions, and responses."""
 
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -274,5 +275,5 @@ def answered_by(line: bytes) -> str | None:
 
 
 _USAGE = ("response", "body", "usage")
-_reader = RowReader(_Row, id_of=lambda row: row.custom_id, result_of=_result, usage_of=_usage_in, usage=[_USAGE])
+_reader = RowReader(_Row, id_of=attrgetter("custom_id"), result_of=_result, usage_of=_usage_in, usage=[_USAGE])
 decode = _reader.decode

@@ -56,7 +56,8 @@ class RowReader(Generic[Row]):
         custom_id = self._id_of(row)
         if not custom_id:
             return Line(None, None, f"the line has no {self._ids[0][-1]}")
-        return line_with(custom_id, self._result_of(row))
+        result = self._result_of(row)
+        return Line(custom_id, result) if result is not None else line_with(custom_id, None)
 
     def _patiently(self, line: bytes, problem: str) -> Line:
         try:

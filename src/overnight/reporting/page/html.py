@@ -18,7 +18,7 @@ from overnight.core.wording import number_of
 from overnight.reporting.drawing import NARROW, WIDE, draw
 from overnight.reporting.page.colours import colour_rules, figure_rules
 from overnight.reporting.parts import Conversation, Figure, Part, Reading, Section, Sentence, Table, Talks, Turn
-from overnight.reporting.shown_text import cut, escaped
+from overnight.reporting.shown_text import cut, escaped, free_name
 from overnight.reporting.wording import cell_text, csv_text
 
 # A table in the page has so many rows at most; its CSV has all.
@@ -116,7 +116,7 @@ def _anchors(titles: Sequence[str]) -> list[tuple[str, str]]:
     found: dict[str, str] = {}
     for title in titles:
         plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "section"
-        name = next(one for one in (plain, *(f"{plain}-{n}" for n in range(2, 9_999))) if one not in found)
+        name = free_name(plain, found)
         found[name] = title
     return list(found.items())
 

@@ -13,8 +13,9 @@ import numpy as np
 import polars as pl
 
 from overnight.analysis import cohen_kappa, judge_bias, krippendorff_alpha, rate
-from overnight.analysis.samples import cluster_codes, mean_error, quantile
+from overnight.analysis.samples import cluster_codes, mean_error
 from overnight.core.errors import OvernightError
+from overnight.rank.shares import quantile
 from overnight.tasks._judging.form import NONE, UNPARSED
 from overnight.tasks._judging.model_makers import maker_of
 
