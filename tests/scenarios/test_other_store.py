@@ -26,8 +26,8 @@ TWO_TURNS = {"turns": ["Are you sure?"]}
 
 @pytest.mark.parametrize(
     ("provider", "fields"),
-    [("openai", {}), ("anthropic", {}), ("openai", {"mode": "live"}), ("openai", TWO_TURNS)],
-    ids=["openai", "anthropic", "live", "two turns"],
+    [("openai", {}), ("anthropic", {}), ("xai", {}), ("openai", {"mode": "live"}), ("openai", TWO_TURNS)],
+    ids=["openai", "anthropic", "xai", "live", "two turns"],
 )
 def test_a_run_on_objects_gives_the_same_bytes(
     scenario: Callable[..., Scenario], provider: str, fields: dict[str, Any]

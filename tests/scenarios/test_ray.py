@@ -14,12 +14,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+import own_database
 from overnight.api import verify
+from scenarios import left_behind
 from scenarios.conftest import KEY, Scenario
 from scenarios.test_live import lost, twice
+from scenarios.test_shared_places import ECHOES
+from store import buckets
 
 pytest.importorskip("ray", reason="`make ray` installs it")
 ROWS = 600
@@ -150,6 +155,32 @@ def test_the_same_bytes_and_no_key_anywhere(scenario: Callable[..., Scenario], e
     assert any("raylet" in path.name for path in files)
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
     assert KEY not in said
+
+
+def test_a_key_that_the_provider_repeats_is_left_nowhere(
+    scenario: Callable[..., Scenario], monkeypatch: pytest.MonkeyPatch, kept: Path
+) -> None:
+    """The ledger in PostgreSQL, files in a bucket, calls by Ray: every file, table, object and log is searched."""
+    one = scenario(faults=ECHOES)
+    keys = buckets.environment(buckets.server())
+    keys["AWS_ENDPOINT_URL_S3"] = keys["AWS_ENDPOINT_URL"]
+    for name, value in keys.items():
+        monkeypatch.setenv(name, value)
+    one.environ |= keys
+    runs, bucket = own_database.address_of(one.folder / "runs"), buckets.fresh_url()
+    runs = runs.replace(runs.partition("&files=")[2].partition("&")[0], quote(bucket, safe=":/"), 1)
+    for mode in ("live", "batch"):
+        study = one.study(60, name=mode, mode=mode, models=STUDY["models"])
+        code, said = Command(one, study, kept, OVERNIGHT_RUNS=runs).ended()
+        assert code in (0, 3), said
+        assert "repeated the key" in said
+        assert KEY not in said
+    database = runs.partition("?")[0].rpartition("/")[2]
+    secrets = (KEY, buckets.SECRET)
+    assert any("raylet" in path.name for path in kept.rglob("*"))
+    assert left_behind.in_files(secrets, [one.folder, kept]) == []
+    assert left_behind.in_database(secrets, database, fewest_tables=40) == []
+    assert left_behind.in_bucket(secrets, bucket) == []
 
 
 def test_an_actor_killed_same_bytes(scenario: Callable[..., Scenario], expected: str, kept: Path) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
+import polars as pl
 import psycopg
 import pytest
 
@@ -13,10 +13,12 @@ import overnight as on
 import own_database
 import postgres_server
 from overnight.cli import main
+from scenarios import left_behind
 from scenarios.conftest import KEY, Scenario
 from store import buckets
 
 PASSWORD = "hunter2-not-for-you"
+SECRETS = (PASSWORD, KEY, buckets.SECRET)
 
 
 @pytest.fixture
@@ -49,23 +51,57 @@ def test_a_run_with_its_files_in_a_bucket_is_the_same_run(
     assert main(["report", "shared", "--runs", place]) == 0
     told = "".join(capfd.readouterr())
     assert "shared" in told
-    secrets = (PASSWORD, KEY, buckets.SECRET)
-    assert [secret for secret in secrets if secret in told] == []
-    _assert_nowhere(one.folder, secrets)
+    assert [secret for secret in SECRETS if secret in told] == []
+    assert found(one, place) == []
 
 
-def _assert_nowhere(folder: Path, secrets: tuple[str, ...]) -> None:
-    """Not in a file of this machine, and not in any table of the database."""
-    found = [
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and any(one.encode() in path.read_bytes() for one in secrets)
+# In errors of every kind, and in the rows themselves.
+ECHOES = (
+    {"on": "create", "do": "status", "status": 400, "code": "invalid", "message": "no luck with {key}", "times": 1},
+    {"on": "list", "do": "status", "status": 503, "message": "{key} is asked too often", "times": 1},
+    {"on": "live", "do": "status", "status": 400, "message": "{key} cannot ask that", "times": 3},
+    {"on": "live", "do": "status", "status": 429, "message": "{key} is asked too often", "times": 3, "skip": 3},
+    {"on": "content", "do": "echo_key"},
+    {"on": "live", "do": "echo_key", "skip": 6},
+)
+
+
+@pytest.mark.parametrize("mode", ["batch", "live"])
+def test_a_key_that_the_provider_repeats_is_left_nowhere(
+    in_bucket: tuple[Scenario, str], mode: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    one, place = in_bucket
+    one.emulator.arm(ECHOES)
+    ending = one.call("run", one.study(mode=mode), runs=place)
+    assert ending.error is None, ending
+    assert any("repeated the key" in text for text in ending.said), ending.said
+    assert main(["results", "night", "--failed", "--runs", place]) == 0
+    assert main(["report", "night", "--runs", place]) == 0
+    told = [*capfd.readouterr(), *ending.said, ending.message]
+    assert [secret for secret in SECRETS if secret in "".join(told)] == []
+    assert found(one, place) == []
+
+
+def test_what_was_left_would_be_found(in_bucket: tuple[Scenario, str]) -> None:
+    """The search itself: a key that a study says is in tables and objects, and one may hide in what is compressed."""
+    one, place = in_bucket
+    study = one.study(2, prompt=f"Say {KEY} about {{text}}.")
+    assert one.call("run", study, runs=place).error is None
+    pl.DataFrame({"text": [KEY] * 100}).write_parquet(one.folder / "left.parquet")
+    with psycopg.connect(postgres_server.url(database(one)), autocommit=True) as db:
+        db.execute("CREATE TABLE overnight.left_there AS SELECT %s::bytea AS text", (KEY.encode(),))
+    places = {name.rpartition("/")[2] for name in found(one, place)}
+    assert places >= {"night.yaml", "left.parquet", "00001.jsonl", "overnight.left_there", "overnight_run_1.stage"}
+
+
+def database(one: Scenario) -> str:
+    return own_database.address_of(one.folder / "shared").partition("?")[0].rpartition("/")[2]
+
+
+def found(one: Scenario, place: str) -> list[str]:
+    bucket = unquote(place.partition("&files=")[2].partition("&")[0])
+    return [
+        *left_behind.in_files(SECRETS, [one.folder]),
+        *left_behind.in_database(SECRETS, database(one)),
+        *left_behind.in_bucket(SECRETS, bucket),
     ]
-    assert [path for path in found if "state" not in path.parts] == []
-    name = own_database.address_of(folder / "shared").partition("?")[0].rpartition("/")[2]
-    with psycopg.connect(postgres_server.url(name)) as db:
-        tables = db.execute("SELECT schemaname, tablename FROM pg_tables WHERE schemaname LIKE 'overnight%'").fetchall()
-        assert len(tables) > 20
-        for schema, table in tables:
-            rows = str(db.execute(f'SELECT * FROM "{schema}"."{table}"').fetchall())  # type: ignore[arg-type]
-            assert [secret for secret in secrets if secret in rows] == []

@@ -6,12 +6,25 @@ A file that grows is a row of objects, one for each group of lines; reading it j
 from __future__ import annotations
 
 import hashlib
-from io import BytesIO
+from io import BufferedReader, BytesIO, RawIOBase
 from typing import BinaryIO, Self
 
 from overnight.core.errors import FileDamaged
 from overnight.store.contract import Kept
 from overnight.store.names import parts_of, way_out
+
+
+class OneWay(RawIOBase):
+    """Nobody is promised that a stream goes back."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = BytesIO(content)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        return self._content.readinto(buffer)
 
 
 class ObjectStore:
@@ -46,7 +59,7 @@ class ObjectStore:
         return _Reader(self.where(name), self._content(name))
 
     def stream(self, name: str, start: int = 0) -> BinaryIO:
-        return BytesIO(self._content(name)[start:])
+        return BufferedReader(OneWay(self._content(name)[start:]))  # type: ignore[arg-type, return-value]
 
     def problem(self, name: str) -> str | None:
         return None if self.exists(name) else "is missing"

@@ -183,6 +183,20 @@ def tell_about(db: Database, statement: str, values: Iterable[object]) -> None:
         db.execute(statement.format(",".join("?" * len(some))), some)
 
 
+def bring_rows(old: Database, new: Database, table: str, columns: Sequence[str]) -> int:
+    """All of a table, into an empty one of another database; how many there were."""
+    names = ", ".join(f'"{column}"' for column in columns)
+    rows = new.bulk(f"{table}({names})", len(columns))
+    for row in old.each(f"SELECT {names} FROM {table}"):
+        rows.add(row)
+    rows.flush()
+    new.go_on_counting(table)
+    (found,) = new.execute(f"SELECT count(*) FROM {table}").fetchone()
+    if found != rows.rows:
+        raise LedgerError(f"{table}: {rows.rows:,} rows were brought, and {found:,} arrived; nothing was changed")
+    return rows.rows
+
+
 def put_columns(db: Database, table: str, same: Mapping[str, object], columns: Mapping[str, Sequence[object]]) -> None:
     """Rows by their columns, the first of which tells them apart, and what all of them have in common.
 

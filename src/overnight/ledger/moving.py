@@ -2,8 +2,7 @@
 
 from contextlib import closing
 
-from overnight.core.errors import LedgerError
-from overnight.ledger.database import Database
+from overnight.ledger.database import bring_rows
 from overnight.ledger.homes import home_of
 from overnight.ledger.identity import Facts, FactsView
 from overnight.ledger.questions import build_indexes
@@ -29,7 +28,7 @@ def move_ledger(source: RunFolder, target: RunFolder) -> int:
         new.begin()
         try:
             rows = sum(
-                _copied(old, new, table, [c.name for c in columns]) for table, columns in tables_of_today().items()
+                bring_rows(old, new, table, [c.name for c in columns]) for table, columns in tables_of_today().items()
             )
             build_indexes(new)
             # Tables that people open are made where the run is.
@@ -39,16 +38,3 @@ def move_ledger(source: RunFolder, target: RunFolder) -> int:
             new.roll_back()
             raise
     return rows
-
-
-def _copied(old: Database, new: Database, table: str, columns: list[str]) -> int:
-    names = ", ".join(f'"{column}"' for column in columns)
-    rows = new.bulk(f"{table}({names})", len(columns))
-    for row in old.each(f"SELECT {names} FROM {table}"):
-        rows.add(row)
-    rows.flush()
-    new.go_on_counting(table)
-    (found,) = new.execute(f"SELECT count(*) FROM {table}").fetchone()
-    if found != rows.rows:
-        raise LedgerError(f"{table}: {rows.rows:,} rows were brought, and {found:,} arrived; nothing was changed")
-    return rows.rows

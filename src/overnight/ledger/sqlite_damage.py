@@ -27,8 +27,12 @@ def tables_of_today() -> dict[str, list[Column]]:
     """Every table that a new ledger has, with its columns in their order."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as wanted:
         migrate(wanted, Path("a new ledger"))
-        names = wanted.execute("SELECT name FROM sqlite_master WHERE type='table' ORDER BY name").fetchall()
-        return {name: [Column._make(row) for row in wanted.execute(f"PRAGMA table_info({name})")] for (name,) in names}
+        return tables_of(wanted)
+
+
+def tables_of(db: sqlite3.Connection) -> dict[str, list[Column]]:
+    names = db.execute("SELECT name FROM sqlite_master WHERE type='table' ORDER BY name").fetchall()
+    return {name: [Column._make(row) for row in db.execute(f"PRAGMA table_info({name})")] for (name,) in names}
 
 
 def damages_of_pages(db: sqlite3.Connection) -> Iterator[str]:

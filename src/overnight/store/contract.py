@@ -114,7 +114,7 @@ class Store(Protocol):
     def reader(self, name: str) -> Reader: ...
 
     def stream(self, name: str, start: int = 0) -> BinaryIO:
-        """The file from `start` to its end."""
+        """The file from `start` to its end, in this direction alone."""
         ...
 
     def problem(self, name: str) -> str | None:
@@ -158,8 +158,9 @@ class StoredFile(NamedTuple):
     def exists(self) -> bool:
         return self.store.exists(self.name)
 
-    def open(self) -> BinaryIO:
-        return self.store.stream(self.name)
+    def open(self, start: int = 0) -> BinaryIO:
+        """From `start` to its end, in this direction alone."""
+        return self.store.stream(self.name, start)
 
     def remove(self) -> None:
         self.store.remove(self.name)

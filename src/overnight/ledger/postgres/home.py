@@ -11,8 +11,10 @@ from overnight.ledger.postgres.address import Address, connect, driver, first_li
 from overnight.ledger.postgres.dialect import SHARED
 from overnight.ledger.postgres.registry import LEASE_LOST, drop_run, has_table, is_founded, looking, run_named
 from overnight.ledger.postgres.tables import VERSION, statements
+from overnight.ledger.postgres.upgrade import bring_up_to_date, up_to_date_copy
 
 if TYPE_CHECKING:
+    from overnight.ledger.database import Database
     from overnight.ledger.postgres.connection import PostgresDatabase
     from overnight.ledger.postgres.lease import Lease
     from overnight.ledger.postgres.registry import KnownRun
@@ -63,7 +65,9 @@ class PostgresHome:
             stack.callback(db.close)
             if not self._has_tables(db, run):
                 self._found(db, run)
-            self._check_version(db, run)
+            found = self._version(db, run)
+            if found < VERSION:
+                bring_up_to_date(db, run.number, found)
             stack.pop_all()
         db.run_number = run.number
         return db
@@ -77,21 +81,28 @@ class PostgresHome:
         db.execute(f"UPDATE {SHARED}.run SET version=? WHERE number=?", (VERSION, run.number))
         db.commit()
 
-    def _check_version(self, db: PostgresDatabase, run: KnownRun) -> None:
+    def _version(self, db: PostgresDatabase, run: KnownRun) -> int:
+        """Of the run's tables; one that is newer than ours is refused."""
         (found,) = db.execute(f"SELECT version FROM {SHARED}.run WHERE number=?", (run.number,)).fetchone() or (0,)
         if found > VERSION:
             raise LedgerTooNew(
                 f"{self.where}: the ledger has version {found}, written by a newer Overnight; this one reads up to "
                 f"{VERSION}. Update Overnight, or go on with the version that made it"
             )
+        return int(found)
 
-    def reader(self) -> PostgresDatabase:
+    def reader(self) -> Database:
+        """One of an older version is read from a copy, and left as it is."""
         db = looking(self._address)
         run = self._run(db)
         if run is None or not self._has_tables(db, run):
             raise LedgerError(f"{self.where}: there is no such run")
-        self._check_version(db, run)
-        return connect(self._address, schema=run.schema, read_only=True)
+        found = self._version(db, run)
+        own = connect(self._address, schema=run.schema, read_only=True)
+        if found == VERSION:
+            return own
+        with closing(own):
+            return up_to_date_copy(own, found)
 
     def readers(self) -> int | None:
         return _READERS
@@ -127,7 +138,7 @@ class PostgresHome:
     def refuse_strange(self) -> None:
         """Nothing in a database can be waited for for ever."""
 
-    def to_diagnose(self) -> PostgresDatabase:
+    def to_diagnose(self) -> Database:
         return self.reader()
 
 

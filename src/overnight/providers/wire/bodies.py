@@ -118,10 +118,9 @@ class Envelope:
         self._file = file
         self._tail = tail
         size = file.size
-        with file.open() as lines:
-            lines.seek(max(0, size - 1))
+        with file.open(max(0, size - 1)) as last:
             # The last line's own end is no comma.
-            self._content = size - int(lines.read(1) == b"\n")
+            self._content = size - int(last.read(1) == b"\n")
 
     @property
     def length(self) -> int:
