@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from overnight.analysis import check_positional_bias, compute_reverse_consistency
+from overnight.analysis.consistency import count_orders, positional_bias
 from overnight.rank import BadVerdicts
 
 DETAILS = [
@@ -150,6 +151,27 @@ def test_a_runs_own_verdicts_hold_both_orders(directions):
     assert found.summary.rows() == [(2, 1, 0.5)]  # of a tie, and of what cannot be read, nothing is known
     assert compute_reverse_consistency(Judged(frame)).details.equals(found.details)
     assert check_positional_bias(found, seed=0).summary["n_inconsistent_pos1_bias"].item() == 1
+
+
+def test_many_verdicts_are_counted_as_they_would_be_one_by_one():
+    """So many that they are settled in parts: votes, ties, what cannot be read, pairs in one order only."""
+    rng = np.random.default_rng(4)
+    rows = 150_000
+    first = rng.integers(0, 5, rows)
+    second = (first + rng.integers(1, 5, rows)) % 5
+    frame = pl.DataFrame({
+        "first_id": pl.Series(first).cast(pl.String), "second_id": pl.Series(second).cast(pl.String),
+        "verdict": rng.choice(["first", "second", "tie", "unparsed"], rows, p=[0.5, 0.3, 0.1, 0.1]),
+        "direction": np.where(first < second, "forward", "reverse"),
+        "subject": pl.Series(rng.integers(0, 5_000, rows)).cast(pl.String),
+    })  # fmt: skip
+    counted, found = count_orders(frame), compute_reverse_consistency(frame)
+    assert (counted.pairs, counted.consistent) == found.summary.row(0)[:2]
+    bias = check_positional_bias(found, seed=7).summary.row(0, named=True)
+    assert positional_bias(counted.decided, n_boot=1000, seed=7) == bias
+    low, high = (one("first_id", "second_id") for one in (pl.min_horizontal, pl.max_horizontal))
+    orders = frame.group_by("subject", low.alias("low"), high.alias("high")).agg(pl.col("first_id").n_unique())
+    assert counted.asked == (orders["first_id"] == 2).sum()
 
 
 def test_ids_that_look_like_two_are_not_mixed_up():

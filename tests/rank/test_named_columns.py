@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binomtest
 
 from overnight.rank.distributions import coin_test
-from overnight.rank.labels import how_often, label_codes, named, names_of, pair_codes, places, renamed
+from overnight.rank.labels import how_often, in_parts, label_codes, named, names_of, pair_codes, places, renamed
 
 FIRST = pl.Series("first", ["b", "a", "ä", "b", None])
 SECOND = pl.Series("second", ["a", "b", "a", "ä", "a"])
@@ -41,6 +41,16 @@ def test_a_pair_has_one_code_in_both_orders_and_another_on_each_subject() -> Non
     subject = pl.Series(["s", "s", None, None])
     assert how_often(pair_codes(one, other, subject)).to_list() == [2, 2, 1, 1]
     assert pair_codes(one, other).to_list() == sorted(pair_codes(one, other))
+
+
+def test_many_codes_are_counted_in_parts_that_split_none() -> None:
+    codes = pl.Series("pair", np.random.default_rng(0).integers(0, 30_000, 200_000))
+    frame = codes.to_frame()
+    parts = [frame.filter(mine)["pair"] for mine in in_parts(len(codes), "pair")]
+    assert len(parts) > 3
+    assert sum(map(len, parts)) == len(codes)
+    assert sum(part.n_unique() for part in parts) == codes.n_unique()
+    assert how_often(codes).to_list() == frame.select(pl.len().over("pair"))["len"].to_list()
 
 
 def test_arms_go_by_other_names() -> None:

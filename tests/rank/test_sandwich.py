@@ -56,7 +56,8 @@ def test_labels_may_be_text_or_an_array():
 def test_portions_make_no_difference(portion, monkeypatch):
     table = TRUTH.draw(np.random.default_rng(3), 400, cluster_size=7).sample(fraction=1.0, shuffle=True, seed=1)
     whole = fit_bt_model(table, position=True, cluster="prompt")
-    monkeypatch.setattr(tally, "_PORTION", portion)
+    monkeypatch.setattr(tally, "_LEAST_PORTION", portion)
+    monkeypatch.setattr(tally, "_MOST_PORTION", portion)
     in_portions = fit_bt_model(table, position=True, cluster="prompt")
     np.testing.assert_allclose(in_portions.se, whole.se, rtol=1e-10)
     assert in_portions.n_clusters == whole.n_clusters == 58

@@ -85,9 +85,9 @@ def test_killed_and_resumed_the_planted_truth_is_recovered(scenario: Callable[..
     assert calm.run(a_study(calm, STATEMENTS, INPUTS, CANDIDATES, JUDGES)).state == "done"
     study = a_study(one, STATEMENTS, INPUTS, CANDIDATES, JUDGES)
     # Each counts from its own start: while answers are asked for, while they come, and while they are judged.
-    for number in (70, 120, 160):
+    for number in (250, 350, 450) if LARGE else (70, 120, 160):
         assert one.run(study, environ={"OVERNIGHT_KILL_AT": str(number)}).signal == signal.SIGKILL
-        assert any(batch["executed"] for batch in one.batches())
+        assert one.batches()
     assert one.run(study).state == "done"
     assert digests(one) == digests(calm)
     one.assert_paid_once()

@@ -9,6 +9,7 @@ from overnight.core.ask import Arm, Model
 from overnight.core.stage import Stage
 from overnight.tasks._judging.answer_pairs import Rank
 from overnight.tasks._judging.judging import Comply, Grade
+from overnight.tasks._judging.unjudged import unjudged
 from overnight.tasks._specs.tables import (
     JUDGED_TABLES,
     RANK_TABLES,
@@ -248,6 +249,30 @@ def test_what_length_does_and_what_was_left_out(ranking):
     assert (row["n"], row["n_left_out"]) == (160, 3)
     assert row["longer_wins"] == pytest.approx(sum(one["winner_id"] == "anthropic/b" for one in rows) / 160)
     assert tables["unjudged"].rows() == [("ranking", "openai/a", "no partner", 3)]
+
+
+def test_the_last_turn_of_each_answer_says_whether_it_can_be_judged(tmp_path):
+    def turn(model, item, number, answer="x", status="answered", replicate=0):
+        arm = {"arm": f"input__{model.replace('/', '__')}__default__forward", "template": "input"}
+        place = {"turn": number, "replicate": replicate}
+        return common("answers", model, item, answer, status) | arm | place
+
+    both = ("openai/a", "anthropic/b")
+    rows = [turn(model, item, number) for model in both for item in ("s1_0", "s1_1", "s1_2") for number in (0, 1)]
+    rows += [turn("openai/a", "s2_0", 0), turn("openai/a", "s2_0", 1, None, "failed")]  # alone is the other one
+    rows += [turn("anthropic/b", "s2_0", number) for number in (0, 1)]
+    rows += [turn("openai/a", "s2_1", 0, " "), turn("openai/a", "s2_1", 1)]  # only the last answer counts
+    rows += [turn("anthropic/b", "s2_1", 0), turn("anthropic/b", "s2_1", 1, " ")]
+    rows += [turn("openai/a", "s2_2", 0), turn("anthropic/b", "s2_2", 0, None, "pending")]
+    rows += [turn(model, "s3_0", 0, replicate=number) for number, model in enumerate(both)]  # each alone in its own
+    stage = a_stage(Rank([]), name="ranking", of="answers", group="item", take=("answered",))
+    left_out = unjudged(pl.DataFrame(rows).lazy(), stage, stage.task)
+    assert left_out.rows() == [
+        ("ranking", "anthropic/b", "empty", 1),
+        ("ranking", "anthropic/b", "no partner", 2),
+        ("ranking", "openai/a", "failed", 1),
+        ("ranking", "openai/a", "no partner", 3),
+    ]
 
 
 def test_an_empty_stage_has_no_figures(tmp_path):

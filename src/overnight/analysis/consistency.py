@@ -16,7 +16,7 @@ from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import check_draws, seeded
 from overnight.rank.columns import readable
 from overnight.rank.distributions import coin_test
-from overnight.rank.labels import named, names_of, pair_codes, places
+from overnight.rank.labels import in_parts, named, names_of, pair_codes, places
 from overnight.rank.shares import quantile
 from overnight.rank.verdicts import BadVerdicts, as_frame, require_columns
 
@@ -34,6 +34,8 @@ _REQUIRED: Final = (
 _SUBJECT: Final = "subject"
 _LEVEL: Final = 0.95
 _IDS: Final = ("ID1", "ID2", "better_id")
+# What is counted of a pair that is decided in both orders.
+_COUNTED: Final = ("is_consistent", "winner_pos_main", "winner_pos_rev", "is_pos1_bias", "is_pos2_bias")
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,25 @@ class PositionalBias:
     details: pl.DataFrame
 
 
+@dataclass(frozen=True)
+class OrderCounts:
+    """Pairs that were asked in both orders, whatever was answered, and those of them with a majority in both.
+
+    `decided` has few rows, with the `times` of each: consistent or not, and which position won in either order.
+    """
+
+    asked: int
+    decided: pl.DataFrame
+
+    @property
+    def pairs(self) -> int:
+        return int(self.decided["times"].sum())
+
+    @property
+    def consistent(self) -> int:
+        return int(self.decided.filter("is_consistent")["times"].sum())
+
+
 @readable
 def compute_reverse_consistency(main_results: Any, reverse_results: Any = None) -> ReverseConsistency:
     """Compare verdicts `ID1, ID2, better_id` in one order with those in the other, pair by pair.
@@ -61,7 +82,8 @@ def compute_reverse_consistency(main_results: Any, reverse_results: Any = None) 
     filter the table. Several verdicts on a pair in one direction are settled by majority; pairs without one (a draw,
     or no verdict) are left out.
     """
-    decided, names = decided_pairs(main_results, reverse_results)
+    orders, names = _orders(main_results, reverse_results)
+    decided = _decided(*orders)
     ids = [name for name in decided.columns if name.startswith(_IDS)]
     shown = decided.with_columns(names.gather(decided[name]).alias(name) for name in ids)
     low, high = (one("ID1_main", "ID2_main") for one in (pl.min_horizontal, pl.max_horizontal))
@@ -81,23 +103,38 @@ def compute_reverse_consistency(main_results: Any, reverse_results: Any = None) 
     return ReverseConsistency(summary, details)
 
 
-def decided_pairs(main_results: Any, reverse_results: Any = None) -> tuple[pl.DataFrame, pl.Series]:
-    """Pairs with a majority in both orders, and the names of which their ids are the places.
+def count_orders(results: Any) -> OrderCounts:
+    """What `compute_reverse_consistency` and `check_positional_bias` count, of verdicts in both orders.
 
-    `details` of `compute_reverse_consistency` are made of it: small, where only counts are wanted of many verdicts.
+    Pairs are settled some at a time, so that a million verdicts need little more memory than they take themselves.
     """
+    (main, reverse), _ = _orders(results, None)
+    asked, found = 0, []
+    for mine in in_parts(main.height + reverse.height, "pair"):
+        orders = main.filter(mine), reverse.filter(mine)
+        shown = pl.concat([order.select("pair", turned=pl.col("ID1") > pl.col("ID2")) for order in orders]).unique()
+        asked += shown.height - shown["pair"].n_unique()
+        found.append(_tallied(_with_positions(_decided(*orders))))
+    return OrderCounts(asked, pl.concat(found).group_by(_COUNTED).agg(pl.col("times").sum()))
+
+
+def _orders(main_results: Any, reverse_results: Any) -> tuple[Sequence[pl.DataFrame], pl.Series]:
+    """The verdicts in either order as numbers, and the names of which ids are the places."""
     results = (main_results,) if reverse_results is None else (main_results, reverse_results)
     given = [_as_shown(one) for one in results]
     ids = named(*(frame[name] for frame in given for name in _IDS))
     subjects = named(*(frame[_SUBJECT] for frame in given))
     coded = [_coded(frame, ids[3 * at : 3 * at + 3], subjects[at]) for at, frame in enumerate(given)]
-    orders = _two_orders(coded[0]) if reverse_results is None else coded
-    main, reverse = (_majorities(frame, name) for frame, name in zip(orders, ("main", "rev"), strict=True))
+    return _two_orders(coded[0]) if reverse_results is None else coded, names_of(ids[0])
+
+
+def _decided(main_order: pl.DataFrame, reverse_order: pl.DataFrame) -> pl.DataFrame:
+    """Pairs with a majority in both orders."""
+    main, reverse = _majorities(main_order, "main"), _majorities(reverse_order, "rev")
     # By its two items: a text made of both could be that of two others.
     joined = main.join(reverse, on="pair", how="inner")
     decided = joined.filter(pl.col("better_id_main").is_not_null() & pl.col("better_id_rev").is_not_null())
-    same = (pl.col("better_id_main") == pl.col("better_id_rev")).alias("is_consistent")
-    return decided.with_columns(same), names_of(ids[0])
+    return decided.with_columns((pl.col("better_id_main") == pl.col("better_id_rev")).alias("is_consistent"))
 
 
 def _coded(frame: pl.DataFrame, ids: Sequence[pl.Series], subject: pl.Series) -> pl.DataFrame:
@@ -119,12 +156,14 @@ def check_positional_bias(
     if details.is_empty():
         raise WrongArgument("there is no pair with a verdict in both orders; nothing to check")
     details = _with_positions(details)
-    return PositionalBias(pl.DataFrame([_bias_facts(details, n_boot, conf_level, seed)]), details)
+    held = pl.Series("is_consistent", details["is_consistent"].to_numpy().astype(bool))
+    facts = _bias_facts(_tallied(details.with_columns(held)), n_boot, conf_level, seed)
+    return PositionalBias(pl.DataFrame([facts]), details)
 
 
 def positional_bias(decided: pl.DataFrame, n_boot: int, seed: int) -> dict[str, Any]:
-    """The one row of `check_positional_bias`, of what `decided_pairs` found."""
-    return _bias_facts(_with_positions(decided), n_boot, _LEVEL, seed)
+    """The one row of `check_positional_bias`, of what `count_orders` found."""
+    return _bias_facts(decided, n_boot, _LEVEL, seed)
 
 
 def _as_shown(results: Any) -> pl.DataFrame:
@@ -205,20 +244,25 @@ def _winner_position(direction: str) -> pl.Expr:
     return pl.when(first).then(pl.lit("pos1")).when(second).then(pl.lit("pos2"))
 
 
-def _bias_facts(details: pl.DataFrame, n_boot: int, conf_level: float, seed: int | None) -> dict[str, Any]:
-    consistent = details.get_column("is_consistent").to_numpy().astype(bool)
-    n_pairs = len(consistent)
+def _tallied(details: pl.DataFrame) -> pl.DataFrame:
+    return details.group_by(_COUNTED).agg(pl.len().cast(pl.Int64).alias("times"))
+
+
+def _bias_facts(counts: pl.DataFrame, n_boot: int, conf_level: float, seed: int | None) -> dict[str, Any]:
+    def times(which: pl.Expr) -> int:
+        return int(counts.filter(which)["times"].sum())
+
+    n_pairs, consistent = int(counts["times"].sum()), times(pl.col("is_consistent"))
     rng = seeded(seed)
-    again = rng.binomial(n_pairs, consistent.mean(), n_boot) / n_pairs
+    again = rng.binomial(n_pairs, consistent / n_pairs, n_boot) / n_pairs
     low, high = np.quantile(again, [(1 - conf_level) / 2, (1 + conf_level) / 2])
-    wins, valid = {}, {}
-    for direction in ("main", "rev"):
-        position = details.get_column(f"winner_pos_{direction}")
-        wins[direction], valid[direction] = int((position == "pos1").sum()), int(position.is_not_null().sum())
-    first, second = (int(details.get_column(f"is_{position}_bias").sum()) for position in ("pos1", "pos2"))
+    position = {direction: pl.col(f"winner_pos_{direction}") for direction in ("main", "rev")}
+    wins = {direction: times(winner == "pos1") for direction, winner in position.items()}
+    valid = {direction: times(winner.is_not_null()) for direction, winner in position.items()}
+    first, second = (times(pl.col(f"is_{place}_bias")) for place in ("pos1", "pos2"))
     return {
         "n_pairs": n_pairs,
-        "prop_consistent": float(consistent.mean()),
+        "prop_consistent": consistent / n_pairs,
         "boot_mean": float(again.mean()),
         "boot_lwr": float(low),
         "boot_upr": float(high),
@@ -227,7 +271,7 @@ def _bias_facts(details: pl.DataFrame, n_boot: int, conf_level: float, seed: int
         "p_sample1_overall": _against_half(sum(wins.values()), sum(valid.values())),
         "total_pos1_wins": sum(wins.values()),
         "total_comparisons": sum(valid.values()),
-        "n_inconsistent": int((~consistent).sum()),
+        "n_inconsistent": n_pairs - consistent,
         "n_inconsistent_pos1_bias": first,
         "n_inconsistent_pos2_bias": second,
         "p_inconsistent": _against_half(first, first + second),
@@ -239,10 +283,11 @@ def _against_half(wins: int, n: int) -> float | None:
 
 
 __all__ = [
+    "OrderCounts",
     "PositionalBias",
     "ReverseConsistency",
     "check_positional_bias",
     "compute_reverse_consistency",
-    "decided_pairs",
+    "count_orders",
     "positional_bias",
 ]

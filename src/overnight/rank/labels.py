@@ -6,7 +6,7 @@ Tables of a run have some names again and again, in millions of rows. They are k
 sorted names, two or four bytes a row, whose codes compare as the names do.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -17,6 +17,8 @@ from overnight.rank.verdicts import BadVerdicts
 
 _WIDEST_RANGE: Final = 15_000_000  # a table of all numbers between the least and the greatest must fit in memory
 _SAMPLE: Final = 100_000
+# What settles or counts verdicts by pair takes many times the memory of the verdicts, so it is done for some at a time.
+_AT_ONCE: Final = 40_000
 # Columns that hold each name once, and a number in each row.
 _LISTED: Final = (pl.Enum, pl.Categorical)
 
@@ -96,10 +98,20 @@ def pair_codes(first: pl.Series, second: pl.Series, subject: pl.Series | None = 
     return pl.Series("pair", code)
 
 
+def in_parts(rows: int, column: str) -> Iterator[pl.Expr]:
+    """Conditions that take so many rows apart; those with the same value in `column` stay together."""
+    parts = 1 + rows // _AT_ONCE
+    return (pl.col(column).hash() % parts == part for part in range(parts))
+
+
 def how_often(codes: pl.Series) -> pl.Series:
     """Of each row, how many rows have its code."""
-    _, which, times = np.unique(codes.to_numpy(), return_inverse=True, return_counts=True)
-    return pl.Series(codes.name, times[which])
+    times = np.zeros(len(codes), dtype=np.int64)
+    for mine in in_parts(len(codes), codes.name):
+        rows = codes.to_frame().select(mine.arg_true()).to_series().to_numpy()
+        _, which, seen = np.unique(codes.to_numpy()[rows], return_inverse=True, return_counts=True)
+        times[rows] = seen[which]
+    return pl.Series(codes.name, times)
 
 
 def _are_alike(columns: Sequence[pl.Series]) -> bool:
@@ -165,6 +177,7 @@ def _places(frame: pl.DataFrame, labels: pl.Series) -> pl.DataFrame:
 __all__ = [
     "complete",
     "how_often",
+    "in_parts",
     "label_codes",
     "named",
     "names_of",

@@ -18,7 +18,11 @@ from overnight.rank.verdicts import BadVerdicts, as_frame, numeric_column, requi
 
 OUTCOMES: Final = 3  # codes: 0 the second won, 1 a tie, 2 the first won
 _MOST_BINS: Final = 15_000_000  # counting into bins is faster than sorting, but not when the bins fill the memory
-_PORTION: Final = 250_000
+# Rows of whole clusters that are looked at together: what is made of a row takes some 250 bytes. With many items the
+# sum over a portion is large itself, and portions are worth its while.
+_LEAST_PORTION: Final = 25_000
+_MOST_PORTION: Final = 250_000
+_PORTION_PER_ITEM: Final = 250
 _CACHED: Final = 1 << 17  # rows whose arithmetic stays in the processor's cache
 WEIGHT_COLUMNS: Final = ("count", "weight")
 
@@ -168,9 +172,10 @@ def cluster_portions(rows: Rows) -> Iterator[Rows]:
         rows = _picked(rows, np.argsort(rows.cluster, kind="stable"))
     assert rows.cluster is not None
     starts = np.flatnonzero(np.diff(rows.cluster, prepend=-1))
+    portion = min(max(_LEAST_PORTION, _PORTION_PER_ITEM * len(rows.items)), _MOST_PORTION)
     begun = 0
     while begun < len(rows.cluster):
-        after = np.searchsorted(starts, begun + _PORTION)
+        after = np.searchsorted(starts, begun + portion)
         ended = int(starts[after]) if after < len(starts) else len(rows.cluster)
         yield _picked(rows, slice(begun, ended))
         begun = ended

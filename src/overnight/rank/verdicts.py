@@ -153,8 +153,12 @@ def _results(frame: pl.DataFrame, verdict: str, first: pl.Series, second: pl.Ser
     """1, 0.5, 0 or null for each row."""
     if verdict == "result":
         return numeric_column(frame, verdict)
-    texts = frame.get_column(verdict).cast(pl.String)
-    words = _RESULT_OF_WORD.get(verdict, {})
+    column, words = frame.get_column(verdict), _RESULT_OF_WORD.get(verdict, {})
+    if verdict == "verdict" and isinstance(column.dtype, pl.Enum):
+        # Each word once, and no text for each row.
+        known = [words.get(word) for word in column.dtype.categories]
+        return pl.Series(known, dtype=pl.Float64).gather(column.to_physical())
+    texts = column.cast(pl.String)
     by_word = texts.replace_strict(words, default=None, return_dtype=pl.Float64) if words else None
     if by_word is not None and verdict == "verdict":
         return by_word

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from overnight.analysis import rate
-from overnight.rank.labels import named, renamed
+from overnight.rank.labels import in_parts, named, renamed
 from overnight.tasks._pairs.rankings import rankings
 
 # Parts of a specification that candidates are ranked on: the word in `scope`, and the column of the results.
@@ -64,10 +64,9 @@ def _counted(said: pl.DataFrame) -> pl.DataFrame:
     """How often each judge said each word of two candidates in one order: few rows, however many verdicts there are."""
     unanswered = (pl.col("verdict") == "none") & pl.col("parsed").is_null()
     word = pl.when(unanswered).then(pl.lit("missing")).otherwise(pl.col("verdict").cast(pl.String))
-    cells = said.group_by("judge", "first_id", "second_id", "verdict", unanswered=unanswered).agg(
-        pl.len().cast(pl.Int64).alias("times"), parsed=pl.col("parsed").first()
-    )
-    return cells.select("judge", "first_id", "second_id", "times", word=word)
+    said_of = said.lazy().group_by("judge", "first_id", "second_id", "verdict", unanswered=unanswered)
+    cells = said_of.agg(pl.len().cast(pl.Int64).alias("times"), parsed=pl.col("parsed").first())
+    return cells.collect(engine="streaming").select("judge", "first_id", "second_id", "times", word=word)
 
 
 def _in_both_orders(said: pl.DataFrame) -> pl.DataFrame:
@@ -83,16 +82,19 @@ def _in_both_orders(said: pl.DataFrame) -> pl.DataFrame:
         lost=decided & ((pl.col("verdict") == "first") == turned),
     )
     asked = ("judge", "template", "thinking", "subject", "replicate", "one", "other")
-    orders = read.group_by(asked).agg(seen=pl.len(), won=pl.col("won").sum(), lost=pl.col("lost").sum())
-    return (
-        orders.filter(pl.col("seen") > 1)
-        .group_by("judge", "one", "other")
-        .agg(
-            both_orders=pl.len().cast(pl.Int64),
-            won_both=(pl.col("won") == pl.col("seen")).sum().cast(pl.Int64),
-            lost_both=(pl.col("lost") == pl.col("seen")).sum().cast(pl.Int64),
+    found = []
+    for mine in in_parts(read.height, "subject"):
+        orders = read.filter(mine).group_by(asked).agg(pl.col("won", "lost").sum(), seen=pl.len())
+        found.append(
+            orders.filter(pl.col("seen") > 1)
+            .group_by("judge", "one", "other")
+            .agg(
+                both_orders=pl.len().cast(pl.Int64),
+                won_both=(pl.col("won") == pl.col("seen")).sum().cast(pl.Int64),
+                lost_both=(pl.col("lost") == pl.col("seen")).sum().cast(pl.Int64),
+            )
         )
-    )
+    return pl.concat(found).group_by("judge", "one", "other").agg(pl.all().sum())
 
 
 def _matches(judge: str, counted: pl.DataFrame, both: pl.DataFrame) -> pl.DataFrame:

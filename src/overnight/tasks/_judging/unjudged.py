@@ -1,7 +1,6 @@
 """`unjudged.parquet`: answers that no judge was asked about, by candidate and by why."""
 
 from collections import Counter
-from collections.abc import Iterator
 
 import polars as pl
 
@@ -29,7 +28,7 @@ def unjudged(results: pl.LazyFrame, stage: Stage, task: StatementJudging) -> pl.
     counts = {(model, why): count for model, reasons in task.left_out.items() for why, count in reasons.items()}
     if stage.of is not None:
         prompts = _statements_with_prompt(results, stage, task)
-        counts |= Counter(_of_stage(results.filter(pl.col("stage") == stage.of), stage, prompts))
+        counts |= _of_stage(results.filter(pl.col("stage") == stage.of), stage, prompts)
     rows = [(stage.name, model, why, count) for (model, why), count in sorted(counts.items())]
     return pl.DataFrame(rows, schema=UNJUDGED, orient="row")
 
@@ -49,7 +48,7 @@ def _plain(column: str) -> pl.Expr:
     return pl.col(column).str.normalize("NFC")
 
 
-def _of_stage(rows: pl.LazyFrame, stage: Stage, prompts: list[str] | None) -> Iterator[tuple[str, str]]:
+def _of_stage(rows: pl.LazyFrame, stage: Stage, prompts: list[str] | None) -> Counter[tuple[str, str]]:
     # An input's id is its statement's, an underscore and a number.
     statement = _plain("item_id").str.replace(r"_\d+$", "")
     without = (
@@ -64,21 +63,27 @@ def _of_stage(rows: pl.LazyFrame, stage: Stage, prompts: list[str] | None) -> It
         .then(pl.lit(NO_PROMPT))
         .alias("why")
     )
-    # Without the answers: only whether there is one counts, and all of them would fill the memory.
     # Rows that are still to come are not left out, and do not say yet how they were asked.
     settled = rows.filter(pl.col("status") != "pending")
-    told = settled.select(*_NAMED, "item_id", "replicate", "turn", why).collect(engine="streaming")
-    told = told.filter(pl.col("turn") == pl.col("turn").max().over("arm", "item_id", "replicate"))
-    names = {
-        tuple(row): candidate_name(dict(zip(_NAMED, row, strict=True))) for row in told.select(_NAMED).unique().rows()
-    }
-    usable = pl.col("why").is_null().sum().over("item_id", "replicate")
-    alone = (
-        told.with_columns(usable=usable).filter(pl.col("why").is_null() & (pl.col("usable") == 1))
-        if stage.group
-        else told.clear()
-    )
-    for row in told.drop_nulls("why").iter_rows(named=True):
-        yield names[tuple(row[name] for name in _NAMED)], row["why"]
-    for row in alone.iter_rows(named=True):
-        yield names[tuple(row[name] for name in _NAMED)], NO_PARTNER
+    arms = settled.select(_NAMED).unique().collect(engine="streaming").sort("arm")
+    names = [candidate_name(row) for row in arms.to_dicts()]
+    # Counted as rows go by, with a number for each arm: texts of all rows would fill the memory.
+    number = pl.col("arm").cast(pl.Enum(arms["arm"])).to_physical().alias("arm")
+    told = _last_turns(settled).select(number, "item_id", "replicate", why)
+    counts: Counter[tuple[str, str]] = Counter()
+    for arm, reason, times in told.drop_nulls("why").group_by("arm", "why").len().collect(engine="streaming").rows():
+        counts[names[arm], reason] += times
+    if stage.group:
+        usable = told.filter(pl.col("why").is_null()).group_by("item_id", "replicate")
+        alone = usable.agg(pl.col("arm").max(), usable=pl.len()).filter(pl.col("usable") == 1)
+        for arm, times in alone.group_by("arm").len().collect(engine="streaming").rows():
+            counts[names[arm], NO_PARTNER] += times
+    return counts
+
+
+def _last_turns(settled: pl.LazyFrame) -> pl.LazyFrame:
+    """Of each conversation, its last row; where there is one turn only, all rows are."""
+    first, last = settled.select(pl.col("turn").min(), pl.col("turn").max().alias("last")).collect().row(0)
+    if first == last:
+        return settled
+    return settled.filter(pl.col("turn") == pl.col("turn").max().over("arm", "item_id", "replicate"))

@@ -12,9 +12,8 @@ import numpy as np
 import polars as pl
 
 from overnight.analysis import rate, verdict_agreement
-from overnight.analysis.consistency import decided_pairs, positional_bias
+from overnight.analysis.consistency import OrderCounts, count_orders, positional_bias
 from overnight.core.ask import Arm
-from overnight.rank.labels import named, pair_codes, places
 from overnight.tasks._pairs.verdicts import WORDS
 
 _WHO = ("stage", "arm", "judge", "template", "thinking")
@@ -63,19 +62,20 @@ def judge_tables(verdicts: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
     judges = [(dict(zip(_WHO, who, strict=True)), said) for who, said in verdicts.group_by(*_WHO, maintain_order=True)]
     if not judges:
         return
-    both = [(who, said, decided_pairs(said)[0]) for who, said in judges]
-    yield "consistency", pl.DataFrame([_consistency(*one) for one in both], schema=CONSISTENCY, orient="row")
+    both = [(who, said, count_orders(said)) for who, said in judges]
+    consistency = [_consistency(who, orders) for who, _, orders in both]
+    yield "consistency", pl.DataFrame(consistency, schema=CONSISTENCY, orient="row")
     yield "bias", pl.DataFrame([_bias(*one) for one in both], schema=BIAS, orient="row")
     if len(judges) > 1:
         agreement = verdict_agreement(verdicts, judge="arm").rename({"judge_a": "arm_a", "judge_b": "arm_b"})
         yield "agreement", agreement.select(pl.lit(judges[0][0]["stage"]).alias("stage"), pl.all())
 
 
-def _consistency(who: dict[str, Any], said: pl.DataFrame, decided: pl.DataFrame) -> dict[str, Any]:
-    asked, pairs, consistent = _asked_in_both_orders(said), decided.height, int(decided["is_consistent"].sum())
+def _consistency(who: dict[str, Any], orders: OrderCounts) -> dict[str, Any]:
+    asked, pairs, consistent = orders.asked, orders.pairs, orders.consistent
     facts: dict[str, Any] = {"n_pairs": pairs, "n_consistent": consistent, "prop_consistent": None}
     if pairs:
-        held = rate(decided["is_consistent"])
+        held = rate(np.repeat([1.0, 0.0], [consistent, pairs - consistent]))
         facts |= {"prop_consistent": consistent / pairs, "prop_lwr": held.rate_lwr, "prop_upr": held.rate_upr}
     left_out = asked - pairs
     return who | facts | {"n_both_orders": asked, "n_left_out": left_out, "note": _note(asked, left_out, facts)}
@@ -89,16 +89,9 @@ def _note(asked: int, left_out: int, facts: dict[str, Any]) -> str | None:
     return f"{left_out} left out: no winner in one order or both (ties, draws, unread)" if left_out else None
 
 
-def _bias(who: dict[str, Any], said: pl.DataFrame, decided: pl.DataFrame) -> dict[str, Any]:
+def _bias(who: dict[str, Any], said: pl.DataFrame, orders: OrderCounts) -> dict[str, Any]:
     counts = dict(said["verdict"].value_counts().iter_rows())
     facts = who | {word: counts.get(word, 0) for word in WORDS}
-    if decided.is_empty():
-        return facts | {"note": _NOTHING_DECIDED if _asked_in_both_orders(said) else _ONE_ORDER}
-    return facts | positional_bias(decided, n_boot=_DRAWS, seed=0)
-
-
-def _asked_in_both_orders(said: pl.DataFrame) -> int:
-    """How many pairs were, whatever was answered."""
-    first, second = named(said["first_id"], said["second_id"])
-    pair, turned = pair_codes(first, second, said["subject"]), places(first) > places(second)
-    return len(np.intersect1d(pair.filter(~turned), pair.filter(turned)))
+    if not orders.pairs:
+        return facts | {"note": _NOTHING_DECIDED if orders.asked else _ONE_ORDER}
+    return facts | positional_bias(orders.decided, n_boot=_DRAWS, seed=0)
