@@ -2,7 +2,6 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
 from functools import lru_cache
 
 from overnight.core.ask import Model
@@ -37,26 +36,24 @@ class LessonBook:
         self._answers: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
         self._requests: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
 
-    def add(self, sizes: Iterable[int], results: Iterable[Result]) -> None:
-        """`sizes` are those of the requests' bodies."""
-        requests, answers, longest, step = self._requests, self._answers, self._longest, _step
-        for size, result in zip(sizes, results, strict=True):
-            if result.outcome == "failed":
-                continue
-            usage, answer = result.usage, result.answer
-            tokens, written = usage.input, usage.output
-            if tokens and is_text(size, tokens):
-                sums = requests[step(size)]
-                sums[0] += 1
-                sums[1] += size
-                sums[2] += tokens
-            # More than the limit that the request itself set is not to be believed.
-            if written is not None and 0 <= written <= longest:
-                sums = answers[step(written)]
-                sums[0] += 1
-                sums[1] += written
-                if answer:
-                    sums[2] += len(answer) if answer.isascii() else len(answer.encode())
+    def add(self, size: int, result: Result) -> None:
+        """`size` is that of the request's body."""
+        if result.outcome == "failed":
+            return
+        usage, answer = result.usage, result.answer
+        tokens, written = usage.input, usage.output
+        if tokens and is_text(size, tokens):
+            sums = self._requests[_step(size)]
+            sums[0] += 1
+            sums[1] += size
+            sums[2] += tokens
+        # More than the limit that the request itself set is not to be believed.
+        if written is not None and 0 <= written <= self._longest:
+            sums = self._answers[_step(written)]
+            sums[0] += 1
+            sums[1] += written
+            if answer:
+                sums[2] += len(answer) if answer.isascii() else len(answer.encode())
 
     def taken(self, attempt: Attempt) -> Lessons:
         """Everything since the last time."""

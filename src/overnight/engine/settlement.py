@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import compress
 from typing import NamedTuple
 
 from overnight.core.attempt import Attempt
@@ -12,7 +11,7 @@ from overnight.engine.context import RunContext
 from overnight.engine.decisions import row_fate
 from overnight.engine.lessons import LessonBook
 from overnight.ledger.answers import Fate, Landed
-from overnight.ledger.shards import ShardRow
+from overnight.ledger.shards import ShardRows
 from overnight.ledger.spending import Charge
 from overnight.ledger.transaction import Transaction
 from overnight.prices import Processing
@@ -46,7 +45,7 @@ class Settlement:
     """Holds nothing that is not in the ledger, but for counts that are worth telling."""
 
     def __init__(
-        self, context: RunContext, attempt: Attempt, rows: list[ShardRow], density: float, overhead: int, task: str
+        self, context: RunContext, attempt: Attempt, rows: ShardRows, density: float, overhead: int, task: str
     ) -> None:
         self._context = context
         self._attempt = attempt
@@ -73,13 +72,13 @@ class Settlement:
         file, offset, length, digest = place or _NOWHERE
         landed = Landed(line, result, file, offset, length, digest, self._cost(result.usage))
         if again:
-            return landed, Fate(final=False, tries=self.rows[line].tries)
+            return landed, Fate(final=False, tries=self.rows.tries[line])
         if result.outcome != "failed":  # whoever asks, and however often: nearly every row
-            return landed, _settled(self.rows[line].tries + 1)
+            return landed, _settled(self.rows.tries[line] + 1)
         return landed, self._fate(result, line)
 
     def _fate(self, result: Result, line: int) -> Fate:
-        tries = self.rows[line].tries
+        tries = self.rows.tries[line]
         context = self._context
         # What the maker of an adopted batch has called off is over: there is no study to say `run` of.
         called_off = self._attempt.adopted and result.cause == "cancelled"
@@ -98,16 +97,16 @@ class Settlement:
         tx.spending.book(attempt.shard, attempt.arm, attempt.id, charge)
         # Before the cut, only one attempt at a time asks a question.
         counts = tx.answers.settled_lines(attempt.id, [one.line for one, _ in fresh]) if self._context.spilled else None
-        shared = tx.answers.sharing((self.rows[one.line].ask for one, fate in fresh if fate.final))
+        shared = tx.answers.sharing((self.rows.asks[one.line] for one, fate in fresh if fate.final))
         return Fresh(fresh, shared, counts, sum(amount for _, amount in charge.presumed))
 
     def _charge(self, fresh: Iterable[Settling], *, ran: bool) -> Charge:
         """What the rows cost, and what was set aside for them: that is presumed spent where nobody says the cost."""
-        rows, most, overhead = self.rows, self._ceiling, self._overhead
+        lengths, most, overhead = self.rows.lengths, self._ceiling, self._overhead
         settled = released = 0
         presumed: list[tuple[int, int]] = []
         for one, _ in fresh:
-            ceiling = most(rows[one.line].length + overhead) or 0
+            ceiling = most(lengths[one.line] + overhead) or 0
             released += ceiling
             if one.cost is not None:
                 settled += one.cost
@@ -117,28 +116,27 @@ class Settlement:
 
     def count(self, fresh: Fresh) -> None:
         """After the transaction: what people are told."""
-        rows, counts, addresses = self.rows, fresh.counts, fresh.addresses
-        asked = [rows[one.line] for one, _ in fresh.rows]
-        results = [one.result for one, _ in fresh.rows]
-        sizes = [row.length for row in asked]
-        self._lessons.add(sizes, results)
-        usages = [result.usage for result in results]
-        told = [usage.input for usage in usages]
-        believed = [
-            (size, tokens) for size, tokens in zip(sizes, told, strict=True) if tokens and tokens <= MOST_TOKENS
-        ]
-        tokens_in = sum(tokens for _, tokens in believed)
-        tokens_out = sum(usage.output or 0 for usage in usages)
-        spent = sum(one.cost or 0 for one, _ in fresh.rows)
-        last = [fate.final if counts is None else one.line in counts for one, fate in fresh.rows]
-        outcomes = Counter[str](result.outcome for result in compress(results, last))
-        for row, result in zip(compress(asked, last), compress(results, last), strict=True) if addresses else ():
-            outcomes[result.outcome] += addresses.get(row.ask, 1) - 1
-        self._counted_bytes += sum(size for size, _ in believed) + len(believed) * self._overhead
+        outcomes: Counter[str] = Counter()
+        tokens_in = tokens_out = spent = bytes_in = with_tokens = 0
+        asks, lengths, counts, addresses = self.rows.asks, self.rows.lengths, fresh.counts, fresh.addresses
+        learn = self._lessons.add
+        for one, fate in fresh.rows:
+            line, result = one.line, one.result
+            usage, length = result.usage, lengths[line]
+            learn(length, result)
+            if usage.input and usage.input <= MOST_TOKENS:
+                bytes_in += length
+                with_tokens += 1
+                tokens_in += usage.input
+            tokens_out += usage.output or 0
+            spent += one.cost or 0
+            if fate.final if counts is None else line in counts:
+                outcomes[result.outcome] += addresses.get(asks[line], 1) if addresses else 1
+        self._counted_bytes += bytes_in + with_tokens * self._overhead
         self._counted_tokens += tokens_in
         self._context.tally.landed(outcomes, tokens_in, tokens_out, spent, fresh.presumed)
         if self._attempt.overtaken and fresh.counts:
-            self._context.answered_elsewhere.update(self.rows[line].ask for line in fresh.counts)
+            self._context.answered_elsewhere.update(self.rows.asks[line] for line in fresh.counts)
 
     def learn(self, closed: Attempt) -> None:
         """What came back teaches what the next rows will be: how many tokens, how long, and how soon."""

@@ -15,7 +15,7 @@ from overnight.ledger.counts import Came, Counts
 from overnight.ledger.database import found_among, put_columns, tell_about
 from overnight.ledger.files import FilesView
 from overnight.ledger.raw import RawFiles
-from overnight.ledger.shards import ShardRow
+from overnight.ledger.shards import ShardRows
 from overnight.ledger.threads import Threads
 from overnight.store.contract import Store
 
@@ -159,7 +159,7 @@ class Answers(AnswersView):
     def take_in(
         self,
         attempt: int,
-        rows: Sequence[ShardRow],
+        rows: ShardRows,
         landed: Sequence[tuple[Landed, Fate]],
         at: float,
         *,
@@ -183,27 +183,27 @@ class Answers(AnswersView):
         if overtaken:
             answered = [one for one, _ in fresh if one.result.outcome != "failed"]
             self._settle(attempt, rows, answered)
-            tell_about(self._db, "DELETE FROM queue WHERE ask IN ({})", (rows[one.line].ask for one in answered))
+            tell_about(self._db, "DELETE FROM queue WHERE ask IN ({})", (rows.asks[one.line] for one in answered))
             return fresh
         self._settle(attempt, rows, [one for one, fate in fresh if fate.final])
         self._db.executemany(
             "INSERT INTO queue SELECT ?1, ?2, 0 WHERE NOT EXISTS (SELECT 1 FROM settled WHERE ask=?1) "
             "ON CONFLICT(ask) DO UPDATE SET tries=excluded.tries, follow=excluded.follow",
-            ((rows[one.line].ask, fate.tries) for one, fate in fresh if not fate.final),
+            ((rows.asks[one.line], fate.tries) for one, fate in fresh if not fate.final),
         )
         return fresh
 
-    def _settle(self, attempt: int, rows: Sequence[ShardRow], final: Sequence[Landed]) -> None:
+    def _settle(self, attempt: int, rows: ShardRows, final: Sequence[Landed]) -> None:
         """What these say is the last word on their questions, unless there is one already."""
         lines = [one.line for one in final]
-        asks = [rows[line].ask for line in lines]
+        asks = [rows.asks[line] for line in lines]
         settled = self._db.bulk("settled(attempt, ask, line)", 2, same=(attempt,), or_ignore=True)
         settled.add(chain.from_iterable(zip(asks, lines, strict=True)))
         settled.flush()
         if settled.written < len(final):
             counts = self.settled_lines(attempt, lines)
             final = [one for one in final if one.line in counts]
-            asks = [rows[one.line].ask for one in final]
+            asks = [rows.asks[one.line] for one in final]
         Threads(self._db).land(asks)
         Counts(self._db).settled(self._arm(attempt), asks, [one.result for one in final])
 
@@ -212,7 +212,7 @@ class Answers(AnswersView):
         return int(self._db.execute(query, (attempt,)).fetchone()[0])
 
     def _keep_results(
-        self, attempt: int, rows: Sequence[ShardRow], fresh: Iterable[tuple[Landed, Fate]], at: float
+        self, attempt: int, rows: ShardRows, fresh: Iterable[tuple[Landed, Fate]], at: float
     ) -> list[Came]:
         """Nearly all rows are in a file and have neither cause nor detail: these go in by the cheapest way there is.
 
@@ -237,7 +237,7 @@ class Answers(AnswersView):
             sums = [sum(filter(None, columns[name])) for name in ("input", "cached", "output")]
             unbilled = columns["cost"].count(None) if was_run_unpriced(alike[0].result) else 0
             came.append(Came(outcome, None, len(alike), unbilled, *sums))
-        self._db.executemany(_RESULT, (_values(attempt, rows[one.line].ask, one, at) for one in others))
+        self._db.executemany(_RESULT, (_values(attempt, rows.asks[one.line], one, at) for one in others))
         return came + [_one_came(one) for one in others]
 
     def set_read_offset(self, attempt: int, file: int, offset: int) -> None:
@@ -296,13 +296,13 @@ def _one_came(one: Landed) -> Came:
     return Came(result.outcome, result.cause, 1, int(unbilled), usage.input or 0, usage.cached or 0, usage.output or 0)
 
 
-def _columns(rows: Sequence[ShardRow], landed: Sequence[Landed]) -> dict[str, list[Any]]:
+def _columns(rows: ShardRows, landed: Sequence[Landed]) -> dict[str, list[Any]]:
     """What differs from row to row of results that are in a file."""
     lines = [one.line for one in landed]
     usages = [one.result.usage for one in landed]
     return {
         "line": lines,
-        "ask": [rows[line].ask for line in lines],
+        "ask": [rows.asks[line] for line in lines],
         '"offset"': [one.offset for one in landed],
         "length": [one.length for one in landed],
         # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.

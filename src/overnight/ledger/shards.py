@@ -1,7 +1,9 @@
 """From the queue into shards."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from array import array
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple, overload
 
 import msgspec
 
@@ -12,6 +14,9 @@ from overnight.ledger.connection import Records
 from overnight.ledger.database import Database
 from overnight.ledger.spending import Spending
 from overnight.ledger.team import Team
+
+# Rows of a shard that are read at once.
+_AT_ONCE = 5_000
 
 
 class Body(NamedTuple):
@@ -31,6 +36,29 @@ class ShardRow(NamedTuple):
     ask: int
     tries: int
     length: int
+
+
+class ShardRows(Sequence[ShardRow]):
+    """A shard's rows by line, in 24 bytes each: many shards may come in at once, and each has tens of thousands."""
+
+    def __init__(self, rows: Iterable[tuple[int, int, int]]) -> None:
+        self.asks, self.tries, self.lengths = array("q"), array("q"), array("q")
+        coming = iter(rows)
+        while some := list(islice(coming, _AT_ONCE)):
+            for column, values in zip((self.asks, self.tries, self.lengths), zip(*some, strict=True), strict=True):
+                column.extend(values)
+
+    def __len__(self) -> int:
+        return len(self.asks)
+
+    @overload
+    def __getitem__(self, line: int) -> ShardRow: ...
+    @overload
+    def __getitem__(self, line: slice) -> list[ShardRow]: ...
+    def __getitem__(self, line: int | slice) -> ShardRow | list[ShardRow]:
+        if isinstance(line, slice):
+            return [self[one] for one in range(*line.indices(len(self)))]
+        return ShardRow(self.asks[line], self.tries[line], self.lengths[line])
 
 
 class ArmPacking(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,14 +137,15 @@ class ShardsView(Records):
         )
         return {str(item): int(line) for item, line in rows}
 
-    def rows(self, shard: int) -> list[ShardRow]:
+    def rows(self, shard: int) -> ShardRows:
         """A shard's rows, by line."""
-        rows = self._db.execute(
-            "SELECT shard_row.ask, tries, length FROM shard_row JOIN ask ON ask.id=shard_row.ask "
-            "WHERE shard=? ORDER BY line",
-            (shard,),
+        return ShardRows(
+            self._db.each(
+                "SELECT shard_row.ask, tries, length FROM shard_row JOIN ask ON ask.id=shard_row.ask "
+                "WHERE shard=? ORDER BY line",
+                (shard,),
+            )
         )
-        return list(map(ShardRow._make, rows))
 
     def queued(self) -> dict[int, tuple[int, int, bool]]:
         """The queue by arm: how many rows, the fewest tries of any, and whether all of them follow from answers."""

@@ -124,7 +124,7 @@ class Rejections:
             rows = tx.shards.rows(attempt.shard)
             if 0 <= line < len(rows):
                 one = Landed(line=line, result=failed(_CAUSES.get(refusal.kind, "invalid_request"), refusal.message))
-                tx.answers.take_in(attempt.id, rows, [(one, Fate(final=True, tries=rows[line].tries + 1))], at)
+                tx.answers.take_in(attempt.id, rows, [(one, Fate(final=True, tries=rows.tries[line] + 1))], at)
             count = int(tx.facts.get(counter) or "0") + 1
             tx.facts.keep(counter, str(count))
             closed = tx.attempts.record(attempt, Closed(how, refusal.message), at)  # type: ignore[arg-type]

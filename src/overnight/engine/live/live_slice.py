@@ -99,7 +99,7 @@ class LiveSlice:
     def next_line(self) -> int | None:
         while self._begun < self._announced:
             self._begun += 1
-            if self._settlement.rows[self._begun - 1].ask not in self._context.answered_elsewhere:
+            if self._settlement.rows.asks[self._begun - 1] not in self._context.answered_elsewhere:
                 return self._begun - 1
             self._skipped += 1
         if self._begun < len(self._bodies):
@@ -263,4 +263,4 @@ class LiveSlice:
     def _interrupted(self, line: int) -> Settling:
         """Asked, for all we know, and not the row's fault: it costs no try."""
         landed, _ = self._settlement.row(line, failed("lost", INTERRUPTED))
-        return landed, Fate(final=False, tries=self._settlement.rows[line].tries)
+        return landed, Fate(final=False, tries=self._settlement.rows.tries[line])
