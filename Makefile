@@ -100,7 +100,7 @@ browser: $(STAMP)  ## reports and the dashboard in a real headless Chromium (apt
 	command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright
 	test -e .browser/node_modules/axe-core || npm install --silent --no-save --prefix .browser axe-core
-	$(BIN)/python -m pytest tests/browser
+	OVERNIGHT_TEST_BROWSER=1 $(BIN)/python -m pytest tests/browser
 
 soak: $(STAMP)  ## N seeded runs with random kills and faults (make soak N=1000)
 	$(BIN)/python bench/soak.py --runs $(N)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,8 +26,14 @@ FLAGS = (
 MANY = 100_000
 
 
+# Its driver keeps an event loop running for the rest of the process, in which no other test could start one.
+ALONE = "OVERNIGHT_TEST_BROWSER"
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
+    if ALONE not in os.environ:
+        pytest.skip("make browser runs these, by themselves")
     playwright = pytest.importorskip("playwright.sync_api", reason="make browser installs it")
     if CHROMIUM is None:
         pytest.skip("there is no chromium here; make browser installs it")
