@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overnight.ledger.bulk_insert import BulkInsert
+from overnight.ledger.connection import SqliteDatabase
+from overnight.ledger.database import WaitingColumns
 
 
 @given(
@@ -36,3 +38,21 @@ def test_columns_may_be_named() -> None:
     rows.flush()
     assert db.execute("SELECT * FROM kept").fetchall() == [(1, "x", 7), (2, "y", 7)]
     db.close()
+
+
+@given(
+    st.lists(st.tuples(st.none() | st.integers(0, 2), st.text(max_size=2)), max_size=40), st.sampled_from([1, 7, 70])
+)
+def test_columns_come_out_as_the_rows_that_they_are(some: list[tuple[int | None, str]], times: int) -> None:
+    """Whether a column says the same of all rows, of some, or of none."""
+    db = sqlite3.connect(":memory:", isolation_level=None, factory=SqliteDatabase)
+    db.execute("CREATE TABLE kept(number INTEGER, text TEXT, id INTEGER, file INTEGER)")
+    rows = WaitingColumns(db, "kept", ("id", "number", "text", "file"))
+    for begin in range(0, len(some) * times, max(1, len(some))):
+        ids = range(begin, begin + len(some))
+        rows.add(ids, [number for number, _ in some], [text for _, text in some], [3] * len(some))
+    rows.flush()
+    kept = db.execute("SELECT id, number, text, file FROM kept ORDER BY rowid").fetchall()
+    db.close()
+    assert kept == [(place, *row, 3) for place, row in enumerate(some * times)]
+    assert rows.rows == len(some) * times

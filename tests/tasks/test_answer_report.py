@@ -81,6 +81,37 @@ def test_the_whole_report_of_a_stage(tmp_path: Path) -> None:
     assert readings[0].texts[1] == ("short", "(refused)")
 
 
+def test_rows_of_one_arm_count_as_dependent_where_an_item_has_several(tmp_path: Path) -> None:
+    """Names of items are not read where each has one row; where one has several, they are."""
+    arm = Arm(
+        stage="ask", name="p__openai__m__default__forward", template="p", model=Model(provider="openai", name="m")
+    )
+    stage = Stage(name="ask", task=Generate((arm,)), arms=(arm,))
+    told = {}
+    for replicates in (1, 2):
+        rows = [
+            {
+                "stage": "ask", "arm": arm.name, "item_id": f"{item:02d}", "replicate": replicate, "turn": 0,
+                "status": "answered" if item % 2 else "refused", "answer": f"text {item}", "parsed": None,
+            }
+            for item in range(40 // replicates)
+            for replicate in range(replicates)
+        ]  # fmt: skip
+        pl.DataFrame(rows, schema_overrides={"parsed": pl.Boolean}).write_parquet(tmp_path / "results.parquet")
+        sections = list(answer_report(Source(tables=tmp_path, stages=[stage], item=lambda *_: {})))
+        texts = [part.text for section in sections for part in section.parts if isinstance(part, Sentence)]
+        titles = [part.title for section in sections for part in section.parts if isinstance(part, Reading)]
+        told[replicates] = (texts[0], titles)
+    assert told[1] == (
+        "50.0% of 40 rows were answered (95% interval 35.2 to 64.8%).",
+        ["00", "06", "13", "20", "26", "33"],
+    )
+    assert told[2] == (
+        "50.0% of 40 rows were answered (95% interval 27.2 to 72.8%).",
+        ["00", "03", "06", "10", "13", "16"],
+    )
+
+
 def test_the_report_of_one_arm_loads_no_numpy() -> None:
     """It takes a tenth of a second and 20 MB, in every run."""
     asked = (

@@ -60,6 +60,9 @@ class SqliteDatabase(sqlite3.Connection):
     def begin_reading(self) -> None:
         self.execute("BEGIN")
 
+    def give_back(self) -> None:
+        self.execute("PRAGMA shrink_memory")
+
     def torn_pages(self) -> Iterator[str]:
         return damages_of_pages(self)
 

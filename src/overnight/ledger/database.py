@@ -114,6 +114,10 @@ class Database(Protocol):
         """Until `roll_back`, everything is as it is now."""
         ...
 
+    def give_back(self) -> None:
+        """Memory that only makes it faster goes back."""
+        ...
+
     def torn_pages(self) -> Iterator[str]:
         """Whether what is on disk can be trusted at all. Each in one line."""
         ...

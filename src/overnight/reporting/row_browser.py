@@ -34,14 +34,21 @@ def row_browsers(results: pl.LazyFrame, *, most: int = MOST_ROWS, sample: int = 
         about = f"All {number_of(count, 'row')}, to search and sort. {where}"
         yield _rows("Every row", about, _shown(results.select(columns)))
         return
-    items = results.select("item_id").unique().select(pl.len()).collect().item()
-    if items <= most:
+    if _has_few_items(results, most):
         about = f"There are {number_of(count, 'row')}, too many for a page: these are their sums by item."
         yield _rows("Rows by item", about, _by_item(results))
     chosen = sorted(Random(0).sample(range(count), sample))
     picked = results.select(columns).with_row_index("row").filter(pl.col("row").is_in(chosen)).drop("row").collect()
     about = f"A sample of {sample:,} of the {number_of(count, 'row')}, drawn with a fixed seed. {where}"
     yield _rows("A sample of the rows", about, _shown(picked.lazy()))
+
+
+def _has_few_items(results: pl.LazyFrame, most: int) -> bool:
+    """Whether there are no more items than these. An arm has each of its items once among the first questions."""
+    first = results.filter((pl.col("replicate") == 0) & (pl.col("turn") == 0)).group_by("stage", "arm").len()
+    least = first.select(pl.col("len").max()).collect().item() or 0
+    # A million names in memory to count them are worth it only where the answer is open.
+    return least <= most and int(results.select("item_id").unique().select(pl.len()).collect().item()) <= most
 
 
 def _rows(title: str, about: str, frame: pl.DataFrame) -> Rows:

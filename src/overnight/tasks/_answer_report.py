@@ -39,16 +39,24 @@ def _outcomes(rows: pl.LazyFrame, labels: Mapping[str, str]) -> pl.DataFrame:
     """A row that counts as answered has an answer that its schema, if there is one, admits."""
     readable = pl.col("parsed").fill_null(value=True) if "parsed" in rows.collect_schema() else pl.lit(value=True)
     is_answered = pl.col("status") == "answered"
+    # Where an arm is alone and each of its rows is another item, numbers do for names.
+    named = [] if len(labels) == 1 and _asks_once(rows) else ["item_id"]
     # Each row by itself, so that answers stream by and are never in memory together.
     frame = rows.select(
         pl.col("arm").cast(pl.Enum(sorted(labels))),
-        "item_id",
+        *named,
         answered=is_answered & readable,
         refused=pl.col("status") == "refused",
         length=pl.when(is_answered).then(pl.col("answer").str.len_chars()),
     ).collect(engine="streaming")
     shown = pl.Enum(sorted(set(labels.values())))
+    frame = frame if named else frame.with_row_index("item_id")
     return frame.with_columns(pl.col("arm").replace_strict(labels, return_dtype=shown))
+
+
+def _asks_once(rows: pl.LazyFrame) -> bool:
+    """Whether an item has one question in each arm: then an arm has no two rows of one item."""
+    return bool(rows.select(pl.max_horizontal(pl.col("replicate", "turn").max())).collect().item() == 0)
 
 
 def _rates(frame: pl.DataFrame, stage: str) -> Iterator[Part]:
@@ -162,13 +170,16 @@ def _spread(lengths: pl.Series) -> tuple[int, float, float, float, float]:
 def _to_read(rows: pl.LazyFrame, labels: Mapping[str, str], named: str) -> Iterator[Section]:
     """Some items, evenly spread, with the answers of all arms beside each other."""
     first = rows.filter((pl.col("turn") == 0) & (pl.col("replicate") == 0)).select("item_id", "arm", "status", "answer")
-    items = first.select("item_id").unique().sort("item_id").collect()["item_id"]
-    picked = [items[at * len(items) // _ITEMS_TO_READ] for at in range(_ITEMS_TO_READ)] if len(items) else []
-    picked = list(dict.fromkeys(picked))
+    # The rows of an arm are in the order of their items, each of which is there once.
+    items = first.select("item_id") if len(labels) == 1 else first.select("item_id").unique().sort("item_id")
+    count = int(items.select(pl.len()).collect().item())
+    places = sorted({at * count // _ITEMS_TO_READ for at in range(_ITEMS_TO_READ)}) if count else []
+    chosen = items.with_row_index("place").filter(pl.col("place").is_in(places))
+    picked = chosen.collect()["item_id"].to_list()
     shown = first.filter(pl.col("item_id").is_in(picked)).sort("item_id", "arm").collect()
     arms = sorted(labels)[:_ARMS_TO_READ]
-    some = f"{len(picked):,} of {number_of(len(items), 'item')}, evenly spread, with all answers beside each other."
-    parts: list[Part] = [Sentence(some if len(picked) < len(items) else "All items, with their answers.")]
+    some = f"{len(picked):,} of {number_of(count, 'item')}, evenly spread, with all answers beside each other."
+    parts: list[Part] = [Sentence(some if len(picked) < count else "All items, with their answers.")]
     for item in picked:
         own = {row["arm"]: row for row in shown.filter(pl.col("item_id") == item).iter_rows(named=True)}
         texts = [(labels[arm], own[arm]["answer"] or f"({own[arm]['status']})") for arm in arms if arm in own]

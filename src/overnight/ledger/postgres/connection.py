@@ -111,6 +111,9 @@ class PostgresDatabase:
             highest = f"(SELECT coalesce(max(id), 0) + 1 FROM {table})"
             self.execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {highest}, false)")
 
+    def give_back(self) -> None:
+        """What it has is the server's."""
+
     def begin(self) -> None:
         self._waiting_tables.clear()
         self._patiently(lambda: self.connection.execute("BEGIN; SAVEPOINT fact"))
