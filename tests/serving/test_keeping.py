@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
+import os
+import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -64,3 +68,18 @@ def test_a_run_that_was_submitted_is_carried_on_by_somebody_else(place: Settings
         commands.close()
     (status,) = on.status("night", runs=runs_of(place), emulate=True)
     assert status.total("answered") == 2
+
+
+def test_whoever_is_interrupted_twice_leaves_no_command_behind(place: Settings) -> None:
+    """The first time, commands come to a safe stop, and are waited for. One that does not end is suspended here."""
+    on.submit("study.yaml", runs=runs_of(place), emulate=True)
+    commands = Commands(place)
+    begun = commands.start("night", RESUME, RESUME)
+    wait_for(lambda: folder_of("night", place).worked_on)
+    os.kill(begun.process.pid, signal.SIGSTOP)
+    again = threading.Timer(0.5, _thread.interrupt_main)
+    again.start()
+    with pytest.raises(KeyboardInterrupt):
+        commands.close()
+    again.join()
+    assert begun.process.poll() == -signal.SIGKILL

@@ -97,15 +97,22 @@ class Commands:
         return tuple((*key, one.said, one.exit_code) for key, one in known if run is None or key[0] == run)
 
     def close(self) -> None:
-        """What still works is stopped as by Ctrl-C: it puts on record what it is at, and ends."""
+        """What still works is stopped as by Ctrl-C: it puts on record what it is at, and ends.
+
+        Whoever does not wait for that leaves nothing that works on: it is killed, as at the end of our patience.
+        """
         working = [one for one in self._known.values() if one.exit_code is None]
-        for one in working:
-            one.process.send_signal(signal.SIGINT)
-        until = time.monotonic() + _PATIENCE
-        for one in working:
-            if one.wait(max(0.0, until - time.monotonic())) is None:
-                one.process.kill()
-                one.process.wait()
+        try:
+            for one in working:
+                one.process.send_signal(signal.SIGINT)
+            until = time.monotonic() + _PATIENCE
+            for one in working:
+                one.wait(max(0.0, until - time.monotonic()))
+        finally:
+            for one in working:
+                if one.exit_code is None:
+                    one.process.kill()
+                    one.process.wait()
 
 
 def _process(typed: Sequence[str], runs: str) -> subprocess.Popen[str]:

@@ -67,11 +67,13 @@ class Dashboard:
 
     def stop(self) -> None:
         """Pages are let go of, and commands that were begun here come to a safe stop."""
-        if self._keeper is not None:
-            self._keeper.stop()
-        self._listening.end()
-        self._thread.join()
-        self._records.close()
+        try:
+            if self._keeper is not None:
+                self._keeper.stop()
+            self._listening.end()
+            self._thread.join()
+        finally:
+            self._records.close()
 
     def __enter__(self) -> Self:
         self.start()
