@@ -2,10 +2,12 @@
 
     python bench/turnaround_coverage.py                    60 worlds, ten at a time: they mostly wait
     python bench/turnaround_coverage.py --worlds 10 --first 500
+    python bench/turnaround_coverage.py --draws 2000       no emulator: batches drawn as it draws them, and otherwise
 
 Each world has latencies of its own and a folder of its own. Some studies are run there first, so that there is
 something to learn from; then one more is planned and run. Counted: how often it was over within the 90% interval of
-`plan`, and how far its middle was off. Two turns and a judging stage wait for the batches before them.
+`plan`, and how far its middle was off. Two turns and a judging stage wait for the batches before them. Some forty
+worlds cannot tell 90% from 97%: `--draws` has thousands, of the same studies, by what the interval itself is made of.
 """
 
 from __future__ import annotations
@@ -33,6 +35,10 @@ from emulator_process import EmulatorProcess
 TIME_SCALE = 300.0
 MODELS = ("openai/gpt-4.1-mini", "anthropic/claude-haiku-4-5", "gemini/gemini-2.5-flash-lite")
 SHAPES = ("plain", "talk", "judged")
+# Seconds between two looks at a batch.
+_LOOKED_AT = 60
+# How much batches differ, where they are drawn: as the emulator's do (a factor between 1.1 and 4), or by logarithms.
+_SPREADS = (None, 0.2, 0.35, 0.6, 1.0)
 
 
 class Outcome(NamedTuple):
@@ -105,6 +111,54 @@ def world(draw: random.Random, shape: str, emulator: EmulatorProcess, folder: Pa
     return Outcome(shape, told.seen, told.seconds, told.low or 0.0, told.high or 0.0, took)
 
 
+def drawn(seed: int, spread: float | None) -> Outcome:
+    """The same without an emulator: latencies as it draws them, or logarithms that spread by so much."""
+    from overnight.core.estimate import step_of
+    from overnight.core.turnaround import Leg, Work, over, took
+
+    draw = random.Random(f"drawn {seed} {spread}")
+    least, most = latency(draw)
+    middle = math.log(least * most) / 2
+
+    def took_seconds() -> float:
+        seconds = draw.uniform(least, most) if spread is None else math.exp(draw.gauss(middle, spread))
+        return seconds + draw.uniform(0, _LOOKED_AT)
+
+    def shape_of() -> tuple[int, int, list[str]]:
+        one = study(draw, "drawn", "plain")["stages"][0]
+        rows = one["batch"]["max_requests"]
+        return len(one["items"]) // rows, rows, one["models"]
+
+    seen: dict[str, dict[int, list[float]]] = {model: {step_of(2): [math.log(took_seconds())]} for model in MODELS}
+    for _ in range(draw.randint(1, 5)):
+        batches, rows, models = shape_of()
+        for model in models * batches:
+            seen[model].setdefault(step_of(rows), []).append(math.log(took_seconds()))
+    batches, rows, models = shape_of()
+    shape = SHAPES[seed % len(SHAPES)]
+
+    known = {
+        model: [(step, len(logs), sum(logs), sum(one * one for one in logs)) for step, logs in steps.items()]
+        for model, steps in seen.items()
+    }
+
+    def leg(model: str, size: int, count: int) -> Leg:
+        told = took(known[model], size, [other for name, other in known.items() if name != model])
+        assert told is not None
+        return Leg(model, told, count)
+
+    turns = 2 if shape == "talk" else 1
+    legs = [[leg(model, rows, batches)] * turns for model in models]
+    ends = max(sum(took_seconds() for _ in range(turns)) for _ in range(batches * len(models)))
+    plan = [Work("answers", legs)]
+    if shape == "judged":
+        plan.append(Work("judged", [[leg(models[0], rows * batches * len(models), 1)]], "answers", waits=True))
+        ends += took_seconds()
+    window = over(plan)
+    rests_on = sum(one[0].took.batches for one in legs)
+    return Outcome(shape, rests_on, window.middle, window.low, window.high, ends)
+
+
 def report(title: str, outcomes: list[Outcome]) -> None:
     held = sum(one.low <= one.took <= one.high for one in outcomes)
     late = sum(one.took > one.high for one in outcomes)
@@ -122,7 +176,15 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=60)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=10, help="worlds at a time")
+    parser.add_argument("--draws", type=int, help="so many worlds without an emulator, for each spread of batches")
     options = parser.parse_args()
+    if options.draws:
+        for spread in _SPREADS:
+            named = "as the emulator's" if spread is None else f"spread {spread:g}"
+            outcomes = [drawn(options.first + seed, spread) for seed in range(options.draws)]
+            report(named, outcomes)
+            report("  6 or more seen", [one for one in outcomes if one.seen >= 6])
+        return
     seeds = range(options.first, options.first + options.worlds)
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
         outcomes = list(pool.map(outcome, seeds))

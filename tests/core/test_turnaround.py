@@ -42,6 +42,25 @@ def test_batches_of_the_same_size_count_and_others_only_where_there_are_none() -
     assert strange.doubt > small.doubt
 
 
+def test_how_much_batches_differ_is_learnt_from_other_providers_too() -> None:
+    """How long they take is not: and the more is seen of a provider itself, the less others count."""
+    steady = [[seen(100, 590, 600, 610, 600, 595)] for _ in range(3)]
+    wild = [[seen(100, 60, 600, 6_000, 200, 2_000)] for _ in range(3)]
+    few, many = [seen(100, 3_000)], [seen(100, *(3_000 * (1 + at / 10) for at in range(40)))]
+    alone, calm, rough = (took(few, 100, others) for others in ([], steady, wild))
+    assert alone is not None
+    assert calm is not None
+    assert rough is not None
+    assert alone.mean == calm.mean == rough.mean == pytest.approx(math.log(3_000))
+    assert calm.spread < 0.5 * alone.spread
+    assert rough.spread > 2 * alone.spread
+    assert alone.differences < calm.differences == rough.differences <= 8
+    own, beside = took(many, 100), took(many, 100, steady)
+    assert own is not None
+    assert beside is not None
+    assert beside.spread == pytest.approx(own.spread, rel=0.1)
+
+
 def side_by_side(*kinds: tuple[Took, int]) -> Window:
     """Nothing is sent of a kind of which there are no batches."""
     arms = [[Leg(str(place), *kind)] if kind[1] else [] for place, kind in enumerate(kinds)]
@@ -131,4 +150,19 @@ def test_nine_of_ten_ends_lie_in_the_window(few: int, waits: bool) -> None:
         begun = [max(first)] * 3 if waits else first
         end = max(start + batch() for start in begun)
         held += window.low <= end <= window.high
+    assert 83 <= held <= 97, held
+
+
+@pytest.mark.parametrize("spread", [0.2, 1.0])
+def test_nine_of_ten_ends_lie_in_the_window_where_others_tell_the_spread(spread: float) -> None:
+    """Two batches of each of four providers: too few to tell how much they differ, but not all together."""
+    held = 0
+    for seed in range(100):
+        draw = random.Random(f"others {spread} {seed}")
+        means = [draw.uniform(6, 10) for _ in range(4)]
+        own, *others = ([seen(100, *(math.exp(draw.gauss(mean, spread)) for _ in range(2)))] for mean in means)
+        told = took(own, 100, others)
+        assert told is not None
+        window = side_by_side((told, 2))
+        held += window.low <= max(math.exp(draw.gauss(means[0], spread)) for _ in range(2)) <= window.high
     assert 83 <= held <= 97, held

@@ -73,8 +73,8 @@ def check_truth(one: Scenario, candidates: dict[str, str]) -> None:
     centre = sum(QUALITY[model] for model in candidates.values()) / len(candidates)
     for row in ranking.iter_rows(named=True):
         planted = (QUALITY[candidates[row["ID"]]] - centre) / NOISE
-        assert row["theta_lwr"] - 0.05 < planted < row["theta_upr"] + 0.05, row
-    assert abs(ranking["position"][0] - POSITION) < 3 * ranking["position_se"][0] + 0.02
+        assert row["theta_lwr"] <= planted <= row["theta_upr"], row
+    assert abs(ranking["position"][0] - POSITION) < 3 * ranking["position_se"][0]
     scores = pl.read_parquet(tables / "scores.parquet").filter((pl.col("scope") == "all") & (pl.col("judge") == "all"))
     for row in scores.iter_rows(named=True):
         assert row["score_lwr"] <= COMPLIANCE[candidates[row["model"]]] <= row["score_upr"], row

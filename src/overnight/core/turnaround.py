@@ -13,6 +13,8 @@ _NEAR = _DOUBLING = 4
 _ENOUGH = 3
 # Before any was seen, batches of a provider differ by so much, which counts as half of one that was seen.
 _USUAL_SPREAD, _USUAL_WEIGHT = 0.35, 0.5
+# How much those of other providers differ counts as so many of its own at most.
+_MOST_ELSEWHERE = 8.0
 # For each doubling of the size, batches may take so much longer, or not as long.
 _DOUBT_OF_A_DOUBLING = 0.07
 # A plan is played through so many times and mirrored: what was early is late, and the other way round.
@@ -26,14 +28,14 @@ class Took(NamedTuple):
     """Batches that came back: how many, and the logarithms of their seconds.
 
     `spread` is how much one differs from another, `doubt` how far the mean may be off for all of them together, and
-    `differences` how many of them the spread is known from.
+    `differences` how many differences between batches the spread is known from.
     """
 
     batches: int
     mean: float
     spread: float
     doubt: float
-    differences: int = 1_000
+    differences: float = 1_000.0
 
 
 class Leg(NamedTuple):
@@ -64,22 +66,47 @@ class Window(NamedTuple):
     high: float
 
 
-def took(seen: Iterable[tuple[int, int, float, float]], rows: int) -> Took | None:
-    """For batches of so many rows. `seen`: by step of size, how many, and the sums of logarithms and their squares."""
+def took(
+    seen: Iterable[tuple[int, int, float, float]],
+    rows: int,
+    elsewhere: Iterable[Iterable[tuple[int, int, float, float]]] = (),
+) -> Took | None:
+    """For batches of so many rows. `seen`: by step of size, how many, and the sums of logarithms and their squares.
+
+    `elsewhere` has the same of each other provider: how long batches take is a provider's own, but how much they differ
+    is much alike, and one that was hardly seen yet is known the better by others.
+    """
     known = [one for one in seen if one[1] > 0]
     near = [one for one in known if abs(one[0] - step_of(rows)) <= _NEAR]
     chosen = near if sum(one[1] for one in near) >= _ENOUGH else known
-    count = sum(one[1] for one in chosen)
+    count, mean, squares = _summed(chosen)
     if not count:
         return None
-    mean = sum(one[2] for one in chosen) / count
-    squares = max(sum(one[3] for one in chosen) - count * mean**2, 0.0)
-    spread = math.sqrt((squares + _USUAL_WEIGHT * _USUAL_SPREAD**2) / (count - 1 + _USUAL_WEIGHT))
+    usual, weight = _usual(elsewhere)
+    differences = count - 1 + weight
+    spread = math.sqrt((squares + weight * usual) / differences)
     # The mean of a few is not the mean of all; and those of another size may take longer, or not as long.
     doublings = math.sqrt(sum(one[1] * (one[0] - step_of(rows)) ** 2 for one in chosen) / count) / _DOUBLING
     of_another_size = 0.0 if chosen is near else _DOUBT_OF_A_DOUBLING * doublings
     doubt = math.hypot(spread / math.sqrt(count), of_another_size)
-    return Took(count, mean, spread, doubt, max(count, 2))
+    return Took(count, mean, spread, doubt, max(differences, 2.0))
+
+
+def _summed(seen: Iterable[tuple[int, int, float, float]]) -> tuple[int, float, float]:
+    """How many, their mean, and the sum of the squares of what they differ from it."""
+    kept = list(seen)
+    count = sum(one[1] for one in kept)
+    mean = sum(one[2] for one in kept) / max(count, 1)
+    return count, mean, max(sum(one[3] for one in kept) - count * mean**2, 0.0)
+
+
+def _usual(elsewhere: Iterable[Iterable[tuple[int, int, float, float]]]) -> tuple[float, float]:
+    """The square of how much batches differ that are not the provider's own, and how many differences that is worth."""
+    squares, weight = _USUAL_WEIGHT * _USUAL_SPREAD**2, _USUAL_WEIGHT
+    for provider in elsewhere:
+        count, _, own = _summed(provider)
+        squares, weight = squares + own, weight + max(count - 1, 0)
+    return squares / weight, min(weight, _MOST_ELSEWHERE)
 
 
 def over(stages: Sequence[Work]) -> Window:
@@ -119,7 +146,7 @@ class _Luck:
         half = [share if draw.random() < 0.5 else 1 - share for share in low]
         return [*half, *(1 - share for share in half), 0.5]
 
-    def common(self, reason: str, differences: int) -> list[tuple[float, float]]:
+    def common(self, reason: str, differences: float) -> list[tuple[float, float]]:
         """How far all batches of a reason are off together, and how much wider they spread than it looked."""
         name = f"{reason}\x1f{differences}"
         if name not in self._common:

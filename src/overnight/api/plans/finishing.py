@@ -42,13 +42,16 @@ def finishing(arms: Sequence[ArmPlan], lessons: Lessons, waiting: Collection[str
     used: dict[str, int] = {}
     unknown: dict[str, None] = {}
     legs: dict[str, list[list[Leg]]] = {arm.stage: [] for arm in arms}
+    seen: dict[str, list[tuple[int, int, float, float]]] = {arm.provider: [] for arm in arms}
+    for one in lessons.batches:
+        seen.setdefault(one.provider, []).append(one[1:])
     for arm in arms:
-        known = [one[1:] for one in lessons.batches if one.provider == arm.provider]
+        elsewhere = [batches for provider, batches in seen.items() if provider != arm.provider]
         own: list[Leg] = []
         for rows, batches in arm.rounds:
             if not batches:
                 continue
-            told = took(known, -(-rows // batches))
+            told = took(seen[arm.provider], -(-rows // batches), elsewhere)
             if told is None:
                 unknown[arm.provider] = None
             else:
@@ -60,5 +63,5 @@ def finishing(arms: Sequence[ArmPlan], lessons: Lessons, waiting: Collection[str
         return Finishing(unknown=tuple(unknown), live=live)
     sources = {arm.stage: arm.of for arm in arms}
     whole = over([Work(stage, own, sources[stage], stage in waiting) for stage, own in legs.items()])
-    seen = sum(used.values())
-    return Finishing(seconds=whole.middle, low=whole.low, high=whole.high, seen=seen, live=live)
+    rests_on = sum(used.values())
+    return Finishing(seconds=whole.middle, low=whole.low, high=whole.high, seen=rests_on, live=live)
