@@ -129,12 +129,15 @@ class Intake:
 
         `follow`: they follow from answers, so a few of them may wait for siblings.
         """
-        with self._record.new(self._files, "requests") as (number, file, marks):
-            coming = iter(asks)
-            while some := list(islice(coming, _AT_ONCE)):
-                marks.add(self._keep_asks(some, encode, file, number, shared=shared, round_n=round_n))
-        self._new_asks.flush()
-        self._new_slots.flush()
+        try:
+            with self._record.new(self._files, "requests") as (number, file, marks):
+                coming = iter(asks)
+                while some := list(islice(coming, _AT_ONCE)):
+                    marks.add(self._keep_asks(some, encode, file, number, shared=shared, round_n=round_n))
+            self._new_asks.flush()
+            self._new_slots.flush()
+        except self._db.conflict as error:  # the ids of a table are known to be unique before it is taken in
+            raise StudyChanged("an item came twice: its table was changed while it was read; run it again") from error
         build_indexes(self._db)
         twins = self._share_twins()
         if twins:
