@@ -149,10 +149,34 @@ def test_questions_that_are_cut_are_not_the_whole_batch(
     batch = made_elsewhere(one)
     if ended:
         one.emulator.finish()
-    one.call("adopt", "openai", batch)
+    adopted = one.call("adopt", "openai", batch)
+    assert not any("the questions cannot be had" in line for line in adopted.said), adopted.said
     name = f"adopted-{batch}"
     assert one.call("resume", name).state == "done"
     assert one.statuses(name) == {"answered": 6}
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_answers_that_are_cut_are_not_all_that_a_cancelled_batch_has(
+    scenario: Callable[..., Scenario], once: bool
+) -> None:
+    """Some counts say nothing once a batch is called off: then one look does not prove what it has answered."""
+    one = scenario(faults=[{"on": "batch", "do": "cancel", "times": 1}])
+    batch = made_elsewhere(one, 30)
+    one.emulator.finish()
+    with OpenAI(api_key=KEY, base_url=one.emulator.openai_url) as client:
+        made = client.batches.retrieve(batch)
+        assert made.request_counts is not None
+        assert made.request_counts.completed == 0
+        output = client.files.content(made.output_file_id).text
+        client.files.delete(made.input_file_id)
+    ran = {json.loads(line)["custom_id"] for line in output.splitlines()}
+    assert len(ran) > 3
+    one.emulator.arm([{"on": "content", "do": "cut", "at": 0.5, "quiet": True, "times": 1}])
+    one.call("adopt", "openai", batch, once=once)
+    one.call("resume", f"adopted-{batch}")
+    answered = one.table(f"adopted-{batch}").filter(pl.col("status") == "answered")
+    assert set(answered["item_id"]) == ran
 
 
 def test_a_batch_that_comes_a_byte_at_a_time_is_given_up_in_time(scenario: Callable[..., Scenario]) -> None:

@@ -1,8 +1,8 @@
 """A batch of somebody else's making, put on record: its rows from its input, or else from what it answered."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import count, islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -29,6 +29,7 @@ from overnight.core.shard import token_of
 from overnight.core.stage import Stage
 from overnight.core.wording import number_of
 from overnight.engine.account_check import account_identity
+from overnight.engine.batch.ingest import is_json
 from overnight.engine.flow.intake import take_stage
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work
@@ -55,6 +56,8 @@ _PAGES = 200
 # engine waits for such rows; a pass that is not to wait has the first few.
 _LOOK_AGAIN = (5.0, 30.0, 120.0, 600.0, 1200.0, 1800.0)
 _IN_ONE_PASS = 3
+
+_Found = TypeVar("_Found")
 
 
 class NothingToAdopt(StudyError):
@@ -153,48 +156,48 @@ class Adoption:
             items = [Item(line.custom_id, {BODY: line.body.decode()}) for line in lines]
             return Rows(lines[0].model, items, known=True)
         self._say("the questions cannot be had from the provider; only what was answered can be adopted")
+        if not batch.parts:
+            raise NothingToAdopt(batch)
         scratch = self._scratch("adopted-output")
-        ids = await self._answered(batches, batch, scratch)
-        for pause in self._pauses:
-            # A file that is short of the batch's own counts proves nothing until it goes on being so.
-            if len(ids) >= told_of(batch):
-                break
-            await self._before_another_look(batch, told_of(batch), len(ids), pause)
-            ids = await self._answered(batches, batch, scratch)
+        ids, _ = await self._looked(batch, told_of(batch), lambda: self._answered(batches, batch, scratch))
         if not ids:
             raise NothingToAdopt(batch)
         names = [*ids, *self._unnamed(batch, ids)]
         return Rows(self._answering.model, [Item(name, {BODY: ""}) for name in names], known=False)
 
-    @property
-    def _pauses(self) -> tuple[float, ...]:
-        return _LOOK_AGAIN[: _IN_ONE_PASS if self._once else None]
-
-    async def _before_another_look(self, batch: Batch, counted: int, held: int, pause: float) -> None:
-        short = f"{batch.id} counts {number_of(counted, 'row')}, and its files hold {held:,}"
-        self._say(f"{short}; looking again in {duration_text(pause)}")
-        await self._session.clock.sleep(pause)
-
     async def _asked(self, batches: BatchConnection, batch: Batch) -> list[ReadyLine]:
-        """The questions, where the provider gives them back and they are as many as the batch counts.
+        """The questions, where the provider gives them back and they are as many as the batch counts."""
+        scratch, ref = self._scratch("adopted-input"), batch.input_ref
+        if not ref:
+            return []
 
-        Where it counts nothing yet, two downloads have to agree: one that is cut looks like a smaller batch.
+        async def look() -> list[ReadyLine] | None:
+            return self._questions(scratch) if await self._gives_back(batches, ref, scratch) else None
+
+        lines, whole = await self._looked(batch, max(told_of(batch), batch.counts.total), look)
+        return lines if whole else []
+
+    async def _looked(
+        self, batch: Batch, counted: int, look: Callable[[], Awaitable[list[_Found] | None]]
+    ) -> tuple[list[_Found], bool]:
+        """What is found in the end, and whether it is whole; nothing where there is nothing to be had at all.
+
+        A file that is short of the batch's own counts proves nothing until it goes on being so. Where the batch counts
+        nothing, two looks have to agree: a file that is cut looks like a smaller batch.
         """
-        scratch, counted, before = self._scratch("adopted-input"), max(told_of(batch), batch.counts.total), -1
-        for pause in (*self._pauses, None):
-            if not batch.input_ref or not await self._gives_back(batches, batch.input_ref, scratch):
-                return []
-            lines = self._questions(scratch)
-            if lines is None:
-                return []
-            if len(lines) >= counted > 0 or (lines and not counted and len(lines) == before):
-                return lines
-            if pause is not None and counted:
-                await self._before_another_look(batch, counted, len(lines), pause)
-            elif pause is not None:
-                await self._session.clock.sleep(pause)
-            before = len(lines)
-        return []
+        before, pauses = -1, iter(_LOOK_AGAIN[: _IN_ONE_PASS if self._once else None])
+        while (found := await look()) is not None:
+            if len(found) >= counted > 0 or (not counted and len(found) == before):
+                return found, True
+            pause = next(pauses, None)
+            if pause is None:
+                return found, False
+            if counted:
+                short = f"{batch.id} counts {number_of(counted, 'row')}, and its files hold {len(found):,}"
+                self._say(f"{short}; looking again in {duration_text(pause)}")
+            await self._session.clock.sleep(pause)
+            before = len(found)
+        return [], False
 
     def _unnamed(self, batch: Batch, ids: Sequence[str]) -> list[str]:
         """Rows that the batch counts and no file holds. Nobody knows their names, but they are not forgotten."""
@@ -256,9 +259,10 @@ class Adoption:
         try:
             with scratch.open() as content:
                 return [line for _, line in read_lines(content, scratch.where, self._format)]
-        except StudyError as error:
-            # A line that is no JSON at all is where a download was cut, or a web page: none came, for now.
-            return [] if type(error.__cause__) is msgspec.DecodeError else None
+        except StudyError:
+            with scratch.open() as content:
+                # A line that is no JSON at all is where a download was cut, or a web page: none came, for now.
+                return None if all(is_json(line) for _, line in numbered(content)) else []
         finally:
             scratch.remove()
 

@@ -316,7 +316,7 @@ class Ingest:
 
     def _rows_named(self, text: bytes) -> set[int]:
         """The rows of this batch that a broken line names: those of a web page do not, and requests are not broken."""
-        if _is_json(text):
+        if is_json(text):
             return set()
         ids = (found.decode(errors="replace") for found in _IN_QUOTES.findall(text))
         return {row for row in map(self._row_of, ids) if row is not None}
@@ -369,7 +369,7 @@ class Ingest:
         self._settlement.learn(self._attempt)
 
 
-def _is_json(text: bytes) -> bool:
+def is_json(text: bytes) -> bool:
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
     except (msgspec.DecodeError, RecursionError):
