@@ -23,6 +23,7 @@ from overnight.engine.decisions import TRIES
 
 # Run and paid for, though the answer cannot be read: never bought again unless the user says so.
 _SPOILED = "unreadable"
+_CLIENT_ERROR = "batch_client_error"
 # What the emulator's models say when they refuse.
 _SORRY = "I'm sorry, but I can't help with that."
 _TOKEN = re.compile(r"[a-z2-7]{20}(?![a-z2-7])")
@@ -110,13 +111,15 @@ def _failures(db: sqlite3.Connection) -> Iterator[str]:
     """A row fails for good only after all its tries, for causes that might have passed, or if it was run in vain."""
     rows = db.execute(
         "SELECT settled.ask, result.cause, (SELECT count(*) FROM result AS r WHERE r.ask=settled.ask "
-        "AND r.outcome='failed'), shard.live FROM settled JOIN result ON result.attempt=settled.attempt "
+        "AND r.outcome='failed'), shard.live, result.detail FROM settled JOIN result ON result.attempt=settled.attempt "
         "AND result.line=settled.line JOIN attempt ON attempt.id=result.attempt "
         "JOIN shard ON shard.id=attempt.shard WHERE result.outcome='failed'"
     )
-    for ask, cause, tries, live in rows:
+    for ask, cause, tries, live, detail in rows:
         if cause in (_SPOILED, "gone") and not live:
             continue
+        if (detail or "").startswith(_CLIENT_ERROR):
+            continue  # Together's word for a request that is wrong and for one too many: nobody can tell them apart
         if cause not in PASSING or tries < TRIES:
             yield f"question {ask} failed for good ({cause}) after {tries} tries"
 
