@@ -34,7 +34,7 @@ class Suspended:
     def wake(self) -> str:
         """How it ended."""
         os.kill(self._process.pid, signal.SIGCONT)
-        said, _ = self._process.communicate(timeout=60)
+        said, _ = self._process.communicate(timeout=180)
         return said
 
     def __enter__(self) -> Self:
