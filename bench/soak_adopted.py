@@ -9,6 +9,7 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -194,12 +195,19 @@ def _run(scratch: Path) -> Path | None:
     return next((ledger.parent for ledger in scratch.glob("runs/*/ledger.db")), None)
 
 
+def _has_rows(run: Path) -> bool:
+    """One that was killed before it took anything in has left an empty ledger."""
+    with sqlite3.connect(run / "ledger.db") as db:
+        (tables,) = db.execute("SELECT count(*) FROM sqlite_master WHERE name='slot'").fetchone()
+        return bool(tables and db.execute("SELECT count(*) FROM slot").fetchone()[0])
+
+
 def _judged(plan: AdoptedSchedule, scratch: Path, log: dict[str, Any]) -> list[str]:
     import polars as pl
     from soak_checks import kept_bill
 
     run = _run(scratch)
-    if run is None:
+    if run is None or not _has_rows(run):
         return []  # the batch has ended, and there is nothing to adopt
     table = pl.read_parquet(run / "tables" / "results.parquet")
     problems = list(kept_bill([run], log)) if plan.way != "output" else []

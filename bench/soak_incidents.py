@@ -96,7 +96,7 @@ class Incidents:
             older = [backup for backup in older if _has_its_name(backup)]
         if not older or (whole and not self._whole_folder):
             return None
-        backup = older[int(incident.pick * len(older))]
+        backup = older[min(int(incident.pick * len(older)), len(older) - 1)]
         if whole:
             self._newest = self._aside / "folder"
             shutil.rmtree(self._newest, ignore_errors=True)
