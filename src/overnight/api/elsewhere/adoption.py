@@ -29,7 +29,7 @@ from overnight.core.shard import token_of
 from overnight.core.stage import Stage
 from overnight.core.wording import number_of
 from overnight.engine.account_check import account_identity
-from overnight.engine.batch.ingest import is_json
+from overnight.engine.batch.line_splitting import is_json
 from overnight.engine.flow.intake import take_stage
 from overnight.engine.session import Connect, Session
 from overnight.engine.work import Work

@@ -32,7 +32,7 @@ from overnight.engine.batch.evidence import (
     ended_event,
     part_names,
 )
-from overnight.engine.batch.line_splitting import LONGEST_LINE
+from overnight.engine.batch.line_splitting import LONGEST_LINE, is_json
 from overnight.engine.batch.outbox import line_overhead
 from overnight.engine.context import RunContext
 from overnight.engine.provider_account import ProviderAccount
@@ -367,14 +367,6 @@ class Ingest:
         self._settlement.count(fresh)
         context.keep(self._attempt)
         self._settlement.learn(self._attempt)
-
-
-def is_json(text: bytes) -> bool:
-    try:
-        msgspec.json.decode(text, type=msgspec.Raw)
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return True
 
 
 async def record_end(context: RunContext, attempt: Attempt, event: Ended) -> Attempt:

@@ -1,5 +1,7 @@
 """Lines out of chunks: whole lines are handed on, and the line that is not finished yet is kept, up to a size."""
 
+import msgspec
+
 from overnight.core.errors import Unavailable
 
 # No answer of a model is that long: what has no line break for so many bytes is not a provider's file.
@@ -30,3 +32,12 @@ class LineSplitter:
     @property
     def rest(self) -> bytes:
         return b"".join(self._pieces)
+
+
+def is_json(text: bytes) -> bool:
+    """Whether a line is whole: one that was cut, or that of a web page, is not."""
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
