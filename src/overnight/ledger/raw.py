@@ -1,6 +1,6 @@
 """Lines found again by file, offset and length, and held against what was recorded of them before anybody uses them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from types import TracebackType
 from typing import Self
@@ -177,18 +177,25 @@ class ReadAhead:
     def read(self, file: int, offset: int, length: int, digest: bytes) -> bytes:
         return self.read_all([(file, offset, length, digest)])[0]
 
-    def read_all(self, places: Iterable[tuple[int, int, int, bytes]]) -> list[bytes]:
+    def read_all(self, places: Sequence[tuple[int, int, int, bytes]]) -> list[bytes]:
         """What is at each of them, all of it checked; FileDamaged for the first that is not what is on record."""
         found: list[bytes] = []
         block, start, end = self._block, self._start, self._end
-        for file, offset, length, digest in places:
+        for file, offset, length, _ in places:
             stop = offset + length
             if file != self._file or offset < start or stop > end:
                 block = self._block = self._files.bytes_at(file, offset, max(length, BLOCK))
                 start, end = self._start, self._end = offset, offset + len(block)
                 self._file = file
-            data = block[offset - start : stop - start]
-            if sha256(data).digest()[:_DIGEST_BYTES] != digest:
-                raise self._files.damaged(file, offset, length, len(data))
-            found.append(data)
+            found.append(block[offset - start : stop - start])
+        digests = [sha256(data).digest()[:_DIGEST_BYTES] for data in found]
+        if digests != [digest for _, _, _, digest in places]:
+            self._tell_first_damaged(places, found, digests)
         return found
+
+    def _tell_first_damaged(
+        self, places: Sequence[tuple[int, int, int, bytes]], found: list[bytes], digests: list[bytes]
+    ) -> None:
+        for (file, offset, length, digest), data, present in zip(places, found, digests, strict=True):
+            if present != digest:
+                raise self._files.damaged(file, offset, length, len(data))

@@ -128,6 +128,14 @@ class ShardsView(Records):
         )
         return map(Body._make, rows)
 
+    def places(self, shard_number: int) -> Iterator[tuple[int, int, int, int, bytes]]:
+        """Of each line its number, and where its body is: file, offset, length, digest."""
+        return self._db.each(
+            "SELECT shard_row.line, ask.file, ask.offset, ask.length, ask.digest FROM shard_row "
+            "JOIN ask ON ask.id=shard_row.ask WHERE shard_row.shard=? ORDER BY shard_row.line",
+            (shard_number,),
+        )
+
     def foreign_lines(self, shard_number: int) -> dict[str, int]:
         """The line of each custom id in an adopted batch: there, the ids are the items."""
         rows = self._db.execute(

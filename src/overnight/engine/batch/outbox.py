@@ -15,7 +15,7 @@ from overnight.providers.contract import BatchFormat
 from overnight.store.contract import Store, StoredFile
 from overnight.store.names import FILES, HALF
 
-# Lines that are made and handed to the file at once.
+# Lines that are made and handed to the file at once. Of more, the bytes would fall out of the processor's cache.
 _TOGETHER = 100
 # As an attempt has it on record: the sizes of the frame, and the hash.
 _INPUT_HASH = re.compile(r"input:([0-9]{1,6}),([0-9]{1,6}),([0-9]{1,6}):[0-9a-f]{64}")
@@ -57,6 +57,15 @@ class Frame(NamedTuple):
     between: bytes
     after: bytes
 
+    def lines(self, numbers: Iterable[int], bodies: list[bytes]) -> bytes:
+        """Each body is copied once."""
+        count = len(bodies)
+        parts = [self.between] * (4 * count)
+        parts[0::4] = [b"%d" % number for number in numbers]
+        parts[2::4] = bodies
+        parts[3::4] = [*[self.after + self.before] * (count - 1), self.after]
+        return b"".join((self.before, *parts))
+
 
 def frame_of(format_: BatchFormat, model: Model, token: str) -> Frame:
     """Taken from a line that the provider has made: asking it for each would cost more than the rest of the line."""
@@ -73,16 +82,15 @@ def frame_of(format_: BatchFormat, model: Model, token: str) -> Frame:
 def write_input(files: Store, ledger: Ledger, shard: int, token: str, format_: BatchFormat, model: Model) -> str:
     """The file for one attempt; returns its hash. For a worker thread; what a killed process left is written over."""
     view = ledger.view()
-    before, between, after = frame = frame_of(format_, model, token)
+    frame = frame_of(format_, model, token)
     whole = InputHash(frame)
     with RawFiles(files, view.files.paths()) as kept, files.put(input_file(files, token).name) as file:
-        read_all = ReadAhead(kept).read_all
-        rows = view.shards.bodies(shard)
+        ahead = ReadAhead(kept)
+        rows = view.shards.places(shard)
         while some := list(islice(rows, _TOGETHER)):
-            bodies = read_all([row[2:] for row in some])
-            lines = [b"%d%b%b" % (row.line, between, body) for row, body in zip(some, bodies, strict=True)]
-            file.write(before + (after + before).join(lines) + after)
-            whole.add(row.digest for row in some)
+            bodies = ahead.read_all([row[1:] for row in some])
+            file.write(frame.lines([row[0] for row in some], bodies))
+            whole.add([row[4] for row in some])
     return whole.text
 
 

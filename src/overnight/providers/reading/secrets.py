@@ -106,6 +106,9 @@ class Secrets:
             self._keys = tuple(dict.fromkeys((*keys, *self._keys)))[:_KEPT]
             self._known = tuple(form.encode() for form in _forms((*self._keys, *self._proxies), _SHORTEST))
 
+    def are_in(self, data: bytes) -> bool:
+        return any(form in data for form in self._known)
+
     def hidden(self, data: bytes) -> bytes:
         found = False
         for form in self._known:
@@ -130,22 +133,29 @@ class Secrets:
 
 
 class Hiding:
-    """A sink that hides secrets, also where one piece ends in the middle of one."""
+    """A sink that hides secrets, also where one piece ends in the middle of one.
+
+    It is a piece behind. Where two pieces meet is looked at by itself, and neither is copied for it.
+    """
 
     def __init__(self, secrets: Secrets, sink: Sink, held: int) -> None:
         self._secrets = secrets
         self._sink = sink
         self._held = held
-        self._tail = b""
+        self._last = b""
 
     def __call__(self, piece: bytes) -> None:
-        data = self._secrets.hidden(self._tail + piece)
-        cut = max(0, len(data) - self._held)
-        self._tail = data[cut:]
-        if cut:
-            self._sink(data[:cut])
+        last, held = self._last, self._held
+        if min(len(last), len(piece)) >= held and not self._secrets.are_in(last[len(last) - held :] + piece[:held]):
+            ready, self._last = last, self._secrets.hidden(piece)
+        else:
+            data = self._secrets.hidden(last + piece)
+            cut = max(0, len(data) - held)
+            ready, self._last = data[:cut], data[cut:]
+        if ready:
+            self._sink(ready)
 
     def end(self) -> None:
-        if self._tail:
-            self._sink(self._tail)
-            self._tail = b""
+        if self._last:
+            self._sink(self._last)
+            self._last = b""

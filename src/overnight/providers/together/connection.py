@@ -1,6 +1,6 @@
 """Together at one endpoint: OpenAI's API, but for the way in which a file is uploaded."""
 
-from hashlib import sha256
+import asyncio
 
 import msgspec
 
@@ -11,9 +11,8 @@ from overnight.providers.openai_api.batches import checked_upload
 from overnight.providers.openai_api.connection import FileBatchConnection
 from overnight.providers.reading.listing import Page
 from overnight.providers.reading.patient_json import UNREADABLE
-from overnight.store.contract import StoredFile
+from overnight.store.contract import hash_of
 
-_CHUNK = 1 << 20
 _FILE_ID = "X-Together-File-Id"
 _ENDING = ".jsonl"
 
@@ -40,11 +39,8 @@ class TogetherConnection(FileBatchConnection):
         Content that is there already is answered with its file: after a lost answer that is the one that was sent.
         """
         files = self._batches.files_path
-        about = {
-            **self._batches.upload_fields,
-            "file_name": f"{intent.token}{_ENDING}",
-            "checksum": _checksum(intent.file),
-        }
+        checksum = await asyncio.to_thread(hash_of, intent.file.store, intent.file.name)
+        about = {**self._batches.upload_fields, "file_name": f"{intent.token}{_ENDING}", "checksum": checksum}
         reply = await self._wire.ask_form(files, about, also=(302, 409))
         if reply.status == 409:
             return await self._uploaded_before(_known(reply.body), intent)
@@ -105,11 +101,3 @@ def _known(body: bytes) -> str:
         return msgspec.json.decode(body, type=_Known).file_id
     except UNREADABLE:
         raise Unavailable("together: a file is there already, and it is not said which") from None
-
-
-def _checksum(file: StoredFile) -> str:
-    digest = sha256()
-    with file.open() as content:
-        while chunk := content.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()

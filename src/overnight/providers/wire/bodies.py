@@ -7,7 +7,10 @@ cannot grow into gigabytes before anybody has looked at it.
 import asyncio
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from secrets import token_hex
+from typing import BinaryIO
 
 import aiohttp
 
@@ -19,7 +22,8 @@ MOST_BYTES = 64 << 20
 # Answers that lie in a batch itself come as one reply.
 MOST_INLINED = 512 << 20
 _STEP = 1 << 20
-_CHUNK = 1 << 18
+# What is read of a file at once: handing smaller pieces over to a thread and back costs more than reading them.
+_CHUNK = 1 << 20
 # Both of zlib's forms, told apart by their first bytes.
 _PACKINGS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 
@@ -107,30 +111,85 @@ def _unpacking(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
     return _Unpacking(_PACKINGS[encoding])
 
 
-class Envelope:
-    """A JSON body around the lines of a file, which become a list and are read while they are sent.
+class SentFile:
+    """A file as a request's body, with `head` and `tail` around it: read in a thread while it is sent.
 
-    `head`, the lines with commas between them, `tail`. Lines of JSON hold no line break of their own.
+    What is announced is its whole length: a server can tell a body that broke off from a whole one.
     """
 
-    def __init__(self, head: bytes, file: StoredFile, tail: bytes) -> None:
-        self._head = head
+    def __init__(self, file: StoredFile, head: bytes = b"", tail: bytes = b"") -> None:
         self._file = file
+        self._head = head
         self._tail = tail
-        size = file.size
-        with file.open(max(0, size - 1)) as last:
-            # The last line's own end is no comma.
-            self._content = size - int(last.read(1) == b"\n")
+        self._content = file.size
 
     @property
     def length(self) -> int:
         return len(self._head) + self._content + len(self._tail)
 
-    async def stream(self) -> AsyncIterator[bytes]:
-        yield self._head
+    @property
+    def bare(self) -> StoredFile | None:
+        """The file, where it is all that is sent."""
+        return None if self._head or self._tail else self._file
+
+    @contextmanager
+    def opened(self) -> Iterator[AsyncIterator[bytes]]:
+        """Its pieces, once, for as long as the file is held open."""
+        with self._file.open() as content:
+            yield self._pieces(content)
+
+    async def _pieces(self, content: BinaryIO) -> AsyncIterator[bytes]:
+        if self._head:
+            yield self._head
         left = self._content
-        with self._file.open() as lines:
-            while left and (chunk := lines.read(min(_CHUNK, left))):
-                left -= len(chunk)
-                yield chunk.replace(b"\n", b",")
-        yield self._tail
+        while left and (piece := await asyncio.to_thread(content.read, min(_CHUNK, left))):
+            left -= len(piece)
+            yield self._as_sent(piece)
+        if self._tail:
+            yield self._tail
+
+    def _as_sent(self, piece: bytes) -> bytes:
+        return piece
+
+
+class Form(SentFile):
+    """A multipart form whose last part is a file."""
+
+    def __init__(self, fields: Mapping[str, str], file: StoredFile, filename: str) -> None:
+        mark = token_hex(16)
+        begin = f'--{mark}\r\nContent-Disposition: form-data; name="'
+        parts = [f'{begin}{name}"\r\n\r\n{value}\r\n' for name, value in fields.items()]
+        parts.append(f'{begin}file"; filename="{filename}"\r\nContent-Type: application/octet-stream\r\n\r\n')
+        super().__init__(file, "".join(parts).encode(), f"\r\n--{mark}--\r\n".encode())
+        self.headers = {"Content-Type": f"multipart/form-data; boundary={mark}"}
+
+
+class Envelope(SentFile):
+    """A JSON body around the lines of a file, which become a list.
+
+    `head`, the lines with commas between them, `tail`. Lines of JSON hold no line break of their own.
+    """
+
+    def __init__(self, head: bytes, file: StoredFile, tail: bytes) -> None:
+        super().__init__(file, head, tail)
+        with file.open(max(0, self._content - 1)) as last:
+            # The last line's own end is no comma.
+            self._content -= int(last.read(1) == b"\n")
+
+    def _as_sent(self, piece: bytes) -> bytes:
+        return piece.replace(b"\n", b",")
+
+
+Body = bytes | aiohttp.MultipartWriter | SentFile | None
+
+
+@contextmanager
+def on_its_way(
+    body: Body,
+) -> Iterator[tuple[bytes | aiohttp.MultipartWriter | AsyncIterator[bytes] | None, Mapping[str, str]]]:
+    """What is handed to aiohttp, once, and the headers that tell of it."""
+    if isinstance(body, SentFile):
+        with body.opened() as pieces:
+            yield pieces, {"Content-Length": str(body.length)}
+    else:
+        yield body, {}

@@ -9,7 +9,7 @@ import ipaddress
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from http.client import responses as status_words
-from typing import Any, BinaryIO, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -28,7 +28,18 @@ from overnight.core.errors import (
 from overnight.providers.reading.complaints import complaint_of
 from overnight.providers.reading.responses import UNSETTLED, Response, Sending, epoch_of, retry_after_of
 from overnight.providers.reading.secrets import Secrets
-from overnight.providers.wire.bodies import IDENTITY, MOST_BYTES, Envelope, Pace, pieces, whole
+from overnight.providers.wire.bodies import (
+    IDENTITY,
+    MOST_BYTES,
+    Body,
+    Envelope,
+    Form,
+    Pace,
+    SentFile,
+    on_its_way,
+    pieces,
+    whole,
+)
 from overnight.providers.wire.connected import Connected
 from overnight.providers.wire.route import certificates
 from overnight.providers.wire.signing import KeyHeaders, Request, proof_of
@@ -65,6 +76,13 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _as_signed(body: Body) -> bytes | StoredFile | None:
+    """A body as who signs it wants it; None where it is put together on the way."""
+    if isinstance(body, SentFile):
+        return body.bare
+    return b"" if body is None else body if isinstance(body, bytes) else None
 
 
 class Wire:
@@ -114,12 +132,9 @@ class Wire:
 
     async def upload(self, path: str, fields: Mapping[str, str], file: StoredFile, filename: str) -> Response:
         """A multipart form whose last part is a file, read while it is sent."""
-        what = f"POST {path}"
-        with file.open() as content:
-            form = aiohttp.FormData(dict(fields))
-            form.add_field("file", content, filename=filename, content_type="application/octet-stream")
-            stream = self._answer(what, "POST", self._url(path), data=form)
-            return self._checked(what, await self._sent_file(what, file.size, stream))
+        what, form = f"POST {path}", Form(fields, file, filename)
+        stream = self._answer(what, "POST", self._url(path), headers=form.headers, data=form)
+        return self._checked(what, await self._sent_file(what, form.length, stream))
 
     async def ask_form(self, path: str, fields: Mapping[str, str], *, also: Collection[int] = ()) -> Response:
         """A form of fields alone. A redirect among `also` is an answer, and is not followed."""
@@ -147,10 +162,9 @@ class Wire:
         """A file as the body of a request. An address that the provider gave for it is asked without the key."""
         own = path.startswith("/")
         url = self._url(path, query) if own else self._given_url(path)
-        what = f"{method} {url.path}"
-        with file.open() as content:
-            stream = self._answer(what, method, url, headers=headers, data=content, file=file, keyed=own)
-            return self._checked(what, await self._sent_file(what, file.size, stream), also)
+        what, body = f"{method} {url.path}", SentFile(file)
+        stream = self._answer(what, method, url, headers=headers, data=body, keyed=own)
+        return self._checked(what, await self._sent_file(what, body.length, stream), also)
 
     async def _sent_file(self, what: str, size: int, stream: Any) -> Response:
         patience = self._patience(size)
@@ -207,27 +221,26 @@ class Wire:
         url = self._url(path)
         try:
             plain = {**IDENTITY, "Content-Type": "application/json"}
-            signed = None if isinstance(body, Envelope) else body
-            headers = {**await self._keys(Request("POST", str(url), plain, signed)), **plain}
+            headers = {**await self._keys(Request("POST", str(url), plain, _as_signed(body))), **plain}
         except ProviderError as error:
             return Sending(sent=False, problem=str(error))
         patience = self._timeouts.total
         if isinstance(body, Envelope):
             patience += self._patience(body.length)
-            headers["Content-Length"] = str(body.length)
-        data = body.stream() if isinstance(body, Envelope) else body
         status = None
         async with self._new_session(alone=True, traces=[connected.trace()]) as session:
             checkpoint(f"send:{verb}")
             try:
-                async with (
-                    asyncio.timeout(patience),
-                    session.post(
-                        url, data=data, headers=headers, allow_redirects=False, proxy=proxy_for(url)
-                    ) as response,
-                ):
-                    status = response.status
-                    reply = await self._whole_reply(response)
+                with on_its_way(body) as (data, told):
+                    sent = {**headers, **told}
+                    async with (
+                        asyncio.timeout(patience),
+                        session.post(
+                            url, data=data, headers=sent, allow_redirects=False, proxy=proxy_for(url)
+                        ) as response,
+                    ):
+                        status = response.status
+                        reply = await self._whole_reply(response)
             except BROKEN_WIRE as error:
                 trouble = connected.trouble(trouble_of(error, self._origin, self._secret))
                 return Sending(sent=connected.yes, status=status, problem=trouble)
@@ -275,8 +288,7 @@ class Wire:
         url: URL,
         *,
         headers: Mapping[str, str] | None = None,
-        data: aiohttp.FormData | aiohttp.MultipartWriter | BinaryIO | bytes | None = None,
-        file: StoredFile | None = None,
+        data: Body = None,
         roam: bool = False,
         stay: bool = False,
         keyed: bool = True,
@@ -289,19 +301,20 @@ class Wire:
             self._session = self._new_session()
         for _ in range(_MOST_HOPS):
             plain = {**IDENTITY, **(headers or {})}
-            signed = data if isinstance(data, bytes) else b"" if data is None else file
-            sent = {**(await self._keys(Request(method, str(url), plain, signed)) if keyed else {}), **plain}
-            response = await self._told(
-                what,
-                self._session.request(
-                    method, url, headers=sent, data=data, allow_redirects=False, proxy=proxy_for(url)
-                ),
-            )
-            async with response:
-                if stay or response.status not in _MOVED or "Location" not in response.headers:
-                    yield response
-                    return
-                url = self._next_stop(what, method, response, roam=roam)
+            proof = await self._keys(Request(method, str(url), plain, _as_signed(data))) if keyed else {}
+            with on_its_way(data) as (content, told):
+                sent = {**proof, **plain, **told}
+                response = await self._told(
+                    what,
+                    self._session.request(
+                        method, url, headers=sent, data=content, allow_redirects=False, proxy=proxy_for(url)
+                    ),
+                )
+                async with response:
+                    if stay or response.status not in _MOVED or "Location" not in response.headers:
+                        yield response
+                        return
+                    url = self._next_stop(what, method, response, roam=roam)
             keyed = keyed and url.origin() == self._origin
         raise Unavailable(f"{self._vendor}: {what} was redirected more than {_MOST_HOPS} times")
 
