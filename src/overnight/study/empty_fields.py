@@ -50,6 +50,8 @@ class EmptyFields:
         missing: list[str] = []
         for column in asked:
             value = fields.get(column)
+            if value.__class__ is str and len(value) > _LONGEST_WORD and not value.isspace():
+                continue  # nearly every one: a text
             if is_blank(value):
                 missing.append(column)
             elif value.__class__ is str and value in _MEANT_AS_NOTHING:

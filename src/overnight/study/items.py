@@ -109,10 +109,11 @@ class ItemSource:
             return None
         try:
             ids = [fields[self.id_column] for _, fields in some]
-            columns = [[fields[column] for _, fields in some] for column in self._asked]
+            if not are_texts(ids) or "\0" in "".join(ids):
+                return None
+            if not all(says_something([fields[column] for _, fields in some]) for column in self._asked):
+                return None
         except KeyError:
-            return None
-        if not are_texts(ids) or "\0" in "".join(ids) or not all(map(says_something, columns)):
             return None
         return [Item(item_id, fields) for item_id, (_, fields) in zip(ids, some, strict=True)]
 
@@ -126,7 +127,9 @@ class ItemSource:
         # A field that the questions name, and that has something in it, shows that the item is not empty.
         may_be_empty = self._on_empty == "refuse" and not self._asked - {id_column}
         for number, fields in some:
-            item_id = self._id(number, fields)
+            item_id = fields.get(id_column)
+            if item_id.__class__ is not str or not item_id or item_id.isspace():
+                item_id = self._id(number, fields)
             if "\0" in item_id:
                 check_item_id(item_id, f"{self._rows.place(number)}, column '{id_column}'")
             marks.append(hash(item_id))
