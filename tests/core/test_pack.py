@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import example, given
@@ -78,6 +79,52 @@ def test_a_learned_token_cap_is_kept(tokens: list[int]) -> None:
             shards.append(0)
         shards[-1] += one
     assert all(total <= 60 for total in shards)
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=150),
+    requests=st.integers(1, 30),
+    limit=st.integers(30, 200),
+    line=st.none() | st.integers(20, 40),
+    cap=st.none() | st.integers(1, 60),
+    least=st.integers(1, 10),
+    segments=st.none() | st.integers(1, 8),
+    at_once=st.integers(1, 60),
+)
+def test_many_rows_are_cut_where_one_after_another_would_be(
+    rows: list[tuple[int, int]],
+    requests: int,
+    limit: int,
+    line: int | None,
+    cap: int | None,
+    least: int,
+    segments: int | None,
+    at_once: int,
+) -> None:
+    room = Room(requests=max(requests, least), bytes=limit, line=line, tokens=cap, least=least)
+
+    def packer() -> Packer:
+        return Packer(room, even(len(rows), segments, least) if segments else None)
+
+    def one_by_one() -> list[int]:
+        counting = packer()
+        return [place for place, (size, tokens) in enumerate(rows) if counting.starts_new(size, tokens)]
+
+    def many() -> list[int]:
+        counting, found = packer(), list[int]()
+        for begin in range(0, len(rows), at_once):
+            some = rows[begin : begin + at_once]
+            cuts = counting.cuts([size for size, _ in some], [tokens for _, tokens in some])
+            found += [begin + place for place in cuts]
+        return found
+
+    try:
+        expected = one_by_one()
+    except StudyError as error:
+        with pytest.raises(StudyError, match=re.escape(str(error))):
+            many()
+    else:
+        assert many() == expected
 
 
 def test_a_request_larger_than_a_batch_is_refused_in_words() -> None:

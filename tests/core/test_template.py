@@ -111,3 +111,20 @@ def test_a_wide_table_shows_its_first_columns():
     columns = [f"c{number}" for number in range(14)]
     assert columns_text(columns) == "the columns are c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11 and 2 more"
     assert repr(Template("x", "mine")) == "Template('mine')"
+
+
+@given(
+    text=tricky,
+    rows=st.lists(
+        st.fixed_dictionaries({"a": tricky | st.none() | st.integers()}, optional={"x": st.text()}), max_size=6
+    ),
+)
+def test_many_items_come_out_as_each_by_itself(text, rows):
+    template = Template(text + "{a}")
+    assert template.render_all(rows) == [template.render(fields) for fields in rows]
+
+
+def test_of_many_items_the_one_that_lacks_a_column_is_told():
+    template = Template("{a} {b}")
+    with pytest.raises(StudyError, match=r"asks for \{b\}, which is no column of the items; the columns are a$"):
+        template.render_all([{"a": 1, "b": 2}, {"a": 1}])

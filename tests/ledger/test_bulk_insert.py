@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +29,21 @@ def test_every_row_comes_out_as_it_went_in(portions: list[int], width: int, same
     assert all(list(row[: len(same)]) == same for row in kept)
     assert [value for row in kept for value in row[len(same) :]] == list(range(sum(portions) * width))
     assert rows.rows == sum(portions)
+
+
+def test_what_is_refused_is_taken_back_with_its_fact() -> None:
+    db = sqlite3.connect(":memory:", isolation_level=None, factory=SqliteDatabase)
+    db.execute("CREATE TABLE kept(id INTEGER PRIMARY KEY, a NOT NULL)")
+    db.begin()
+    for bad in (1, "x"), (9, None):
+        rows = BulkInsert(db, "kept", 2)
+        rows.add([1, "a", 2, "b", *bad])
+        with pytest.raises(db.conflict):
+            rows.flush()
+        db.take_back()
+        assert db.execute("SELECT count(*) FROM kept").fetchone() == (0,)
+    db.commit()
+    db.close()
 
 
 def test_columns_may_be_named() -> None:

@@ -9,7 +9,7 @@ from overnight.core.ask import Ask, Item, Message
 from overnight.core.money import Budget, Purse
 from overnight.core.pack import Room
 from overnight.core.screening import Decision
-from overnight.ledger.shards import ArmPacking
+from overnight.ledger.open_shard import ArmPacking
 
 PACKING = {1: ArmPacking(stage="s", room=Room(requests=2, bytes=10_000), overhead=0, ceiling=lambda _: 10)}
 

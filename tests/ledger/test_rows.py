@@ -20,7 +20,7 @@ from overnight.core.pack import Room
 from overnight.core.result import Result, failed
 from overnight.engine.decisions import row_fate
 from overnight.ledger.answers import Landed
-from overnight.ledger.shards import ArmPacking
+from overnight.ledger.open_shard import ArmPacking
 from overnight.ledger.spending import Charge
 from overnight.ledger.threads import Follower
 from overnight.ledger.transaction import Transaction

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from overnight.core.ask import Item
 from overnight.core.errors import StudyError
+from overnight.core.template import Template
+from overnight.study import items as items_module
 from overnight.study.files import TextFolder
-from overnight.study.items import ItemSource, open_items, repeated
+from overnight.study.items import ItemSource, Need, open_items, repeated
 from overnight.study.origin import Origin
 from study.writing import complaint
 
@@ -419,3 +421,31 @@ def test_equal_hashes_are_not_equal_ids():
         complaint(lambda: list(source))
         == "row 2: the id 'b', column 'ID', was used before, at row 1; ids must be unique"
     )
+
+
+ODD = st.sampled_from([None, "", " ", "NA", "nan", 5, ["a"], "n\0l", "pear"])
+
+
+@given(
+    odd=st.dictionaries(
+        st.integers(0, 12), st.dictionaries(st.sampled_from(["id", "text", "other"]), ODD, max_size=2), max_size=3
+    ),
+    missing=st.sets(st.integers(0, 40), max_size=1),
+    on_empty=st.sampled_from(["refuse", "allow", "skip"]),
+    asks=st.sampled_from(["Say {text}", "Say {text} {other}", "Say"]),
+)
+def test_rows_that_are_looked_at_together_are_items_as_they_are_one_by_one(odd, missing, on_empty, asks):
+    rows = [{"id": f"i{n}", "text": f"fruit number {n}", "other": "ok"} | odd.get(n, {}) for n in range(13)]
+    for n in missing & set(range(13)):
+        del rows[n]["text"]
+
+    def read(at_once):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(items_module, "_AT_ONCE", at_once)
+            source = open_items(rows, None, Origin(), [Need(Template(asks))], on_empty=on_empty)
+            try:
+                return source.check(), list(source.read()), source.count
+            except StudyError as error:
+                return str(error)
+
+    assert read(1) == read(4) == read(50)

@@ -138,16 +138,16 @@ def messages_json(messages: tuple[Message, ...]) -> bytes:
 
 
 class KeyMaker:
-    """Keys for the questions of one arm; the arm's own part is hashed once."""
+    """Keys for the questions of one arm; what all of them begin with is hashed once."""
 
     def __init__(self, arm: Arm) -> None:
         self._start = hashlib.blake2b(KEY_SCHEME, digest_size=16)
         self._start.update(question_of(arm.model))
+        self._start.update(b"[")
 
     def key(self, ask: Ask, *, shared: bool = True) -> bytes:
         """Equal keys are one question. `shared=False` makes every address a question of its own."""
         state = self._start.copy()
-        state.update(b"[")
         state.update(messages_json(ask.messages))
         state.update(b",%d]" % ask.vote)
         if not shared:

@@ -1,6 +1,8 @@
 """Money in integer nano-dollars, and the purse that says what may still be reserved."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,6 +30,14 @@ class Balance(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def committed(self) -> int:
         return self.settled + self.reserved + self.presumed
+
+
+class Wanted(NamedTuple):
+    """What rows of a stage may cost, each by itself, and whether they are rows that a batch would answer too late."""
+
+    stage: str
+    amounts: Sequence[int | None]
+    spills: bool = False
 
 
 class Purse:
@@ -81,4 +91,30 @@ class Purse:
             self._left_to_spill = to_spill - amount
         if self._left_to_team is not None:
             self._left_to_team -= amount
+        return True
+
+    def take_all(self, wanted: Sequence[Wanted]) -> bool:
+        """Set all of it aside where no cap would be passed, as `take` would row by row; else nothing."""
+        if self._left is None and not self._stages and self._left_to_spill is None and self._left_to_team is None:
+            return True
+        if any(None in rows.amounts for rows in wanted):
+            return False
+        stages, spilled = Counter[str](), 0
+        for rows in wanted:
+            amount = sum(one for one in rows.amounts if one is not None)
+            stages[rows.stage] += amount
+            spilled += amount if rows.spills else 0
+        total = stages.total()
+        caps = (
+            (self._left, total),
+            (self._left_to_team, total),
+            (self._left_to_spill, spilled),
+            *((self._stages.get(stage), amount) for stage, amount in stages.items()),
+        )
+        if any(cap is not None and amount > cap for cap, amount in caps):
+            return False
+        self._left = None if self._left is None else self._left - total
+        self._left_to_team = None if self._left_to_team is None else self._left_to_team - total
+        self._left_to_spill = None if self._left_to_spill is None else self._left_to_spill - spilled
+        self._stages = {stage: cap - stages[stage] for stage, cap in self._stages.items()}
         return True

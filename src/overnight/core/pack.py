@@ -1,6 +1,8 @@
 """Cutting rows into shards: by count, by encoded bytes, by the user's segments, never too few. Order is kept."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Literal
 
 import msgspec
@@ -57,6 +59,40 @@ class Packer:
         if self._left_in_segment is not None:
             self._left_in_segment -= 1
         return cut
+
+    def cuts(self, sizes: Sequence[int], tokens: Sequence[int]) -> list[int]:
+        """Count many rows in: the places of those that are the first of a new shard.
+
+        What `starts_new` says of each; but it is asked only near the end of a shard.
+        """
+        bytes_up_to, tokens_up_to = (list(accumulate(column, initial=0)) for column in (sizes, tokens))
+        longest = max(sizes, default=0)
+        found: list[int] = []
+        place, end = 0, len(sizes)
+        while place < end:
+            if self.starts_new(sizes[place], tokens[place]):
+                found.append(place)
+            begin = place + 1
+            place = self._fitting(begin, longest, bytes_up_to, tokens_up_to)
+            self._rows += place - begin
+            self._bytes += bytes_up_to[place] - bytes_up_to[begin]
+            self._tokens += tokens_up_to[place] - tokens_up_to[begin]
+            if self._left_in_segment is not None:
+                self._left_in_segment -= place - begin
+        return found
+
+    def _fitting(self, begin: int, longest: int, bytes_up_to: Sequence[int], tokens_up_to: Sequence[int]) -> int:
+        """The end of the rows from `begin` on that the shard takes for sure."""
+        room = self._room
+        if longest > room.bytes or (room.line is not None and longest > room.line):
+            return begin  # one of them is refused
+        end = min(len(bytes_up_to) - 1, begin + room.requests - self._rows)
+        if self._left_in_segment is not None:
+            end = min(end, begin + self._left_in_segment)
+        end = min(end, bisect_right(bytes_up_to, bytes_up_to[begin] + room.bytes - self._bytes) - 1)
+        if room.tokens is not None:
+            end = min(end, bisect_right(tokens_up_to, tokens_up_to[begin] + room.tokens - self._tokens) - 1)
+        return max(begin, end)
 
     def _is_short_of(self, tokens: int) -> bool:
         return self._room.tokens is not None and self._tokens + tokens > self._room.tokens

@@ -1,7 +1,8 @@
 """A prompt with places: `{name}` stands for an item's field, every other brace for itself."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import msgspec
@@ -43,6 +44,17 @@ class Template:
         except KeyError:
             raise StudyError(self.missing(fields.keys())) from None
         return "".join(parts)
+
+    def render_all(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        """The same for many items at once, column by column."""
+        columns: list[Iterable[str]] = [repeat(part, len(rows)) for part in self._parts]
+        try:
+            for index, name in self._places:
+                values = [fields[name] for fields in rows]
+                columns[index] = [value if value.__class__ is str else text_of(value) for value in values]
+        except KeyError:
+            return [self.render(fields) for fields in rows]  # which says what is missing
+        return list(map("".join, zip(*columns, strict=True)))
 
     def missing(self, columns: Collection[str]) -> str | None:
         """What is wrong when the items have these columns and no others; None when all is well."""

@@ -13,7 +13,7 @@ from overnight.engine.context import RunContext
 from overnight.engine.decisions import first_processing
 from overnight.engine.pools import slice_rows
 from overnight.engine.work import Work
-from overnight.ledger.shards import ArmPacking
+from overnight.ledger.open_shard import ArmPacking
 from overnight.ledger.transaction import Transaction, View
 from overnight.prices import Processing
 from overnight.providers import vendor

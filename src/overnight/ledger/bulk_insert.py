@@ -46,4 +46,6 @@ def _statement(into: str, same: int, width: int, rows: int, *, or_ignore: bool) 
     starts = range(same + 1, same + 1 + rows * width, width)
     each = [",".join((*shared, *(f"?{start + place}" for place in range(width)))) for start in starts]
     ending = " ON CONFLICT DO NOTHING" if or_ignore else ""
-    return f"INSERT INTO {into} VALUES ({'),('.join(each)}){ending}"
+    # Where a row is refused, more is taken back than this statement: the fact, or a savepoint in it. For one that could
+    # be taken back by itself, SQLite would copy each page that it changes into a file.
+    return f"INSERT OR FAIL INTO {into} VALUES ({'),('.join(each)}){ending}"

@@ -176,7 +176,8 @@ class Intake:
         known = {} if self._fresh else self._known_slots(asks)
         new: list[Ask] = []
         numbers: list[int] = []
-        keys: list[bytes] = []
+        # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
+        keys: list[bytearray] = []
         bodies: list[bytes] = []
         for ask in asks:
             arm, maker = arms[ask.arm.name]
@@ -185,7 +186,7 @@ class Intake:
                 continue
             new.append(ask)
             numbers.append(arm)
-            keys.append(key)
+            keys.append(bytearray(key))
             bodies.append(encode(ask))
         digests = list(map(digest_of, bodies))
         count = len(new)
@@ -194,8 +195,7 @@ class Intake:
         self._new_asks.add(
             ids,
             numbers,
-            # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
-            list(map(bytearray, keys)),
+            keys,
             [number] * count,
             *_places(file.size, bodies),
             list(map(bytearray, digests)),

@@ -1,21 +1,19 @@
 """From the queue into shards."""
 
 from array import array
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, overload
 
-import msgspec
-
 from overnight.core.money import Purse
-from overnight.core.pack import Packer, Room, even, lent
+from overnight.core.pack import even
 from overnight.core.shard import Shard
 from overnight.ledger.connection import Records
-from overnight.ledger.database import Database
+from overnight.ledger.open_shard import ArmPacking, OpenShard, add_rows, queued_rows
 from overnight.ledger.spending import Spending
 from overnight.ledger.team import Team
 
-# Rows of a shard that are read at once.
+# Rows of a shard, or of the queue, that are read at once.
 _AT_ONCE = 5_000
 
 
@@ -59,21 +57,6 @@ class ShardRows(Sequence[ShardRow]):
         if isinstance(line, slice):
             return [self[one] for one in range(*line.indices(len(self)))]
         return ShardRow(self.asks[line], self.tries[line], self.lengths[line])
-
-
-class ArmPacking(msgspec.Struct, frozen=True, kw_only=True):
-    """How one arm is cut: the room in a shard, what a line adds to its body, tokens for each byte, and the money."""
-
-    stage: str
-    room: Room
-    overhead: int
-    tokens_per_byte: float = 0.0
-    segments: int | None = None
-    # Its rows are live calls; and only because batches would have come too late.
-    live: bool = False
-    spills: bool = False
-    # The most that a line of so many bytes can cost, in nano-dollars; None when nobody can say.
-    ceiling: Callable[[int], int | None] = lambda _: None
 
 
 _IN_ORDER = (
@@ -169,16 +152,18 @@ class Shards(ShardsView):
     def pack(self, packing: Mapping[int, ArmPacking], at: float, ready: Container[int], purse: Purse) -> int:
         """Empty the queue of the ready arms into shards, as far as the purse allows; returns how many were made."""
         last_before = self._db.execute("SELECT coalesce(max(id), 0) FROM shard").fetchone()[0]
-        open_shards: dict[int, _OpenShard] = {}
+        open_shards: dict[int, OpenShard] = {}
+
+        def opened(arm: int) -> OpenShard:
+            how = packing[arm]
+            return OpenShard(self._db, arm, how, self._segments(arm, how.segments, how.room.least), at)
+
         made = 0
-        for ask, arm, length, tries, priority in self._db.each(_URGENT if self._has_priorities() else _IN_ORDER):
-            if arm not in ready:
-                continue
-            if arm not in open_shards:
-                how = packing[arm]
-                segments = self._segments(arm, how.segments, how.room.least)
-                open_shards[arm] = _OpenShard(self._db, arm, how, segments, at)
-            made += open_shards[arm].add(ask, length, tries, priority, purse)
+        queue = iter(self._db.each(_URGENT if self._has_priorities() else _IN_ORDER))
+        while some := list(islice(queue, _AT_ONCE)):
+            coming = {arm: rows for arm, rows in queued_rows(some).items() if arm in ready}
+            open_shards |= {arm: opened(arm) for arm in coming if arm not in open_shards}
+            made += add_rows([(open_shards[arm], rows) for arm, rows in coming.items()], purse)
         made += sum(shard.end() for shard in open_shards.values())
         (waiting,) = self._db.execute("SELECT count(*) FROM queue").fetchone()
         if sum(shard.taken for shard in open_shards.values()) == waiting:
@@ -215,71 +200,3 @@ class Shards(ShardsView):
             (shard_number,),
         )
         self.finish(shard_number, at)
-
-
-class _QueuedRow(NamedTuple):
-    """A question, how often it was asked before, the size of its line, how urgent it is, and the most it can cost."""
-
-    ask: int
-    tries: int
-    size: int
-    priority: float
-    amount: int | None
-
-
-class _OpenShard:
-    """An arm's shard while rows are still coming.
-
-    Where a shard must not be too small, the one before it is held as well: it may have to give the last one some rows.
-    """
-
-    def __init__(self, db: Database, arm: int, packing: ArmPacking, segments: Iterator[int] | None, at: float) -> None:
-        self._db = db
-        self._arm = arm
-        self._packing = packing
-        self._at = at
-        self._packer = Packer(packing.room, segments)
-        self._rows: list[_QueuedRow] = []
-        self._before: list[_QueuedRow] = []
-        self.taken = 0
-
-    def add(self, ask: int, length: int, tries: int, priority: float, purse: Purse) -> int:
-        """Take a row in, unless the purse is too light; returns how many shards that completed."""
-        packing = self._packing
-        size = length + packing.overhead
-        amount = packing.ceiling(size)
-        if not purse.take(packing.stage, amount, spills=packing.spills):
-            return 0
-        made = self._full() if self._packer.starts_new(size, int(size * packing.tokens_per_byte)) else 0
-        self._rows.append(_QueuedRow(ask, tries, size, priority, amount))
-        return made
-
-    def _full(self) -> int:
-        if self._packing.room.least <= 1:
-            made, self._rows = self._make(self._rows), []
-        else:
-            made, self._before, self._rows = self._make(self._before), self._rows, []
-        return made
-
-    def end(self) -> int:
-        """Rows that are too few even so stay in the queue."""
-        before, last = self._before, self._rows
-        moved = len(before) - lent([row.size for row in before], [row.size for row in last], self._packing.room)
-        return self._make(before[:moved]) + self._make(before[moved:] + last)
-
-    def _make(self, rows: list[_QueuedRow]) -> int:
-        if not rows or len(rows) < self._packing.room.least:
-            return 0
-        size, urgency = sum(row.size for row in rows), max(row.priority for row in rows)
-        made = (self._arm, len(rows), size, self._at, int(self._packing.live), urgency)
-        number = self._db.execute(
-            "INSERT INTO shard(arm, rows, bytes, made_at, live, priority) VALUES(?,?,?,?,?,?) RETURNING id", made
-        ).fetchone()[0]
-        lines = self._db.bulk("shard_row", 4)
-        lines.add([value for line, row in enumerate(rows) for value in (number, line, row.ask, row.tries)])
-        lines.flush()
-        self.taken += lines.rows
-        known = [row.amount for row in rows if row.amount is not None]
-        ceiling = sum(known) if len(known) == len(rows) else None
-        Spending(self._db).reserve(number, ceiling, self._packing.tokens_per_byte)
-        return 1

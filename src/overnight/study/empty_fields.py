@@ -22,6 +22,16 @@ def is_blank(value: Any) -> bool:
     return value is None or (value.__class__ is str and (not value or value.isspace()))
 
 
+def are_texts(values: Sequence[Any]) -> bool:
+    """Whether each is a text, and none is blank."""
+    return {*map(type, values)} <= {str} and all(values) and not any(map(str.isspace, values))
+
+
+def says_something(values: Sequence[Any]) -> bool:
+    """Whether each is a text that nobody needs to look at: neither blank nor a word that may stand for nothing."""
+    return are_texts(values) and (min(map(len, values)) > _LONGEST_WORD or _MEANT_AS_NOTHING.isdisjoint(values))
+
+
 class EmptyFields:
     """One reading of a table, as far as its empty fields go."""
 

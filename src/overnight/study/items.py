@@ -3,6 +3,7 @@
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -10,12 +11,14 @@ from overnight.core.ask import Item
 from overnight.core.errors import StudyError, nearest
 from overnight.core.names import check_item_id
 from overnight.core.template import columns_text, nearest_column
-from overnight.study.empty_fields import EmptyFields, OnEmpty, is_blank
+from overnight.study.empty_fields import EmptyFields, OnEmpty, are_texts, is_blank, says_something
 from overnight.study.files import DelimitedRows, JsonLines, Row, Rows, TextFolder, TextLines
 from overnight.study.frames import ParquetRows, frame_kind
 from overnight.study.origin import Origin, Route
 from overnight.study.spreadsheets import SPREADSHEETS, SpreadsheetRows
 
+# Rows that are looked at together: few enough that long texts take little memory.
+_AT_ONCE = 50
 # Hashes that make a set of a few megabytes.
 _IN_A_SET = 50_000
 _FILE_KINDS = (".csv", ".tsv", ".jsonl", ".parquet", ".txt", *SPREADSHEETS)
@@ -82,13 +85,48 @@ class ItemSource:
         return self._read(EmptyFields(self.name, self._on_empty))
 
     def _read(self, empty: EmptyFields) -> Iterator[Item]:
-        marks, id_column, asked = array("q"), self.id_column, sorted(self._asked)
+        marks, rows = array("q"), iter(self._rows)
+        while some := list(islice(rows, _AT_ONCE)):
+            items = self._plain_items(some)
+            if items is None:
+                yield from self._each_looked_at(some, empty, marks)
+            else:
+                marks.extend([hash(item.id) for item in items])
+                yield from items
+        if not marks:
+            raise StudyError(f"{self.name}: there are no items")
+        if twice := repeated(marks):
+            self._refuse_duplicates(twice)
+        empty.finish(len(marks))
+        self.count = len(marks)
+
+    def _plain_items(self, some: Sequence[tuple[int, Row]]) -> list[Item] | None:
+        """The items of nearly all rows there are: each has an id and all that it is asked for, and each is a text.
+
+        None where this is not so for one of them: then each has to be looked at by itself.
+        """
+        if not self._asked - {self.id_column}:
+            return None
+        try:
+            ids = [fields[self.id_column] for _, fields in some]
+            if not are_texts(ids) or "\0" in "".join(ids):
+                return None
+            if not all(says_something([fields[column] for _, fields in some]) for column in self._asked):
+                return None
+        except KeyError:
+            return None
+        return [Item(item_id, fields) for item_id, (_, fields) in zip(ids, some, strict=True)]
+
+    def _each_looked_at(
+        self, some: Sequence[tuple[int, Row]], empty: EmptyFields, marks: "array[int]"
+    ) -> Iterator[Item]:
+        id_column, asked = self.id_column, sorted(self._asked)
         needed = frozenset[str]()
         if self.columns is None:
             needed = needed.union(*(need.columns() for need in self._needs))
         # A field that the questions name, and that has something in it, shows that the item is not empty.
         may_be_empty = self._on_empty == "refuse" and not self._asked - {id_column}
-        for number, fields in self._rows:
+        for number, fields in some:
             item_id = fields.get(id_column)
             if item_id.__class__ is not str or not item_id or item_id.isspace():
                 item_id = self._id(number, fields)
@@ -103,12 +141,6 @@ class ItemSource:
                 place = self._rows.place(number)
                 raise StudyError(f"{place}: the item '{item_id}' is empty: it has nothing but its id")
             yield Item(item_id, fields)
-        if not marks:
-            raise StudyError(f"{self.name}: there are no items")
-        if twice := repeated(marks):
-            self._refuse_duplicates(twice)
-        empty.finish(len(marks))
-        self.count = len(marks)
 
     def _id(self, number: int, fields: Row) -> str:
         value = fields.get(self.id_column)

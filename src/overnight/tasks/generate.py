@@ -5,6 +5,7 @@ Further turns go on in the same conversation, each when the answer before it has
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -35,6 +36,7 @@ from overnight.study.stage import WrittenStage
 from overnight.study.task_kind import Command, Draft, Made, TaskKind
 from overnight.tasks._json_answers import AnswerSchema, columns_of
 from overnight.tasks._prompt_files import prompt_names, prompt_text
+from overnight.tasks._rendering import rendered, with_instructions
 from overnight.tasks._specs.inputs import open_spec
 from overnight.tasks._specs.reading import check_spec
 from overnight.tasks._specs.speceval_generate import SpecEvalFlags
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
 LAST_ANSWER = "answer"
 # An input of a specification is the whole question, unless a template says otherwise.
 AS_IT_IS = "input"
+# Prompts that are rendered together.
+_AT_ONCE = 50
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -111,6 +115,8 @@ class Generate:
                 self._prompts.append(prompt)
             place = self._prompts.index(prompt)
             self._branches[arm.name] = _Branch(arm, place, first_votes.get(arm.template, 0))
+        # Items that are rendered together: few enough that long texts take little memory.
+        self._at_once = max(1, _AT_ONCE // max(1, len(self._prompts)))
 
     @classmethod
     def from_spec(cls, arms: Sequence[Arm], spec: Mapping[str, Any]) -> "Generate":
@@ -137,19 +143,15 @@ class Generate:
         return plain
 
     def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - nothing is drawn here
-        for item in items:
-            prompts = [self._messages(item, template, system) for template, system in self._prompts]
-            if self._turns:
-                self._check_turns(item)
-            for arm, place, first_vote in self._branches.values():
-                for replicate in range(self._replicates):
-                    yield Ask(
-                        arm=arm,
-                        item=item.id,
-                        messages=prompts[place],
-                        replicate=replicate,
-                        vote=first_vote + replicate,
-                    )
+        coming, replicates = iter(items), range(self._replicates)
+        while some := list(islice(coming, self._at_once)):
+            prompts = [self._messages(some, template, system) for template, system in self._prompts]
+            self._check_turns(some)
+            for number, item in enumerate(some):
+                for arm, place, first_vote in self._branches.values():
+                    messages = prompts[place][number]
+                    for vote, replicate in enumerate(replicates, first_vote):
+                        yield Ask(arm=arm, item=item.id, messages=messages, replicate=replicate, vote=vote)
 
     def follow_up(self, thread: Thread) -> Sequence[Ask]:
         """The next turn, with the whole conversation so far before it; nothing after anything but an answer."""
@@ -157,7 +159,7 @@ class Generate:
         if not 1 <= number <= len(self._turns) or thread.turns[-1].outcome != "answered":
             return ()
         branch = self._branches[thread.arm.name]
-        messages = [*self._messages(thread.item, *self._prompts[branch.prompt])]
+        messages = [*self._messages([thread.item], *self._prompts[branch.prompt])[0]]
         for template, result in zip(self._turns, thread.turns, strict=False):
             if result.answer is None:
                 return ()
@@ -184,22 +186,20 @@ class Generate:
             parsed = None if schema is None or result.answer is None else read is not None
             yield {"template": thread.arm.template, "thinking": thinking, "parsed": parsed, **(read or {})}
 
-    def _check_turns(self, item: Item) -> None:
+    def _check_turns(self, items: Sequence[Item]) -> None:
         """What a later turn lacks is said before the first one is paid for."""
         for template in self._turns:
-            _rendered(template, Item(item.id, {**item.fields, LAST_ANSWER: "any"}))
+            rendered(template, [Item(item.id, {**item.fields, LAST_ANSWER: "any"}) for item in items])
 
-    def _messages(self, item: Item, template: Template | None, system: Template | None) -> tuple[Message, ...]:
+    def _messages(
+        self, items: Sequence[Item], template: Template | None, system: Template | None
+    ) -> list[tuple[Message, ...]]:
+        asked: list[tuple[Message, ...]]
         if template:
-            asked: tuple[Message, ...] = (Message("user", _rendered(template, item)),)
+            asked = [(Message("user", text),) for text in rendered(template, items)]
         else:
-            asked = self._written_messages(item)
-        instruction = system.render(item.fields) if system else ""
-        if not instruction:
-            return asked
-        if asked[0].role == "system":
-            raise StudyError(f"item '{item.id}' has a system message of its own; leave out `system`")
-        return (Message("system", instruction), *asked)
+            asked = [self._written_messages(item) for item in items]
+        return asked if system is None else with_instructions(system, items, asked)
 
     def _written_messages(self, item: Item) -> tuple[Message, ...]:
         column = self._column
@@ -217,13 +217,6 @@ class Generate:
 def turn_templates(texts: Iterable[str]) -> tuple[Template, ...]:
     """Further turns by the numbers they have in tables: the first question is turn 0."""
     return tuple(Template(text, f"turn {number}") for number, text in enumerate(texts, 1))
-
-
-def _rendered(template: Template, item: Item) -> str:
-    text = template.render(item.fields)
-    if not text or text.isspace():
-        raise StudyError(f"item '{item.id}': template '{template.name}' comes out empty")
-    return text
 
 
 # --- its keys in a study
