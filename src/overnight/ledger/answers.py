@@ -17,6 +17,11 @@ from overnight.ledger.shards import ShardRows
 from overnight.ledger.threads import Threads
 from overnight.store.contract import Store
 
+_ASK_AGAIN = (
+    "INSERT INTO queue SELECT ?1, ?2, 0 WHERE NOT EXISTS (SELECT 1 FROM settled WHERE ask=?1) "
+    "ON CONFLICT(ask) DO UPDATE SET tries=excluded.tries, follow=excluded.follow"
+)
+
 
 class Sized(NamedTuple):
     """A row that was billed: its item and turn, the bytes of its request, and the tokens in, of a cache, and out."""
@@ -150,14 +155,10 @@ class Answers(AnswersView):
             self._settle(attempt, rows, answered)
             tell_about(self._db, "DELETE FROM queue WHERE ask IN ({})", chosen(rows.asks, answered.line))
             return fresh
-        final = [tries is None for tries in fresh.tries]
-        self._settle(attempt, rows, fresh.where(final))
-        again = fresh.where([not settled for settled in final])
-        self._db.executemany(
-            "INSERT INTO queue SELECT ?1, ?2, 0 WHERE NOT EXISTS (SELECT 1 FROM settled WHERE ask=?1) "
-            "ON CONFLICT(ask) DO UPDATE SET tries=excluded.tries, follow=excluded.follow",
-            zip(chosen(rows.asks, again.line), again.tries, strict=True),
-        )
+        self._settle(attempt, rows, fresh.where([tries is None for tries in fresh.tries]))
+        lines = zip(fresh.line, fresh.tries, strict=True)
+        if again := [(rows.asks[line], tries) for line, tries in lines if tries is not None]:
+            self._db.executemany(_ASK_AGAIN, again)
         return fresh
 
     def _settle(self, attempt: int, rows: ShardRows, final: Landed) -> None:

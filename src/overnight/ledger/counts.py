@@ -52,6 +52,11 @@ _ADDRESSES = (
     "LEFT JOIN settled ON settled.ask=slot.ask "
     "LEFT JOIN result ON result.attempt=settled.attempt AND result.line=settled.line {which} GROUP BY 1, 2, 3"
 )
+_SUMS = ", ".join(f"{field}=min(counted.{field}, {_MOST}-excluded.{field})+excluded.{field}" for field in Count._fields)
+_MOVE = (
+    f"INSERT INTO counted VALUES(?,?,?,{','.join('?' * len(Count._fields))}) "
+    f"ON CONFLICT(arm, outcome, cause) DO UPDATE SET {_SUMS}"
+)
 _TOKENS = ("input", "cached", "output")
 # In two halves, whose sums are exact and never too large for SQLite, whatever numbers a provider has told.
 _HALF = 31
@@ -181,11 +186,4 @@ class Counts(CountsView):
         return row is not None and row[0] != "0"
 
     def _add(self, kind: Kind, count: Count) -> None:
-        sums = ", ".join(
-            f"{field}=min(counted.{field}, {_MOST}-excluded.{field})+excluded.{field}" for field in Count._fields
-        )
-        marks = ",".join("?" * (len(kind) + len(count)))
-        self._db.execute(
-            f"INSERT INTO counted VALUES({marks}) ON CONFLICT(arm, outcome, cause) DO UPDATE SET {sums}",
-            (*kind, *count),
-        )
+        self._db.execute(_MOVE, (*kind, *count))

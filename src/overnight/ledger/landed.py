@@ -3,7 +3,7 @@
 An object for each row would cost more than to keep the row. They are put on record as they are held here.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from operator import itemgetter, lt
 from typing import Any, NamedTuple, Self, TypeVar
@@ -114,7 +114,8 @@ class Landed(msgspec.Struct):
 
     def chosen(self, places: Sequence[int]) -> "Landed":
         """The rows at these places, in their order."""
-        return Landed(*(chosen(column, places) for column in _columns(self)))
+        chosen_of = _chooser(places)
+        return Landed(*map(chosen_of, _columns(self)))
 
     def where(self, wanted: Sequence[bool]) -> "Landed":
         """The rows at whose places this is true."""
@@ -147,9 +148,15 @@ def _columns(rows: Landed) -> Sequence[list[Any]]:
 
 def chosen(column: Sequence[T], places: Sequence[int]) -> list[T]:
     """What stands at these places, in their order."""
+    return _chooser(places)(column)
+
+
+def _chooser(places: Sequence[int]) -> Callable[[Sequence[Any]], list[Any]]:
+    """The same of any column."""
     if len(places) < 2:
-        return [column[place] for place in places]
-    return list(itemgetter(*places)(column))
+        return lambda column: [column[place] for place in places]
+    them = itemgetter(*places)
+    return lambda column: list(them(column))
 
 
 def counted(usage: Usage) -> tuple[int | None, ...]:
