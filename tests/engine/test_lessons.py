@@ -11,6 +11,7 @@ from overnight.core.result import Result, Usage, failed
 from overnight.engine.account_history import AccountHistory
 from overnight.engine.lessons import LessonBook
 from overnight.ledger.account_book import Lessons, Turnaround, lessons_in
+from overnight.ledger.landed import Landed
 
 MODEL = Model(provider="openai", name="gpt-4.1", options=Options(max_tokens=1_000))
 ATTEMPT = Attempt(
@@ -25,8 +26,7 @@ def answered(tokens_in: int | None, tokens_out: int | None, text: str = "yes") -
 
 def taught(*rows: tuple[int, Result], attempt: Attempt = ATTEMPT) -> Lessons:
     book = LessonBook(MODEL, "say")
-    for size, result in rows:
-        book.add(size, result)
+    book.add([size for size, _ in rows], Landed.of(range(len(rows)), [result for _, result in rows]))
     return book.taken(attempt)
 
 

@@ -9,20 +9,20 @@ from overnight.engine.live.replies import used_tokens
 
 
 @pytest.mark.parametrize(
-    ("outcome", "cause", "answer", "run"),
+    ("outcome", "cause", "run"),
     [
-        ("answered", None, "x", True),
-        ("truncated", "max_tokens", "", True),
-        ("refused", None, "I cannot.", True),
-        ("refused", "content_filter", None, True),
-        ("failed", "unreadable", None, True),
-        ("failed", "lost", None, True),
-        ("failed", "server_error", None, False),
-        ("failed", "expired", None, False),
+        ("answered", None, True),
+        ("truncated", "max_tokens", True),
+        ("refused", None, True),
+        ("refused", "content_filter", True),
+        ("failed", "unreadable", True),
+        ("failed", "lost", True),
+        ("failed", "server_error", False),
+        ("failed", "expired", False),
     ],
 )
-def test_what_was_run(outcome: Outcome, cause: Cause | None, answer: str | None, run: bool) -> None:
-    assert was_run_unpriced(Result(outcome=outcome, cause=cause, answer=answer)) is run
+def test_what_was_run(outcome: Outcome, cause: Cause | None, run: bool) -> None:
+    assert was_run_unpriced(outcome, cause) is run
 
 
 def test_nothing_is_learned_from_counts_beyond_belief() -> None:

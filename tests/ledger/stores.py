@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from overnight.core.ask import Arm, Ask, Item, Message, Model
 from overnight.core.attempt import Attempt
 from overnight.core.result import Result
 from overnight.core.shard import token_of
-from overnight.ledger.answers import Fate, Landed
+from overnight.ledger.landed import Landed, Places
 from overnight.ledger.ledger import Ledger, open_ledger
 from overnight.ledger.postgres.address import read_address
 from overnight.ledger.shared_run import SharedRun
@@ -44,13 +44,20 @@ STORES: dict[str, Callable[[Path], AbstractContextManager[RunFolder]]] = {"postg
 
 ARM = Arm(stage="s", name="one", template="t", model=Model(provider="openai", name="gpt-4.1-mini"))
 ANSWERED = Result(outcome="answered", answer="yes")
-FINAL = Fate(final=True, tries=1)
 
 
 @contextmanager
 def open_new(store: str, path: Path) -> Iterator[tuple[Ledger, RunFolder]]:
     with STORES[store](path) as folder, open_ledger(folder) as ledger:
         yield ledger, folder
+
+
+def places(lines: Iterable[int]) -> Places:
+    """Of these lines, one byte for each in the first file."""
+    found = Places.nowhere(0)
+    for line in lines:
+        found.add(1, line, 1, b"digest")
+    return found
 
 
 class Verbs:
@@ -117,7 +124,5 @@ class Run:
         if attempt is None:
             return
         rows = self.verbs.shards.rows(attempt.shard)
-        self.verbs.answers.take_in(
-            attempt.id, rows, [(Landed(line=n, result=result), FINAL) for n in range(len(rows))], 1.0
-        )
+        self.verbs.answers.take_in(attempt.id, rows, Landed.of(range(len(rows)), [result] * len(rows)), 1.0)
         self.verbs.shards.finish(attempt.shard, 1.0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ledger.stores import FINAL, Run
+from ledger.stores import Run, places
 from overnight.core.result import Result, Usage, failed
-from overnight.ledger.answers import Landed
 from overnight.ledger.counts import Count
+from overnight.ledger.landed import Landed, Places
 
 TURNS = {"a": 1, "b": 3, "c": 2}
 
@@ -29,10 +29,9 @@ def test_what_was_not_counted_is_empty_and_nothing_is_nothing(run: Run) -> None:
     assert attempt is not None
     counted = Result(outcome="answered", answer="yes", usage=Usage(input=7, cached=0, output=1))
     told = [counted if line % 3 else failed("server_error") for line in range(250)]
-    landed = [
-        (Landed(line, told[line], 1, line, 1, b"digest", 5 if line % 3 else None), FINAL)
-        for line in reversed(range(250))
-    ]
+    lines = [*reversed(range(250))]
+    costs = [5 if line % 3 else None for line in lines]
+    landed = Landed.of(lines, [told[line] for line in lines], places(lines), costs)
     rows = run.verbs.shards.rows(attempt.shard)
     for _ in range(2):  # what comes twice changes nothing
         run.verbs.answers.take_in(attempt.id, rows, landed, 1.0)
@@ -53,17 +52,16 @@ def test_every_count_comes_out_as_it_went_in(run: Run) -> None:
     attempt = run.send()
     assert attempt is not None
     counts = [(line, None, None if line % 4 else 0, 9, None if line % 5 else line) for line in range(240)]
-    landed = [
-        Landed(line, Result(outcome="answered" if line % 7 else "refused", usage=Usage(*counts[line])), *place)
-        for line in range(240)
-        for place in [(1 + line % 2, line * 3, 2, b"%d" % line)]
-    ]
+    results = [Result(outcome="answered" if line % 7 else "refused", usage=Usage(*counts[line])) for line in range(240)]
+    where = Places.nowhere(0)
+    for line in range(240):
+        where.add(1 + line % 2, line * 3, 2, b"%d" % line)
     rows = run.verbs.shards.rows(attempt.shard)
-    run.verbs.answers.take_in(attempt.id, rows, [(one, FINAL) for one in landed], 1.0)
+    run.verbs.answers.take_in(attempt.id, rows, Landed.of(range(240), results, where), 1.0)
     found = {one.offset: one for one in run.verbs.copies.answered(wanted)}
-    for one in landed:
-        kept = found[one.offset or 0]
+    for line, result in enumerate(results):
+        kept = found[line * 3]
         assert (kept.outcome, kept.file, kept.length, kept.digest) == (
-            one.result.outcome, one.file, one.length, one.digest,
+            result.outcome, 1 + line % 2, 2, b"%d" % line,
         )  # fmt: skip
-        assert kept.usage == counts[one.line]
+        assert kept.usage == counts[line]

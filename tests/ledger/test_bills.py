@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ledger.stores import FINAL, Run
+from ledger.stores import Run, places
 from overnight.core.result import Result, Usage, failed
-from overnight.ledger.answers import Landed
 from overnight.ledger.bills import Place, RowPrice, StepPrice
+from overnight.ledger.landed import Landed
 
 DAY = 86_400.0
 ANSWER = Result(outcome="answered", answer="yes", usage=Usage(input=10, cached=4, output=3))
@@ -19,7 +19,7 @@ def take_in(run: Run, days: dict[float, list[int]], *, rows: int) -> None:
     assert attempt is not None
     asked = run.verbs.shards.rows(attempt.shard)
     for at, lines in days.items():
-        told = [(Landed(line, ANSWER, 1, line, 1, b"digest", 7), FINAL) for line in lines]
+        told = Landed.of(lines, [ANSWER] * len(lines), places(lines), [7] * len(lines))
         run.verbs.answers.take_in(attempt.id, asked, told, at)
 
 
@@ -39,7 +39,7 @@ def test_attempts_of_one_day_are_added_up(run: Run) -> None:
         run.ask(item)
         attempt = run.send()
         assert attempt is not None
-        told = [(Landed(0, ANSWER if item == "first" else failed("unknown_model"), 1, 0, 1, b"digest", None), FINAL)]
+        told = Landed.of([0], [ANSWER if item == "first" else failed("unknown_model")], places([0]))
         run.verbs.answers.take_in(attempt.id, run.verbs.shards.rows(attempt.shard), told, DAY / 2)
     ((place, billed),) = run.verbs.bills.billed()
     assert place == Place(1, False, 0)

@@ -19,7 +19,7 @@ from overnight.core.money import Balance, Budget, Purse
 from overnight.core.pack import Room
 from overnight.core.result import Result, failed
 from overnight.engine.decisions import row_fate
-from overnight.ledger.answers import Landed
+from overnight.ledger.landed import Landed
 from overnight.ledger.open_shard import ArmPacking
 from overnight.ledger.spending import Charge
 from overnight.ledger.threads import Follower
@@ -135,13 +135,16 @@ class Rows(RuleBasedStateMachine):
         doubled = [*lines, *data.draw(st.lists(st.sampled_from(lines), max_size=3))]
         answers = {line: data.draw(st.sampled_from(RESULTS)) for line in lines}
         costs = {line: data.draw(st.none() | st.integers(0, CEILING)) for line in lines}
-        landed = [
-            (Landed(line=n, result=answers[n], cost=costs[n]), row_fate(answers[n], rows[n].tries)) for n in doubled
-        ]
-        cut = data.draw(st.integers(0, len(landed)))
-        for chunk in (landed[:cut], landed[:cut], landed[cut:]):
-            fresh = self.tx.answers.take_in(attempt.id, rows, chunk, self.now())
-            spent = sum(one.cost or 0 for one, _ in fresh)
+        fates = {line: row_fate(answers[line], rows[line].tries) for line in lines}
+        tries = {line: None if fate.final else fate.tries for line, fate in fates.items()}
+        cut = data.draw(st.integers(0, len(doubled)))
+        for chunk in (doubled[:cut], doubled[:cut], doubled[cut:]):
+            results = [answers[line] for line in chunk]
+            landed = Landed.of(
+                chunk, results, costs=[costs[line] for line in chunk], tries=[tries[line] for line in chunk]
+            )
+            fresh = self.tx.answers.take_in(attempt.id, rows, landed, self.now())
+            spent = sum(filter(None, fresh.cost))
             self.tx.spending.book(attempt.shard, attempt.arm, attempt.id, Charge(spent, CEILING * len(fresh)))
         attempt = self.tx.attempts.record(attempt, Ended("completed", "completed"), self.now())
         attempt = self.tx.attempts.record(attempt, Fetched(()), self.now())

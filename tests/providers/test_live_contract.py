@@ -205,4 +205,4 @@ def test_whatever_comes_is_kept_and_read(name: str, status: int, body: bytes) ->
     assert decoded.result.outcome == "failed"
     if status == 200 and body != b'{"error": "no"}':
         # It was run, for all we know: what it cost is presumed.
-        assert was_run_unpriced(decoded.result)
+        assert was_run_unpriced(decoded.result.outcome, decoded.result.cause)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.stores import FINAL, STORES, Run, open_new
+from ledger.stores import STORES, Run, open_new, places
 from overnight.core.result import MOST_TOKENS, Result, Usage
-from overnight.ledger.answers import Landed
 from overnight.ledger.bills import Place, RowPrice
+from overnight.ledger.landed import Landed
 from overnight.prices import Price
 from overnight.prices.charges import cost
 from overnight.prices.rates import Rate, Tier
@@ -58,10 +58,8 @@ def _take_in(run: Run, told: list[Usage]) -> None:
     run.ask(*(f"{number:03d}" for number in range(len(told))))
     attempt = run.send()
     assert attempt is not None
-    landed = [
-        (Landed(line, Result(outcome="answered", answer="yes", usage=usage), 1, line, 1, b"digest", None), FINAL)
-        for line, usage in enumerate(told)
-    ]
+    results = [Result(outcome="answered", answer="yes", usage=usage) for usage in told]
+    landed = Landed.of(range(len(told)), results, places(range(len(told))))
     run.verbs.answers.take_in(attempt.id, run.verbs.shards.rows(attempt.shard), landed, 1.0)
 
 

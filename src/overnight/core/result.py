@@ -67,9 +67,9 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     problem: str | None = None
 
 
-def was_run_unpriced(result: Result) -> bool:
+def was_run_unpriced(outcome: Outcome, cause: Cause | None) -> bool:
     """Whether a question was run, for all we know, so that it has cost something even where no count says what."""
-    return result.outcome != "failed" or result.cause in UNBILLED
+    return outcome != "failed" or cause in UNBILLED
 
 
 def failed(cause: Cause, detail: str | None = None, usage: Usage = Usage()) -> Result:  # noqa: B008 - frozen

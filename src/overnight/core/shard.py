@@ -58,16 +58,20 @@ def custom_id(token: str, line: int) -> str:
     return f"o{token}-{line}"
 
 
-def lines_of(token: str) -> Callable[[str], int | None]:
-    """The row that a custom id names, for the ids of one attempt; None for one that is not of it."""
+def lines_of(token: str, rows: int = 10**_LONGEST_NUMBER) -> Callable[[str | None], int | None]:
+    """The row that a custom id names, for the ids of one attempt of so many rows; None for one that is not of it."""
     head = f"o{token}-"
-    begin, longest = len(head), len(head) + _LONGEST_NUMBER
+    begin = len(head)
 
-    def line(text: str) -> int | None:
-        number = text[begin:]
-        if not text.startswith(head) or len(text) > longest or not (number.isdecimal() and number.isascii()):
+    def line(text: str | None) -> int | None:
+        if text is None:
             return None
-        return int(number) if number[0] != "0" or number == "0" else None
+        try:
+            number = int(text[begin:])
+        except ValueError:
+            return None
+        # Python reads more as a number than we write as one.
+        return number if 0 <= number < rows and text == f"{head}{number}" else None
 
     return line
 

@@ -8,7 +8,7 @@ import msgspec
 from overnight.core.attempt import Attempt, Creating
 from overnight.core.result import PASSING, UNASKED, Result
 from overnight.core.stage import GATHER
-from overnight.ledger.answers import Fate
+from overnight.ledger.landed import Fate
 from overnight.prices import Processing
 from overnight.providers.contract import Batch, CreateAnswer, Fence, Limits, Refusal, Sightings
 from overnight.providers.provider import Formatted, takes_batches

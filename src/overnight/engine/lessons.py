@@ -2,13 +2,14 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import lru_cache
 
 from overnight.core.ask import Model
 from overnight.core.attempt import Attempt
 from overnight.core.estimate import step_of
-from overnight.core.result import Result
 from overnight.ledger.account_book import AnswerSize, Lessons, RequestSize, Turnaround
+from overnight.ledger.landed import Landed
 
 # No text makes more tokens than it has bytes, twice over, but for a few that every request has: what does is something
 # else than text, or is not to be believed.
@@ -36,24 +37,24 @@ class LessonBook:
         self._answers: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
         self._requests: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
 
-    def add(self, size: int, result: Result) -> None:
-        """`size` is that of the request's body."""
-        if result.outcome == "failed":
-            return
-        usage, answer = result.usage, result.answer
-        tokens, written = usage.input, usage.output
-        if tokens and is_text(size, tokens):
-            sums = self._requests[_step(size)]
-            sums[0] += 1
-            sums[1] += size
-            sums[2] += tokens
-        # More than the limit that the request itself set is not to be believed.
-        if written is not None and 0 <= written <= self._longest:
-            sums = self._answers[_step(written)]
-            sums[0] += 1
-            sums[1] += written
-            if answer:
-                sums[2] += len(answer) if answer.isascii() else len(answer.encode())
+    def add(self, sizes: Sequence[int], landed: Landed) -> None:
+        """`sizes` are those of the requests' bodies."""
+        requests, answers, longest = self._requests, self._answers, self._longest
+        told = zip(sizes, landed.outcome, landed.input, landed.output, landed.written, strict=True)
+        for size, outcome, tokens, output, written in told:
+            if outcome == "failed":
+                continue
+            if tokens and is_text(size, tokens):
+                sums = requests[_step(size)]
+                sums[0] += 1
+                sums[1] += size
+                sums[2] += tokens
+            # More than the limit that the request itself set is not to be believed.
+            if output is not None and 0 <= output <= longest:
+                sums = answers[_step(output)]
+                sums[0] += 1
+                sums[1] += output
+                sums[2] += written
 
     def taken(self, attempt: Attempt) -> Lessons:
         """Everything since the last time."""

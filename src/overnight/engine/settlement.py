@@ -1,8 +1,8 @@
 """Rows of one attempt as they come in: given their fate, priced, settled and counted."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Container, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 from overnight.core.attempt import Attempt
@@ -10,22 +10,11 @@ from overnight.core.result import MOST_TOKENS, Result, was_run_unpriced
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import row_fate
 from overnight.engine.lessons import LessonBook
-from overnight.ledger.answers import Fate, Landed
+from overnight.ledger.landed import Fate, Landed, Places, chosen
 from overnight.ledger.shards import ShardRows
 from overnight.ledger.spending import Charge
 from overnight.ledger.transaction import Transaction
 from overnight.prices import Processing
-
-Settling = tuple[Landed, Fate]
-# Of a raw line: its file, offset, length and digest.
-Place = tuple[int, int, int, bytes]
-_NOWHERE = (None, None, None, None)
-
-
-@cache
-def _settled(tries: int) -> Fate:
-    """One for all rows that end alike."""
-    return Fate(final=True, tries=tries)
 
 
 class Fresh(NamedTuple):
@@ -34,7 +23,7 @@ class Fresh(NamedTuple):
     `counts` are the lines whose answer is the one that counts, where another attempt may have been first.
     """
 
-    rows: list[Settling]
+    rows: Landed
     addresses: dict[int, int]
     counts: set[int] | None = None
     # What of them is presumed spent, in nano-dollars.
@@ -67,15 +56,31 @@ class Settlement:
         task = await context.ledger.read(lambda view: view.stages.task_of(stage))
         return cls(context, attempt, rows, density, overhead, task)
 
-    def row(self, line: int, result: Result, place: Place | None = None, *, again: bool = False) -> Settling:
-        """A result for one line; `place` is where its bytes are. `again`: it is asked anew."""
-        file, offset, length, digest = place or _NOWHERE
-        landed = Landed(line, result, file, offset, length, digest, self._cost(result.usage))
-        if again:
-            return landed, Fate(final=False, tries=self.rows.tries[line])
-        if result.outcome != "failed":  # whoever asks, and however often: nearly every row
-            return landed, _settled(self.rows.tries[line] + 1)
-        return landed, self._fate(result, line)
+    def landed(
+        self,
+        lines: Sequence[int],
+        results: Sequence[Result],
+        places: Places | None = None,
+        *,
+        again: Container[int] = (),
+    ) -> Landed:
+        """Results of these lines; `places` is where their bytes are. Those of the lines `again` are asked anew."""
+        costs = [self._cost(one.usage) for one in results]
+        tries = [
+            self.rows.tries[line]
+            if line in again
+            # Nearly every row, whoever asks, and however often.
+            else None
+            if one.outcome != "failed"
+            else self._tries(one, line)
+            for line, one in zip(lines, results, strict=True)
+        ]
+        return Landed.of(lines, results, places, costs, tries)
+
+    def _tries(self, result: Result, line: int) -> int | None:
+        """How often a row was asked that goes back to the queue; None for one that is settled."""
+        fate = self._fate(result, line)
+        return None if fate.final else fate.tries
 
     def _fate(self, result: Result, line: int) -> Fate:
         tries = self.rows.tries[line]
@@ -86,7 +91,7 @@ class Settlement:
             return Fate(final=True, tries=tries + 1)
         return row_fate(result, tries, context.tries, live=self._attempt.live)
 
-    def settle(self, tx: Transaction, landed: Sequence[Settling], at: float, *, ran: bool = False) -> Fresh:
+    def settle(self, tx: Transaction, landed: Landed, at: float, *, ran: bool = False) -> Fresh:
         """Inside a transaction: results, fates and money together. Doing it twice changes nothing.
 
         `ran`: the rows were run, as far as anybody can tell, whatever their results say.
@@ -96,47 +101,43 @@ class Settlement:
         charge = self._charge(fresh, ran=ran)
         tx.spending.book(attempt.shard, attempt.arm, attempt.id, charge)
         # Before the cut, only one attempt at a time asks a question.
-        counts = tx.answers.settled_lines(attempt.id, [one.line for one, _ in fresh]) if self._context.spilled else None
-        shared = tx.answers.sharing((self.rows.asks[one.line] for one, fate in fresh if fate.final))
+        counts = tx.answers.settled_lines(attempt.id, fresh.line) if self._context.spilled else None
+        final = (line for line, tries in zip(fresh.line, fresh.tries, strict=True) if tries is None)
+        shared = tx.answers.sharing(self.rows.asks[line] for line in final)
         return Fresh(fresh, shared, counts, sum(amount for _, amount in charge.presumed))
 
-    def _charge(self, fresh: Iterable[Settling], *, ran: bool) -> Charge:
+    def _charge(self, fresh: Landed, *, ran: bool) -> Charge:
         """What the rows cost, and what was set aside for them: that is presumed spent where nobody says the cost."""
-        lengths, most, overhead = self.rows.lengths, self._ceiling, self._overhead
-        settled = released = 0
-        presumed: list[tuple[int, int]] = []
-        for one, _ in fresh:
-            ceiling = most(lengths[one.line] + overhead) or 0
-            released += ceiling
-            if one.cost is not None:
-                settled += one.cost
-            elif ceiling and (ran or was_run_unpriced(one.result)):
-                presumed.append((one.line, ceiling))
-        return Charge(settled, released, presumed)
+        most, overhead = self._ceiling, self._overhead
+        ceilings = [most(length + overhead) or 0 for length in chosen(self.rows.lengths, fresh.line)]
+        unpriced = [
+            (line, ceiling)
+            for line, ceiling, cost, outcome, cause in zip(
+                fresh.line, ceilings, fresh.cost, fresh.outcome, fresh.cause, strict=True
+            )
+            if cost is None and ceiling and (ran or was_run_unpriced(outcome, cause))
+        ]
+        return Charge(sum(filter(None, fresh.cost)), sum(ceilings), unpriced)
 
     def count(self, fresh: Fresh) -> None:
         """After the transaction: what people are told."""
-        outcomes: Counter[str] = Counter()
-        tokens_in = tokens_out = spent = bytes_in = with_tokens = 0
-        asks, lengths, counts, addresses = self.rows.asks, self.rows.lengths, fresh.counts, fresh.addresses
-        learn = self._lessons.add
-        for one, fate in fresh.rows:
-            line, result = one.line, one.result
-            usage, length = result.usage, lengths[line]
-            learn(length, result)
-            if usage.input and usage.input <= MOST_TOKENS:
-                bytes_in += length
-                with_tokens += 1
-                tokens_in += usage.input
-            tokens_out += usage.output or 0
-            spent += one.cost or 0
-            if fate.final if counts is None else line in counts:
-                outcomes[result.outcome] += addresses.get(asks[line], 1) if addresses else 1
-        self._counted_bytes += bytes_in + with_tokens * self._overhead
+        rows, asks = fresh.rows, self.rows.asks
+        lengths = chosen(self.rows.lengths, rows.line)
+        self._lessons.add(lengths, rows)
+        believed = [tokens if tokens and tokens <= MOST_TOKENS else 0 for tokens in rows.input]
+        tokens_in = sum(believed)
+        self._counted_bytes += sum(length + self._overhead for length in compress(lengths, believed))
         self._counted_tokens += tokens_in
+        count = fresh.counts
+        counting = [tries is None for tries in rows.tries] if count is None else [line in count for line in rows.line]
+        outcomes: Counter[str] = Counter(compress(rows.outcome, counting))
+        if fresh.addresses:
+            for line, outcome in compress(zip(rows.line, rows.outcome, strict=True), counting):
+                outcomes[outcome] += fresh.addresses.get(asks[line], 1) - 1
+        tokens_out, spent = sum(filter(None, rows.output)), sum(filter(None, rows.cost))
         self._context.tally.landed(outcomes, tokens_in, tokens_out, spent, fresh.presumed)
-        if self._attempt.overtaken and fresh.counts:
-            self._context.answered_elsewhere.update(self.rows.asks[line] for line in fresh.counts)
+        if self._attempt.overtaken and count:
+            self._context.answered_elsewhere.update(chosen(asks, list(count)))
 
     def learn(self, closed: Attempt) -> None:
         """What came back teaches what the next rows will be: how many tokens, how long, and how soon."""

@@ -2,47 +2,24 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
-from operator import lt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
-import msgspec
-
 from overnight.core.errors import FileDamaged
-from overnight.core.result import Outcome, Result, Usage, was_run_unpriced
+from overnight.core.result import was_run_unpriced
 from overnight.ledger.connection import Records
 from overnight.ledger.counts import Came, Counts
 from overnight.ledger.database import found_among, put_columns, tell_about
 from overnight.ledger.files import FilesView
+from overnight.ledger.landed import Landed, chosen
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.shards import ShardRows
 from overnight.ledger.threads import Threads
 from overnight.store.contract import Store
 
-
-class Landed(msgspec.Struct, frozen=True, gc=False):
-    """One row's result and where its raw bytes are; no file for a row that is in none."""
-
-    line: int
-    result: Result
-    file: int | None = None
-    offset: int | None = None
-    length: int | None = None
-    digest: bytes | None = None
-    # What the row cost, in nano-dollars; None where nobody can say.
-    cost: int | None = None
-
-
-class Fate(msgspec.Struct, frozen=True, gc=False):
-    """What becomes of a row: `final` settles it, else it goes back to the queue with so many tries."""
-
-    final: bool
-    tries: int
-
-
-_RESULT = (
-    'INSERT INTO result(attempt, line, ask, received_at, outcome, file, "offset", length, digest, input, cached, '
-    "cache_write, output, reasoning, cost, cause, detail) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_ASK_AGAIN = (
+    "INSERT INTO queue SELECT ?1, ?2, 0 WHERE NOT EXISTS (SELECT 1 FROM settled WHERE ask=?1) "
+    "ON CONFLICT(ask) DO UPDATE SET tries=excluded.tries, follow=excluded.follow"
 )
 
 
@@ -156,89 +133,77 @@ class AnswersView(Records):
 class Answers(AnswersView):
     """Answers that come, count, and stop counting."""
 
-    def take_in(
-        self,
-        attempt: int,
-        rows: ShardRows,
-        landed: Sequence[tuple[Landed, Fate]],
-        at: float,
-        *,
-        overtaken: bool = False,
-    ) -> list[tuple[Landed, Fate]]:
+    def take_in(self, attempt: int, rows: ShardRows, landed: Landed, at: float, *, overtaken: bool = False) -> Landed:
         """Keep results, settle what is final, queue what is to be asked again. Doing it twice changes nothing.
 
-        `overtaken`: the rows are asked elsewhere too. An answer counts if it is the first; a failure decides nothing.
+        Returns what was not on record. `overtaken`: the rows are asked elsewhere too. An answer counts if it is the
+        first; a failure decides nothing.
         """
-        fresh = _in_order(landed)
+        fresh = landed.in_order()
         self._db.execute("SAVEPOINT lines")
         try:
             came = self._keep_results(attempt, rows, fresh, at)
         except self._db.conflict:  # some were here before, which is rare enough to begin anew without them
             self._db.execute("ROLLBACK TO lines")
-            known = self._known_lines(attempt, [one.line for one, _ in fresh])
-            fresh = [pair for pair in fresh if pair[0].line not in known]
+            known = self._known_lines(attempt, fresh.line)
+            fresh = fresh.chosen([place for place, line in enumerate(fresh.line) if line not in known])
             came = self._keep_results(attempt, rows, fresh, at)
         self._db.execute("RELEASE lines")
         Counts(self._db).came(self._arm(attempt), came)
         if overtaken:
-            answered = [one for one, _ in fresh if one.result.outcome != "failed"]
+            answered = fresh.where([outcome != "failed" for outcome in fresh.outcome])
             self._settle(attempt, rows, answered)
-            tell_about(self._db, "DELETE FROM queue WHERE ask IN ({})", (rows.asks[one.line] for one in answered))
+            tell_about(self._db, "DELETE FROM queue WHERE ask IN ({})", chosen(rows.asks, answered.line))
             return fresh
-        self._settle(attempt, rows, [one for one, fate in fresh if fate.final])
-        self._db.executemany(
-            "INSERT INTO queue SELECT ?1, ?2, 0 WHERE NOT EXISTS (SELECT 1 FROM settled WHERE ask=?1) "
-            "ON CONFLICT(ask) DO UPDATE SET tries=excluded.tries, follow=excluded.follow",
-            ((rows.asks[one.line], fate.tries) for one, fate in fresh if not fate.final),
-        )
+        self._settle(attempt, rows, fresh.where([tries is None for tries in fresh.tries]))
+        lines = zip(fresh.line, fresh.tries, strict=True)
+        if again := [(rows.asks[line], tries) for line, tries in lines if tries is not None]:
+            self._db.executemany(_ASK_AGAIN, again)
         return fresh
 
-    def _settle(self, attempt: int, rows: ShardRows, final: Sequence[Landed]) -> None:
+    def _settle(self, attempt: int, rows: ShardRows, final: Landed) -> None:
         """What these say is the last word on their questions, unless there is one already."""
-        lines = [one.line for one in final]
-        asks = [rows.asks[line] for line in lines]
+        asks = chosen(rows.asks, final.line)
         settled = self._db.bulk("settled(attempt, ask, line)", 2, same=(attempt,), or_ignore=True)
-        settled.add(chain.from_iterable(zip(asks, lines, strict=True)))
+        settled.add(chain.from_iterable(zip(asks, final.line, strict=True)))
         settled.flush()
         if settled.written < len(final):
-            counts = self.settled_lines(attempt, lines)
-            final = [one for one in final if one.line in counts]
-            asks = [rows.asks[one.line] for one in final]
+            counts = self.settled_lines(attempt, final.line)
+            final = final.chosen([place for place, line in enumerate(final.line) if line in counts])
+            asks = chosen(rows.asks, final.line)
         Threads(self._db).land(asks)
-        Counts(self._db).settled(self._arm(attempt), asks, [one.result for one in final])
+        Counts(self._db).settled(self._arm(attempt), asks, list(zip(final.outcome, final.cause, strict=True)))
 
     def _arm(self, attempt: int) -> int:
         query = "SELECT shard.arm FROM attempt JOIN shard ON shard.id=attempt.shard WHERE attempt.id=?"
         return int(self._db.execute(query, (attempt,)).fetchone()[0])
 
-    def _keep_results(
-        self, attempt: int, rows: ShardRows, fresh: Iterable[tuple[Landed, Fate]], at: float
-    ) -> list[Came]:
-        """Nearly all rows are in a file and have neither cause nor detail: these go in by the cheapest way there is.
-
-        Returns what they come to.
-        """
-        plain: dict[tuple[Outcome, int], list[Landed]] = {}
-        others: list[Landed] = []
-        for one, _ in fresh:
-            result, file = one.result, one.file
-            if file is not None and result.cause is None and result.detail is None and one.digest is not None:
-                alike = plain.get((result.outcome, file))
-                if alike is None:
-                    alike = plain[result.outcome, file] = []
-                alike.append(one)
-            else:
-                others.append(one)
+    def _keep_results(self, attempt: int, rows: ShardRows, fresh: Landed, at: float) -> list[Came]:
+        """Rows that ended alike go in together: they have most in common. Returns what each kind comes to."""
         came = []
-        for (outcome, file), alike in plain.items():
-            columns = _columns(rows, alike)
-            same = {"attempt": attempt, "received_at": at, "outcome": outcome, "file": file}
+        for (outcome, cause), alike in fresh.by_kind().items():
+            same = {"attempt": attempt, "received_at": at, "outcome": outcome, "cause": cause}
+            columns: dict[str, Sequence[object]] = {
+                "line": alike.line,
+                "ask": chosen(rows.asks, alike.line),
+                "detail": alike.detail,
+                "file": alike.file,
+                '"offset"': alike.offset,
+                "length": alike.length,
+                # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
+                "digest": [None if digest is None else bytearray(digest) for digest in alike.digest],
+                "input": alike.input,
+                "cached": alike.cached,
+                "cache_write": alike.cache_write,
+                "output": alike.output,
+                "reasoning": alike.reasoning,
+                "cost": alike.cost,
+            }
             put_columns(self._db, "result", same, columns)
-            sums = [sum(filter(None, columns[name])) for name in ("input", "cached", "output")]
-            unbilled = columns["cost"].count(None) if was_run_unpriced(alike[0].result) else 0
-            came.append(Came(outcome, None, len(alike), unbilled, *sums))
-        self._db.executemany(_RESULT, (_values(attempt, rows.asks[one.line], one, at) for one in others))
-        return came + [_one_came(one) for one in others]
+            unbilled = alike.cost.count(None) if was_run_unpriced(outcome, cause) else 0
+            tokens = (sum(filter(None, column)) for column in (alike.input, alike.cached, alike.output))
+            came.append(Came(outcome, cause, len(alike), unbilled, *tokens))
+        return came
 
     def set_read_offset(self, attempt: int, file: int, offset: int) -> None:
         self._db.execute(
@@ -269,52 +234,3 @@ class Answers(AnswersView):
         Threads(self._db).reopen()
         Counts(self._db).recount()
         return len(asks)
-
-
-def _in_order(landed: Sequence[tuple[Landed, Fate]]) -> list[tuple[Landed, Fate]]:
-    """By line: neighbours go into the same pages of the ledger. Of a line that came twice, the first counts."""
-    lines = [one.line for one, _ in landed]
-    if all(map(lt, lines, lines[1:])):
-        return list(landed)
-    if len(set(lines)) < len(lines):
-        landed = list({pair[0].line: pair for pair in reversed(landed)}.values())
-        lines = [one.line for one, _ in landed]
-    return [landed[place] for place in sorted(range(len(lines)), key=lines.__getitem__)]
-
-
-def _values(attempt: int, ask: int, one: Landed, at: float) -> tuple[object, ...]:
-    """Of one result, in the order in which it is put on record."""
-    result = one.result
-    place = (one.file, one.offset, one.length, one.digest)
-    counts = (*counted(result.usage), one.cost)
-    return (attempt, one.line, ask, at, result.outcome, *place, *counts, result.cause, result.detail)
-
-
-def _one_came(one: Landed) -> Came:
-    result, usage = one.result, one.result.usage
-    unbilled = one.cost is None and was_run_unpriced(result)
-    return Came(result.outcome, result.cause, 1, int(unbilled), usage.input or 0, usage.cached or 0, usage.output or 0)
-
-
-def _columns(rows: ShardRows, landed: Sequence[Landed]) -> dict[str, list[Any]]:
-    """What differs from row to row of results that are in a file."""
-    lines = [one.line for one in landed]
-    usages = [one.result.usage for one in landed]
-    return {
-        "line": lines,
-        "ask": [rows.asks[line] for line in lines],
-        '"offset"': [one.offset for one in landed],
-        "length": [one.length for one in landed],
-        # sqlite3 takes a bytearray as it is, but looks for a way to adapt bytes at every single one.
-        "digest": [bytearray(one.digest or b"") for one in landed],
-        "input": [usage.input for usage in usages],
-        "cached": [usage.cached for usage in usages],
-        "cache_write": [usage.cache_write for usage in usages],
-        "output": [usage.output for usage in usages],
-        "reasoning": [usage.reasoning for usage in usages],
-        "cost": [one.cost for one in landed],
-    }
-
-
-def counted(usage: Usage) -> tuple[int | None, ...]:
-    return (usage.input, usage.cached, usage.cache_write, usage.output, usage.reasoning)

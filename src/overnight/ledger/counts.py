@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from overnight.core.result import UNBILLED, Cause, Outcome, Result
+from overnight.core.result import UNBILLED, Cause, Outcome
 from overnight.ledger.connection import Records
 from overnight.ledger.database import found_among
 
@@ -51,6 +51,11 @@ _ADDRESSES = (
     "SELECT slot.arm, coalesce(result.outcome, 'pending'), coalesce(result.cause, ''), count(*) FROM slot "
     "LEFT JOIN settled ON settled.ask=slot.ask "
     "LEFT JOIN result ON result.attempt=settled.attempt AND result.line=settled.line {which} GROUP BY 1, 2, 3"
+)
+_SUMS = ", ".join(f"{field}=min(counted.{field}, {_MOST}-excluded.{field})+excluded.{field}" for field in Count._fields)
+_MOVE = (
+    f"INSERT INTO counted VALUES(?,?,?,{','.join('?' * len(Count._fields))}) "
+    f"ON CONFLICT(arm, outcome, cause) DO UPDATE SET {_SUMS}"
 )
 _TOKENS = ("input", "cached", "output")
 # In two halves, whose sums are exact and never too large for SQLite, whatever numbers a provider has told.
@@ -137,33 +142,22 @@ class Counts(CountsView):
 
     def came(self, arm: int, told: Iterable[Came]) -> None:
         """Tries of an arm that are on record now."""
-        found: dict[tuple[str, str], Count] = {}
         for one in told:
-            kind = (one.outcome, one.cause or "")
-            known = found.get(kind, Count())
-            found[kind] = Count(
-                0,
-                known.tries + one.tries,
-                0,
-                known.unbilled + one.unbilled,
-                min(known.input + one.input, _MOST),
-                min(known.cached + one.cached, _MOST),
-                min(known.output + one.output, _MOST),
-            )
-        for (outcome, cause), count in found.items():
-            self._add((arm, outcome, cause), count)
+            tokens = (min(count, _MOST) for count in (one.input, one.cached, one.output))
+            self._add((arm, one.outcome, one.cause or ""), Count(0, one.tries, 0, one.unbilled, *tokens))
 
-    def settled(self, arm: int, asks: Sequence[int], results: Sequence[Result]) -> None:
-        """Questions that were open until now, asked in a shard of this arm, and what settled each."""
-        ended = Counter((result.outcome, result.cause) for result in results)
+    def settled(self, arm: int, asks: Sequence[int], kinds: Sequence[tuple[Outcome, Cause | None]]) -> None:
+        """Questions that were open until now, asked in a shard of this arm, and how each has ended."""
+        ended = Counter(kinds)
         for (outcome, cause), count in ended.items():
             self._add((arm, outcome, cause or ""), Count(settled=count))
         moved: Counter[Kind] = Counter()
         if self._shared():
             query = "SELECT ask, arm, count(*) FROM slot WHERE ask IN ({}) GROUP BY ask, arm"
-            told = dict(zip(asks, results, strict=True))
+            told = dict(zip(asks, kinds, strict=True))
             for ask, place, count in found_among(self._db, query, told):
-                moved[place, told[ask].outcome, told[ask].cause or ""] += count
+                outcome, cause = told[ask]
+                moved[place, outcome, cause or ""] += count
         else:  # each has one address, which is of the arm that asked
             moved.update({(arm, outcome, cause or ""): count for (outcome, cause), count in ended.items()})
         for kind, count in moved.items():
@@ -192,11 +186,4 @@ class Counts(CountsView):
         return row is not None and row[0] != "0"
 
     def _add(self, kind: Kind, count: Count) -> None:
-        sums = ", ".join(
-            f"{field}=min(counted.{field}, {_MOST}-excluded.{field})+excluded.{field}" for field in Count._fields
-        )
-        marks = ",".join("?" * (len(kind) + len(count)))
-        self._db.execute(
-            f"INSERT INTO counted VALUES({marks}) ON CONFLICT(arm, outcome, cause) DO UPDATE SET {sums}",
-            (*kind, *count),
-        )
+        self._db.execute(_MOVE, (*kind, *count))

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from overnight.core.result import Result
-from overnight.ledger.answers import counted
 from overnight.ledger.connection import Records
 from overnight.ledger.database import found_among
+from overnight.ledger.landed import counted
 from overnight.ledger.threads import Place, Threads
 
 

@@ -155,7 +155,8 @@ class Spending(SpendingView):
             (min(charge.released, _MOST), shard),
         )
         self.settle(arm, charge.settled)
-        self.presume(arm, attempt, charge.presumed)
+        if charge.presumed:
+            self.presume(arm, attempt, charge.presumed)
 
     def presume(self, arm: int, attempt: int, rows: Sequence[tuple[int, int]]) -> None:
         """Rows of an attempt, by line, that were run as far as anybody can tell, and what each may have cost."""

@@ -24,17 +24,15 @@ def cost(price: Price, usage: Usage) -> int | None:
     if plain < 0 or cached < 0 or written < 0 or answered < 0:
         return None
     step = rate.at(told) if rate.tiers else rate
-    parts: tuple[tuple[int, int | None], ...] = ((plain, step.input), (answered, step.output))
+    if (plain and step.input is None) or (answered and step.output is None):
+        return None
+    total = (rate.request or 0) * _TOKENS + plain * (step.input or 0) + answered * (step.output or 0)
     if cached or written:
         read = step.input if step.cached is None else step.cached
         kept = step.input if step.cache_write is None else step.cache_write
-        parts = (*parts, (cached, read), (written, kept))
-    total = (rate.request or 0) * _TOKENS
-    for tokens, each in parts:
-        if tokens:
-            if each is None:
-                return None
-            total += tokens * each
+        if (cached and read is None) or (written and kept is None):
+            return None
+        total += cached * (read or 0) + written * (kept or 0)
     rounded = (total + _TOKENS // 2) // _TOKENS
     return rounded if rounded <= _MOST else None
 

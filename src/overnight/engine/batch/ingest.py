@@ -6,8 +6,7 @@ rows that did not come is decided in `evidence`; each look is on record, so that
 
 import asyncio
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection
 from functools import partial
 from os import SEEK_END
 from typing import BinaryIO, NamedTuple
@@ -17,9 +16,10 @@ import msgspec
 from overnight.core.attempt import Attempt, Closed, Ended, Fetched
 from overnight.core.clock import duration_text
 from overnight.core.errors import Gone, Unavailable
-from overnight.core.result import Line, failed
+from overnight.core.result import failed
 from overnight.core.shard import lines_of
 from overnight.core.wording import cancelled_words, number_of
+from overnight.engine.batch.answer_lines import AnswerLines
 from overnight.engine.batch.evidence import (
     DAY,
     USUAL_RETENTION,
@@ -36,13 +36,12 @@ from overnight.engine.batch.line_splitting import LONGEST_LINE, is_json
 from overnight.engine.batch.outbox import line_overhead
 from overnight.engine.context import RunContext
 from overnight.engine.provider_account import ProviderAccount
-from overnight.engine.settlement import Fresh, Settlement, Settling
-from overnight.ledger.raw import bare, beside_others, check_file, digest_of
+from overnight.engine.settlement import Fresh, Settlement
+from overnight.ledger.landed import Landed
+from overnight.ledger.raw import beside_others, check_file
 from overnight.ledger.transaction import Transaction
 from overnight.store.contract import Writer
 
-# What is read at once is committed at once. More would save a little time, and hold on to memory for good.
-_CHUNK_BYTES = 4 << 20
 _IN_QUOTES = re.compile(rb'"([^"\\]{1,256})"')
 # The most that a file may have, for its shard: far above any answer in text.
 _LEAST_ALLOWED = 64 << 20
@@ -83,9 +82,8 @@ class Ingest:
         self._account = account
         self._attempt = attempt
         self._settlement: Settlement
-        self._line_of = lines_of(attempt.token)
-        self._foreign: dict[str, int] | None = None
-        self._strange: Counter[str] = Counter()
+        self._row_of: Callable[[str | None], int | None] = lines_of(attempt.token, attempt.rows)
+        self._lines: AnswerLines
 
     async def bring_in(self) -> Attempt:
         """One look at the results when its time has come; closed when all is there, or clear why it is not."""
@@ -93,7 +91,9 @@ class Ingest:
         overhead = line_overhead(self._account.batch_format, self._context.arms[self._attempt.arm].model)
         self._settlement = await Settlement.of(self._context, self._attempt, overhead)
         if self._attempt.adopted:
-            self._foreign = await ledger.read(lambda view: view.shards.foreign_lines(shard))
+            foreign = await ledger.read(lambda view: view.shards.foreign_lines(shard))
+            self._row_of = lambda custom_id: None if custom_id is None else foreign.get(custom_id)
+        self._lines = AnswerLines(self._account.provider.format.decode, self._row_of, self._settlement.landed)
         if self._ended.phase == "cancelled":
             # By whoever looked at it first, perhaps in an earlier pass; and the user may have said `run` since.
             called_off = await ledger.read(lambda view: view.facts.called_off())
@@ -273,46 +273,10 @@ class Ingest:
         """In chunks; results, fates and how far we are become durable together."""
         context, attempt = self._context, self._attempt
         start = await context.ledger.read(lambda view: view.answers.read_offset(attempt.id, number))
-        chunks = self._chunks(number, name, start)
-        while chunk := await asyncio.to_thread(next, chunks, None):
-            await self._take_in(number, *chunk)
-
-    def _chunks(self, number: int, name: str, start: int) -> Iterator[tuple[int, list[Settling]]]:
-        """(how far a raw file is read, what its lines settle), from `start` on; for a worker thread.
-
-        Failures come last: of a row that the file holds twice, an answer counts, wherever it stands. Until then the
-        file counts as read up to the first of them.
-        """
-        decode, joined = self._account.provider.format.decode, self._joined
-        failures: list[Settling] = []
-        first_failure = start
-        with self._context.files.stream(name, start) as handle:
-            offset = start
-            while lines := handle.readlines(_CHUNK_BYTES):
-                landed = []
-                for line in lines:
-                    text = bare(line)
-                    if text and (one := joined(number, offset, line, decode(text))) is not None:
-                        if one[0].result.outcome != "failed":
-                            landed.append(one)
-                        else:
-                            first_failure = first_failure if failures else offset
-                            failures.append(one)
-                    offset += len(line)
-                yield first_failure if failures else offset, landed
-            if failures:
-                yield offset, failures
-
-    def _joined(self, number: int, offset: int, line: bytes, decoded: Line) -> Settling | None:
-        """The row a line belongs to, by its custom id and nothing else."""
-        if decoded.custom_id is None or decoded.result is None:
-            self._strange["unreadable lines"] += 1
-            return None
-        row = self._row_of(decoded.custom_id)
-        if row is None:
-            self._strange["lines with a foreign custom id"] += 1
-            return None
-        return self._settlement.row(row, decoded.result, (number, offset, len(line), digest_of(line)))
+        with await asyncio.to_thread(context.files.stream, name, start) as handle:
+            chunks = self._lines.chunks(handle, number, start)
+            while chunk := await asyncio.to_thread(next, chunks, None):
+                await self._take_in(number, *chunk)
 
     def _rows_named(self, text: bytes) -> set[int]:
         """The rows of this batch that a broken line names: those of a web page do not, and requests are not broken."""
@@ -321,15 +285,7 @@ class Ingest:
         ids = (found.decode(errors="replace") for found in _IN_QUOTES.findall(text))
         return {row for row in map(self._row_of, ids) if row is not None}
 
-    def _row_of(self, custom_id: str | None) -> int | None:
-        if custom_id is None:
-            return None
-        if self._foreign is not None:
-            return self._foreign.get(custom_id)
-        row = self._line_of(custom_id)
-        return row if row is not None and row < self._attempt.rows else None
-
-    async def _take_in(self, file: int, end: int, landed: list[Settling]) -> None:
+    async def _take_in(self, file: int, end: int, landed: Landed) -> None:
         context, attempt, at = self._context, self._attempt, self._context.now()
 
         def fact(tx: Transaction) -> Fresh:
@@ -344,8 +300,8 @@ class Ingest:
         return await self._context.ledger.read(lambda view: view.answers.unanswered_lines(attempt.id, attempt.rows))
 
     async def _note_strange(self) -> None:
-        if self._strange:
-            text = ", ".join(f"{count} {what}" for what, count in sorted(self._strange.items()))
+        if self._lines.strange:
+            text = ", ".join(f"{count} {what}" for what, count in sorted(self._lines.strange.items()))
             await self._context.note("strange", text, self._attempt)
             self._context.say(f"shard {self._attempt.shard}: {text}, kept in raw/ and joined to nothing")
 
@@ -355,7 +311,8 @@ class Ingest:
         given_up = isinstance(verdict, Again)
         found = verdict if isinstance(verdict, Absent) else Absent("gone", ran=True)
         result = failed(found.cause, self._ended.message or found.detail)
-        landed = [self._settlement.row(line, result, again=given_up) for line in missing]
+        again = frozenset(missing) if given_up else frozenset()
+        landed = self._settlement.landed(missing, [result] * len(missing), again=again)
 
         def fact(tx: Transaction) -> tuple[Attempt, Fresh]:
             fresh = self._settlement.settle(tx, landed, at, ran=found.ran)

@@ -9,7 +9,7 @@ from overnight.core.result import Cause, Result, failed
 from overnight.core.wording import number_of
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import BREAKING_REFUSALS, Learned, backoff, learn_limit, must_be_cut, row_fate
-from overnight.ledger.answers import Fate, Landed
+from overnight.ledger.landed import Fate, Landed
 from overnight.ledger.transaction import Transaction
 from overnight.providers.contract import Refusal
 
@@ -123,8 +123,8 @@ class Rejections:
         def fact(tx: Transaction) -> tuple[Attempt, int]:
             rows = tx.shards.rows(attempt.shard)
             if 0 <= line < len(rows):
-                one = Landed(line=line, result=failed(_CAUSES.get(refusal.kind, "invalid_request"), refusal.message))
-                tx.answers.take_in(attempt.id, rows, [(one, Fate(final=True, tries=rows.tries[line] + 1))], at)
+                result = failed(_CAUSES.get(refusal.kind, "invalid_request"), refusal.message)
+                tx.answers.take_in(attempt.id, rows, Landed.of([line], [result]), at)
             count = int(tx.facts.get(counter) or "0") + 1
             tx.facts.keep(counter, str(count))
             closed = tx.attempts.record(attempt, Closed(how, refusal.message), at)  # type: ignore[arg-type]
@@ -146,13 +146,13 @@ class Rejections:
 
         def fact(tx: Transaction) -> tuple[Attempt, int]:
             rows = tx.shards.rows(attempt.shard)
-            landed = [
-                (Landed(line=line, result=result), self._fate(result, row.tries)) for line, row in enumerate(rows)
-            ]
+            fates = (self._fate(result, tries) for tries in rows.tries)
+            tries = [None if fate.final else fate.tries for fate in fates]
+            landed = Landed.of(range(len(rows)), [result] * len(rows), tries=tries)
             fresh = tx.answers.take_in(attempt.id, rows, landed, at)
             closed = tx.attempts.record(attempt, Closed(how, refusal.message), at)  # type: ignore[arg-type]
             tx.shards.finish(attempt.shard, at)
-            return closed, sum(fate.final for _, fate in fresh)
+            return closed, fresh.tries.count(None)
 
         closed, count = await context.ledger.commit("rows failed", fact)
         context.tally.landed(Counter(failed=count), 0, 0)

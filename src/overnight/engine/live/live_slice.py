@@ -16,8 +16,8 @@ from overnight.core.shard import custom_id, line_of
 from overnight.engine.context import RunContext
 from overnight.engine.live.model_queue import CallQueue
 from overnight.engine.live.replies import INTERRUPTED
-from overnight.engine.settlement import Fresh, Settlement, Settling
-from overnight.ledger.answers import Fate
+from overnight.engine.settlement import Fresh, Settlement
+from overnight.ledger.landed import Landed, Places
 from overnight.ledger.raw import RawFiles, ReadAhead, digest_of
 from overnight.ledger.shards import Body
 from overnight.ledger.transaction import Transaction
@@ -180,32 +180,33 @@ class LiveSlice:
             self._model_queue.stop()
         self._model_queue.pump()
 
-    def _written(self, answers: list[_Answer]) -> list[Settling]:
+    def _written(self, answers: list[_Answer]) -> Landed:
         """Append the raw lines and flush; a row that has none is only in the ledger."""
         file, begin = self._attempt.files[0], self._file.size
-        landed: list[Settling] = []
+        places = Places.nowhere(0)
         lines: list[bytes] = []
-        for line, raw, result, again in answers:
-            if raw is None:
-                landed.append(self._settlement.row(line, result, again=again))
+        for one in answers:
+            if one.raw is None:
+                places.add_nowhere()
                 continue
-            lines.append(raw + b"\n")
+            lines.append(one.raw + b"\n")
             size = len(lines[-1])
-            landed.append(self._settlement.row(line, result, (file, begin, size, digest_of(lines[-1]))))
+            places.add(file, begin, size, digest_of(lines[-1]))
             begin += size
         if lines:
             self._file.add(b"".join(lines))
-        return landed
+        told, again = [one.line for one in answers], {one.line for one in answers if one.again}
+        return self._settlement.landed(told, [one.result for one in answers], places, again=again)
 
     def _tell(self, fresh: Fresh) -> None:
-        failures = sum(one.result.outcome == "failed" for one, _ in fresh.rows)
+        failures = fresh.rows.outcome.count("failed")
         self._attempt = msgspec.structs.replace(
             self._attempt,
             completed=self._attempt.completed + len(fresh.rows) - failures,
             failed=self._attempt.failed + failures,
         )
         self._context.keep(self._attempt)
-        if fresh.rows:
+        if len(fresh.rows):
             self._context.came_in(self._attempt.id)
 
     async def _close(self) -> None:
@@ -230,14 +231,11 @@ class LiveSlice:
             came = self._settlement.settle(tx, found, at)
             tx.answers.set_read_offset(attempt.id, attempt.files[0], file.size)
             asked = tx.attempts.announced_lines(attempt.id)
-            gone = [self._interrupted(line) for line in tx.answers.unanswered_lines(attempt.id, asked)]
+            gone = self._interrupted(tx.answers.unanswered_lines(attempt.id, asked))
             lost = self._settlement.settle(tx, gone, at)
             closed = tx.attempts.close_calls(attempt, file, "interrupted", at)
-            return (
-                closed,
-                Fresh([*came.rows, *lost.rows], came.addresses, presumed=came.presumed + lost.presumed),
-                len(lost.rows),
-            )
+            came.rows.add(lost.rows)
+            return closed, came._replace(counts=None, presumed=came.presumed + lost.presumed), len(lost.rows)
 
         self._attempt, fresh, lost = await context.ledger.commit("recovered", fact)
         self._settlement.count(fresh)
@@ -246,21 +244,24 @@ class LiveSlice:
             calls = "1 call was" if lost == 1 else f"up to {lost:,} calls were"
             context.say(f"shard {attempt.shard}: {calls} under way when the process ended; asked again")
 
-    def _left_behind(self) -> tuple[list[Settling], Kept]:
+    def _left_behind(self) -> tuple[Landed, Kept]:
         files, end = self._context.files, self._context.ledger.view().attempts.answers_end(self._attempt)
         kept = files.mend(self._name, end)
-        file, found = self._attempt.files[0], []
+        file, places = self._attempt.files[0], Places.nowhere(0)
+        lines: list[int] = []
+        results: list[Result] = []
         decode = self._context.account_of(self._attempt.arm).provider.format.decode
         with files.stream(self._name, end) as tail:
             for raw in tail:
                 decoded = decode(raw.strip())
                 line = line_of(self._attempt.token, decoded.custom_id or "")
                 if line is not None and decoded.result is not None:
-                    found.append(self._settlement.row(line, decoded.result, (file, end, len(raw), digest_of(raw))))
+                    lines.append(line)
+                    results.append(decoded.result)
+                    places.add(file, end, len(raw), digest_of(raw))
                 end += len(raw)
-        return found, kept
+        return self._settlement.landed(lines, results, places), kept
 
-    def _interrupted(self, line: int) -> Settling:
-        """Asked, for all we know, and not the row's fault: it costs no try."""
-        landed, _ = self._settlement.row(line, failed("lost", INTERRUPTED))
-        return landed, Fate(final=False, tries=self._settlement.rows.tries[line])
+    def _interrupted(self, lines: list[int]) -> Landed:
+        """Asked, for all we know, and not the rows' fault: it costs no try."""
+        return self._settlement.landed(lines, [failed("lost", INTERRUPTED)] * len(lines), again=frozenset(lines))
