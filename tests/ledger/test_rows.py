@@ -172,7 +172,7 @@ class Rows(RuleBasedStateMachine):
     def settled(self) -> dict[tuple[int, str], str]:
         """Outcomes by address."""
         chunks = self.tx.rows.addresses(1000)
-        places = (place for one in chunks for place in zip(one.arm, one.item, one.outcome, strict=True))
+        places = ((one.arm, *place) for one in chunks for place in zip(one.item, one.outcome, strict=True))
         return {(arm, item): outcome for arm, item, outcome in places if outcome is not None}
 
     @invariant()

@@ -182,7 +182,9 @@ def test_what_cannot_be_asked_is_said(task, fields, message):
 def rows(answer, **options):
     results = tuple(Result(outcome="answered", answer=one) if isinstance(one, str) else one for one in answer)
     asked = arm(template="mine", **options)
-    return list(Generate([asked]).read(Thread(arm=asked, item=ITEMS[0], replicate=0, turns=results)))
+    task = Generate([asked])
+    read = task.read(Thread(arm=asked, item=ITEMS[0], replicate=0, turns=results))
+    return [task.alike(asked) | row for row in read]
 
 
 def test_rows_without_a_schema():

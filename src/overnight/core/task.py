@@ -3,7 +3,7 @@
 It knows no task by name: whoever opens a run hands its tasks in.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
@@ -74,6 +74,15 @@ class PartsOfItems(Protocol):
 
     def addresses_of(self, item: str) -> str:
         """What the addresses about an item begin with, and no others."""
+        ...
+
+
+@runtime_checkable
+class AlikeInArms(Protocol):
+    """A task that knows some of its columns from the arm alone: they are told once, and `read` tells the others."""
+
+    def alike(self, arm: Arm) -> Row:
+        """What all rows of an arm have alike. Where these are all of the task's columns, nothing is left to read."""
         ...
 
 
@@ -151,3 +160,8 @@ class Rounds(Protocol):
     def spec(self) -> dict[str, Any]:
         """Plain values from which the same kind of task makes it again, without its study."""
         ...
+
+
+def alike_in(task: Task | Rounds) -> Callable[[Arm], Row]:
+    """What `read` of this task leaves out because the arm tells it."""
+    return task.alike if isinstance(task, AlikeInArms) else lambda _: {}

@@ -154,10 +154,20 @@ def _row_cost(price: RowPrice) -> str:
     Whole nano-dollars a token and millionths of them are counted apart: no product is too large for the database, and
     the sum is rounded once.
     """
+    whole = [*_products(price.steps, _whole), str(int(price.request))]
+    parts = _products(price.steps, _millionths)
+    rounded = [f"({' + '.join(parts)} + {_MILLION // 2}) / {_MILLION}"] if parts else []
+    return f"({' + '.join([*whole, *rounded])})"
+
+
+def _products(steps: tuple[StepPrice, ...], part: Callable[[int], int]) -> list[str]:
+    """Tokens of each kind by a part of their price, but for what is nothing at any step: most prices have no parts."""
     tokens = {"input": _UNCACHED, "cached": _CACHED, "cache_write": _WRITTEN, "output": "result.output"}
-    whole = " + ".join(f"{count} * {_step_case(kind, price.steps, _whole)}" for kind, count in tokens.items())
-    parts = " + ".join(f"{count} * {_step_case(kind, price.steps, _millionths)}" for kind, count in tokens.items())
-    return f"({whole} + {int(price.request)} + ({parts} + {_MILLION // 2}) / {_MILLION})"
+    return [
+        f"{count} * {_step_case(kind, steps, part)}"
+        for kind, count in tokens.items()
+        if any(part(getattr(step, kind)) for step in steps)
+    ]
 
 
 def _whole(price: int) -> int:

@@ -1,6 +1,6 @@
 """Lines found again by file, offset and length, and held against what was recorded of them before anybody uses them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from types import TracebackType
 from typing import Self
@@ -10,8 +10,12 @@ from overnight.core.result import Line, Result
 from overnight.store.contract import Reader, Store, Writer, hash_of
 from overnight.store.names import way_out
 
+# The file, offset, length and digest of a line.
+Place = tuple[int, int, int, bytes]
 # What is read at once where lines are wanted in their order.
 BLOCK = 256 * 1024
+# A line that begins so near the end of what was read last is one in their order: few others do.
+_NEAR = 16 * 1024
 # A strong hash, cut: a line is told from any other, by accident or on purpose, and a million of them take little room.
 _DIGEST_BYTES = 16
 _OF_LINES = "lines:"
@@ -122,12 +126,15 @@ class RawFiles:
         """What a raw line says to today's reader. `told` is the ledger's word for it: enough for a failure only."""
         result = decode(bare(self.read(file, offset, length, digest))).result
         if result is None and told.outcome != "failed":
-            message = (
-                f"{self._where(file)}: bytes {offset:,} to {offset + length:,} hold an answer that this version of "
-                "Overnight cannot read; use the version that took it in"
-            )
-            raise FileDamaged(message)
+            raise self.unread(file, offset, length)
         return result or told
+
+    def unread(self, file: int, offset: int, length: int) -> FileDamaged:
+        """For a line with the bytes on record, which said something when it came and says nothing to today's reader."""
+        return FileDamaged(
+            f"{self._where(file)}: bytes {offset:,} to {offset + length:,} hold an answer that this version of "
+            "Overnight cannot read; use the version that took it in"
+        )
 
     def bytes_at(self, file: int, offset: int, length: int) -> bytes:
         """Whatever is there now; as much of it as there is."""
@@ -166,36 +173,37 @@ class RawFiles:
 
 
 class ReadAhead:
-    """Lines that are wanted in about the order they lie in: one reading of the disk for many of them."""
+    """Many lines one after another: where they lie in about the order they are wanted in, one reading of the disk does
+    for many of them. What lies elsewhere is read alone.
+    """
 
     def __init__(self, files: RawFiles) -> None:
         self._files = files
-        self._file = 0
-        self._start = self._end = 0
-        self._block = b""
+        # What was read last: of which file, from where on.
+        self._read: tuple[int, int, bytes] = 0, 0, b""
+
+    def unread(self, place: Place) -> FileDamaged:
+        return self._files.unread(*place[:3])
 
     def read(self, file: int, offset: int, length: int, digest: bytes) -> bytes:
-        return self.read_all([(file, offset, length, digest)])[0]
+        return next(self.lines([(file, offset, length, digest)]))
 
-    def read_all(self, places: Sequence[tuple[int, int, int, bytes]]) -> list[bytes]:
+    def read_all(self, places: Iterable[Place]) -> list[bytes]:
         """What is at each of them, all of it checked; FileDamaged for the first that is not what is on record."""
-        found: list[bytes] = []
-        block, start, end = self._block, self._start, self._end
-        for file, offset, length, _ in places:
-            stop = offset + length
-            if file != self._file or offset < start or stop > end:
-                block = self._block = self._files.bytes_at(file, offset, max(length, BLOCK))
-                start, end = self._start, self._end = offset, offset + len(block)
-                self._file = file
-            found.append(block[offset - start : stop - start])
-        digests = [sha256(data).digest()[:_DIGEST_BYTES] for data in found]
-        if digests != [digest for _, _, _, digest in places]:
-            self._tell_first_damaged(places, found, digests)
-        return found
+        return list(self.lines(places))
 
-    def _tell_first_damaged(
-        self, places: Sequence[tuple[int, int, int, bytes]], found: list[bytes], digests: list[bytes]
-    ) -> None:
-        for (file, offset, length, digest), data, present in zip(places, found, digests, strict=True):
-            if present != digest:
+    def lines(self, places: Iterable[Place]) -> Iterator[bytes]:
+        """The same one by one: only what is used of a line has to be held."""
+        here, start, block = self._read
+        end = start + len(block)
+        for file, offset, length, digest in places:
+            stop = offset + length
+            if file != here or offset < start or stop > end:
+                in_order = file == here and start <= offset <= end + _NEAR
+                block = self._files.bytes_at(file, offset, max(length, BLOCK) if in_order else length)
+                here, start, end = file, offset, offset + len(block)
+                self._read = here, start, block
+            data = block[offset - start : stop - start]
+            if sha256(data).digest()[:_DIGEST_BYTES] != digest:
                 raise self._files.damaged(file, offset, length, len(data))
+            yield data

@@ -2,22 +2,24 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
 
 from overnight.core.result import Result
 from overnight.ledger.connection import Records
-from overnight.ledger.database import found_among
+from overnight.ledger.database import Row, found_among
 from overnight.ledger.landed import counted
-from overnight.ledger.threads import Place, Threads
+from overnight.ledger.raw import Place
+from overnight.ledger.threads import Threads
 
 
 class Addresses(NamedTuple):
-    """Addresses with their settled results, column by column, for the tables."""
+    """Addresses of one arm with their settled results, column by column, for the tables."""
 
-    arm: Sequence[int]
+    arm: int
     item: Sequence[str]
     replicate: Sequence[int]
     turn: Sequence[int]
@@ -89,8 +91,8 @@ class Correction(NamedTuple):
 
 
 _COLUMNS = (
-    "SELECT slot.arm, slot.item, slot.replicate, slot.turn, ask.key, result.outcome, result.cause, "
-    "result.file, result.offset, result.length, result.digest, result.cost, slot.round "
+    "SELECT slot.item, slot.replicate, slot.turn, ask.key, result.outcome, result.cause, "
+    "result.file, result.offset, result.length, result.digest, result.cost, slot.round"
 )
 # After the addresses: what was asked, and what settled it.
 _SETTLED = (
@@ -112,22 +114,18 @@ class RowsView(Records):
     def addresses(self, at_once: int) -> Iterator[Addresses]:
         """Every address in the order of the tables, never the order of arrival: so many at once, and whole threads."""
         # Arm by arm along the index of addresses: nothing is sorted, so that memory does not grow with the rows.
-        arms = self._db.execute("SELECT id FROM arm ORDER BY stage, name").fetchall()
-        rows = chain.from_iterable(self._db.each(OF_ARM, arm) for arm in arms)
-        turn = Addresses._fields.index("turn")
-        chunk = list(islice(rows, at_once))
-        while chunk:
-            after = next(rows, None)
-            while after is not None and after[turn] > 0:
-                chunk.append(after)
-                after = next(rows, None)
-            yield Addresses._make(zip(*chunk, strict=True))
-            chunk = [] if after is None else [after, *islice(rows, at_once)]
+        for (arm,) in self._db.execute("SELECT id FROM arm ORDER BY stage, name").fetchall():
+            for rows in _whole_threads(self._db.each(OF_ARM, (arm,)), at_once):
+                yield Addresses(arm, *zip(*rows, strict=True))
 
-    def of_item(self, item: str) -> Addresses | None:
-        """The addresses about one item, of all stages and arms; None where there are none."""
-        rows = self._db.execute(f"{_COLUMNS} {_ABOUT} {_IN_ORDER}", (item,)).fetchall()
-        return Addresses._make(zip(*rows, strict=True)) if rows else None
+    def of_item(self, item: str) -> list[Addresses]:
+        """The addresses about one item, of all stages and arms."""
+        rows = self._db.execute(f"{_COLUMNS}, slot.arm {_ABOUT} {_IN_ORDER}", (item,))
+        found = []
+        for arm, of_arm in groupby(rows, itemgetter(-1)):
+            *columns, _ = zip(*of_arm, strict=True)
+            found.append(Addresses(arm, *columns))
+        return found
 
     def exchanges(self, item: str) -> list[Exchange]:
         """What was asked about one item, and what came: in the order of the tables."""
@@ -197,6 +195,19 @@ class RowsView(Records):
         for *row, live, used in rows:
             known = dict(zip(RawResult.__struct_fields__, row, strict=False))
             yield RawResult(**known, live=bool(live), used=bool(used))
+
+
+def _whole_threads(rows: Iterator[Row], at_once: int) -> Iterator[list[Row]]:
+    """So many at once, and what belongs to the last of them."""
+    turn = Addresses._fields.index("turn") - 1
+    chunk = list(islice(rows, at_once))
+    while chunk:
+        after = next(rows, None)
+        while after is not None and after[turn] > 0:
+            chunk.append(after)
+            after = next(rows, None)
+        yield chunk
+        chunk = [] if after is None else [after, *islice(rows, at_once)]
 
 
 class Rows(RowsView):

@@ -15,9 +15,7 @@ import msgspec
 from overnight.core.result import Cause, Outcome
 from overnight.ledger.connection import Records
 from overnight.ledger.database import found_among, tell_about
-
-# The file, offset, length and digest of a line.
-Place = tuple[int, int, int, bytes]
+from overnight.ledger.raw import Place
 
 
 class Follower(NamedTuple):

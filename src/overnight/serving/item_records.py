@@ -17,9 +17,8 @@ from overnight.core.handed_on import row_id
 from overnight.core.stage import Stage
 from overnight.core.task import PartsOfItems
 from overnight.ledger.ledger import look_at
-from overnight.ledger.raw import RawFiles
+from overnight.ledger.raw import Place, RawFiles
 from overnight.ledger.rows import Exchange
-from overnight.ledger.threads import Place
 from overnight.ledger.transaction import View
 from overnight.serving.sent_messages import SentMessage, messages_in
 from overnight.store.run_folder import RunFolder
@@ -184,7 +183,7 @@ def _origin(
         if stages[stage].of is None:
             continue
         name = task.item_of(item) if isinstance(task, PartsOfItems) else told.get("item_id")
-        if isinstance(name, str) and name != item and view.rows.of_item(name) is not None:
+        if isinstance(name, str) and name != item and view.rows.of_item(name):
             arm = told.get("arm")
             return name, arm if isinstance(arm, str) else None
     return None

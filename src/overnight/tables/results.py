@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import polars as pl
@@ -12,8 +12,8 @@ import polars as pl
 from overnight.core.ask import Arm, Item, key_text
 from overnight.core.money import DOLLAR
 from overnight.core.result import Cause, Line, Outcome, Result
-from overnight.core.task import ColumnKind, LooksAtParts, PartsOfItems, Rounds, Row, Task, Thread, wider
-from overnight.ledger.raw import RawFiles
+from overnight.core.task import ColumnKind, LooksAtParts, PartsOfItems, Rounds, Row, Task, Thread, alike_in, wider
+from overnight.ledger.raw import Place, RawFiles, ReadAhead, bare
 from overnight.ledger.rows import Addresses
 from overnight.ledger.transaction import View
 from overnight.store.contract import Store
@@ -55,6 +55,7 @@ _TEXT = frozenset({str, type(None)})
 _NOTHING = Result(outcome="failed")
 
 Decode = Callable[[bytes], Line]
+Columns = Mapping[str, Sequence[Any]]
 
 
 class _ArmView(NamedTuple):
@@ -64,13 +65,17 @@ class _ArmView(NamedTuple):
     stage: int
     task: Task | Rounds
     decode: Decode
+    # The task's own columns that are alike in all rows of the arm, and whether there are others.
+    alike: Row
+    reads: bool
     # The id of the item that an address is about, and what is read of the item.
     item_of: Callable[[str], str] = str
     decode_item: Callable[[bytes], dict[str, Any]] = msgspec.json.decode
 
 
 def _arm_view(arm: Arm, stage: int, task: Task | Rounds, decode: Decode) -> _ArmView:
-    view = _ArmView(arm, stage, task, decode)
+    alike = alike_in(task)(arm)
+    view = _ArmView(arm, stage, task, decode, alike, not task.columns.keys() <= alike.keys())
     view = view._replace(item_of=task.item_of) if isinstance(task, PartsOfItems) else view
     return view._replace(decode_item=task.decode_item) if isinstance(task, LooksAtParts) else view
 
@@ -98,92 +103,112 @@ class ResultsTable:
         for stage in numbers:
             for name, kind in tasks[stage].columns.items():
                 self._own[name] = wider(self._own.get(name, kind), kind)
-        self._tells_rounds = bool(self._in_rounds) and _ROUND not in self._own
-
-    @property
-    def _schema(self) -> dict[str, type[pl.DataType]]:
-        rounds = {_ROUND: pl.Int64} if self._tells_rounds else {}
-        return COLUMNS | rounds | {name: _KINDS[kind] for name, kind in self._own.items()}
+        rounds = {_ROUND: pl.Int64} if self._in_rounds and _ROUND not in self._own else {}
+        self._schema = COLUMNS | rounds | {name: _KINDS[kind] for name, kind in self._own.items()}
 
     def of_item(self, item: str) -> pl.DataFrame:
         """The rows about one item, as the whole table has them."""
-        schema, found = self._schema, self._db.rows.of_item(item)
-        if found is None:
-            return pl.DataFrame(schema=schema)
         with RawFiles(self._files, self._db.files.paths()) as raw:
-            return frame_of(schema, self._columns(found, raw))
+            return self._frame([self._columns(rows, ReadAhead(raw)) for rows in self._db.rows.of_item(item)])
 
     def write(self, path: Path) -> int:
-        schema = self._schema
+        return write_parquet(path, self._schema, self._frames)
 
-        def frames() -> Iterator[pl.DataFrame]:
-            with RawFiles(self._files, self._db.files.paths()) as raw:
-                for chunk in self._db.rows.addresses(CHUNK):
-                    yield frame_of(schema, self._columns(chunk, raw))
+    def _frames(self) -> Iterator[pl.DataFrame]:
+        """Of about so many rows each: those of small arms come together."""
+        waiting: list[Columns] = []
+        with RawFiles(self._files, self._db.files.paths()) as raw:
+            ahead = ReadAhead(raw)
+            for rows in self._db.rows.addresses(CHUNK):
+                waiting.append(self._columns(rows, ahead))
+                if sum(len(columns["turn"]) for columns in waiting) >= CHUNK:
+                    yield self._frame(waiting)
+                    waiting = []
+            yield self._frame(waiting)
 
-        return write_parquet(path, schema, frames)
+    def _frame(self, parts: Sequence[Columns]) -> pl.DataFrame:
+        if len(parts) == 1:
+            return frame_of(self._schema, parts[0])
+        joined = {name: list(chain.from_iterable(part[name] for part in parts)) for name in self._schema}
+        return frame_of(self._schema, joined)
 
-    def _columns(self, rows: Addresses, raw: RawFiles) -> dict[str, Sequence[Any]]:
-        views = [self._views[number] for number in rows.arm]
-        results = self._results(rows, raw)
-        own = list(self._read(rows, results, raw))
+    def _columns(self, rows: Addresses, ahead: ReadAhead) -> Columns:
+        arm, count = self._views[rows.arm].arm, len(rows.item)
+        results = self._results(rows, ahead)
         return {
-            "stage": [view.arm.stage for view in views],
-            "arm": [view.arm.name for view in views],
+            "stage": [arm.stage] * count,
+            "arm": [arm.name] * count,
             "item_id": rows.item,
             "replicate": rows.replicate,
             "turn": rows.turn,
-            "provider": [view.arm.model.provider for view in views],
-            "model": [view.arm.model.name for view in views],
+            "provider": [arm.model.provider] * count,
+            "model": [arm.model.name] * count,
             **_said(results),
             "cost": [None if cost is None else cost / DOLLAR for cost in rows.cost],
             "request_key": list(map(key_text, rows.key)),
-            _ROUND: [
-                number + 1 if view.arm.stage in self._in_rounds else None
-                for number, view in zip(rows.round, views, strict=True)
-            ],
-            **{name: _fitted([row.get(name) for row in own], kind) for name, kind in self._own.items()},
+            _ROUND: [number + 1 for number in rows.round] if arm.stage in self._in_rounds else [None] * count,
+            **self._own_columns(rows, results, ahead),
         }
 
-    def _results(self, rows: Addresses, raw: RawFiles) -> list[Result | None]:
+    def _results(self, rows: Addresses, ahead: ReadAhead) -> list[Result | None]:
         """What the raw lines say to today's reader; the ledger's word for rows that no file holds."""
+        decode = self._views[rows.arm].decode
+        places = list(zip(rows.file, rows.offset, rows.length, rows.digest, strict=True))
+        kept = cast("list[Place]", places if None not in rows.file else [place for place in places if place[0]])
+        said = [line.result for line in map(decode, map(bare, ahead.lines(kept)))]
+        if len(said) == len(places) and None not in said:
+            return said  # nearly always: all have come, and each says something
+        coming = iter(said)
         found: list[Result | None] = []
-        places = zip(rows.arm, rows.outcome, rows.cause, rows.file, rows.offset, rows.length, rows.digest, strict=True)
-        views, read = self._views, raw.result
-        for arm, outcome, cause, file, offset, length, digest in places:
+        for place, outcome, cause in zip(places, rows.outcome, rows.cause, strict=True):
             told = None if outcome is None else _told(outcome, cause)
-            if told is not None and file is not None:
-                told = read(views[arm].decode, told, file, offset, length, digest)
-            found.append(told)
+            read = None if place[0] is None else next(coming)
+            if read is None and place[0] is not None and outcome != "failed":
+                raise ahead.unread(cast("Place", place))
+            found.append(read or told)
         return found
 
-    def _read(self, rows: Addresses, results: Sequence[Result | None], raw: RawFiles) -> Iterator[Row]:
-        """The task's own columns, thread by thread; nothing for rows that are still open."""
-        threads = zip(rows.arm, rows.item, rows.replicate, strict=True)
+    def _own_columns(self, rows: Addresses, results: Sequence[Result | None], ahead: ReadAhead) -> Columns:
+        """The task's own columns; nothing for rows that are still open."""
+        view = self._views[rows.arm]
+        read = list(self._read(rows, results, ahead)) if view.reads else []
+        settled = None not in results
+        columns: dict[str, Sequence[Any]] = {}
+        for name, kind in self._own.items():
+            if read and name not in view.alike:
+                columns[name] = _fitted([row.get(name) for row in read], kind)
+                continue
+            (value,) = _fitted([view.alike.get(name)], kind)
+            columns[name] = [value if settled or result is not None else None for result in results]
+        return columns
+
+    def _read(self, rows: Addresses, results: Sequence[Result | None], ahead: ReadAhead) -> Iterator[Row]:
+        """What the task reads, thread by thread; nothing for rows that are still open."""
+        threads = zip(rows.item, rows.replicate, strict=True)
+        view = self._views[rows.arm]
         if not any(rows.turn):  # one answer each, as most studies have it
             for thread, result in zip(threads, results, strict=True):
-                yield {} if result is None else next(self._own_rows(*thread, (result,), raw), {})
+                yield {} if result is None else next(self._own_rows(view, *thread, (result,), ahead), {})
             return
         places = list(threads)
         starts = [number for number, turn in enumerate(rows.turn) if turn == 0]
         for begin, end in pairwise((*starts, len(results))):
             turns = results[begin:end]
-            own = self._own_rows(*places[begin], tuple(filter(None, turns)), raw)
+            own = self._own_rows(view, *places[begin], tuple(filter(None, turns)), ahead)
             for result in turns:
                 yield {} if result is None else next(own, {})
 
     def _own_rows(
-        self, arm: int, item: str, replicate: int, settled: tuple[Result, ...], raw: RawFiles
+        self, view: _ArmView, item: str, replicate: int, settled: tuple[Result, ...], ahead: ReadAhead
     ) -> Iterator[Row]:
-        view = self._views[arm]
-        fields = self._fields(view, item, raw) if view.task.reads_items else {}
+        fields = self._fields(view, item, ahead) if view.task.reads_items else {}
         return view.task.read(Thread(arm=view.arm, item=Item(item, fields), replicate=replicate, turns=settled))
 
-    def _fields(self, view: _ArmView, address: str, raw: RawFiles) -> dict[str, Any]:
+    def _fields(self, view: _ArmView, address: str, ahead: ReadAhead) -> dict[str, Any]:
         """An item's fields. Rows about the same one follow each other: it is read once for all of them."""
         item = (view.stage, view.item_of(address))
         if self._last[0] != item:
-            self._last = item, self._db.items.fields(raw.read, *item, view.decode_item)
+            self._last = item, self._db.items.fields(ahead.read, *item, view.decode_item)
         return self._last[1]
 
 

@@ -178,13 +178,17 @@ class Generate:
             ),
         )
 
+    def alike(self, arm: Arm) -> Row:
+        known = {"template": arm.template, "thinking": thinking_text(arm.model.options.thinking)}
+        # Without a schema, there is nothing to look for in the answers.
+        return known if arm.name in self._schemas else {**dict.fromkeys(self.columns), **known}
+
     def read(self, thread: Thread) -> Iterator[Row]:
-        thinking = thinking_text(thread.arm.model.options.thinking)
         schema = self._schemas.get(thread.arm.name)
         for result in thread.turns:
             read = None if schema is None or result.answer is None else schema.read(result.answer)
             parsed = None if schema is None or result.answer is None else read is not None
-            yield {"template": thread.arm.template, "thinking": thinking, "parsed": parsed, **(read or {})}
+            yield {"parsed": parsed, **(read or {})}
 
     def _check_turns(self, items: Sequence[Item]) -> None:
         """What a later turn lacks is said before the first one is paid for."""

@@ -13,7 +13,7 @@ import msgspec
 from overnight.core.ask import Ask
 from overnight.core.errors import LedgerError
 from overnight.core.stage import Stage
-from overnight.core.task import Rounds, Row
+from overnight.core.task import Rounds, Row, alike_in
 from overnight.engine.flow.threads import Grown, ThreadReader
 from overnight.ledger.rounds import Round
 from overnight.ledger.transaction import Transaction, View
@@ -33,6 +33,7 @@ class RoundFlow:
     def __init__(self, stage: Stage, task: Rounds, reader: ThreadReader, take: Take) -> None:
         self._stage = stage
         self._task = task
+        self._alike = alike_in(task)
         self._reader = reader
         self._take = take
         self._rows = _Rows()
@@ -130,7 +131,7 @@ class RoundFlow:
                 "answer": result.answer,
             }
             for own in task.read(thread):
-                yield common | own
+                yield common | self._alike(thread.arm) | own
 
 
 class _Rows:

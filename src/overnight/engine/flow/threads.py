@@ -9,8 +9,8 @@ import msgspec
 from overnight.core.ask import Arm, Item
 from overnight.core.result import Line, Result
 from overnight.core.task import Thread
-from overnight.ledger.raw import RawFiles
-from overnight.ledger.threads import LandedThread, Place
+from overnight.ledger.raw import Place, RawFiles
+from overnight.ledger.threads import LandedThread
 from overnight.ledger.transaction import View
 from overnight.store.contract import Store
 
