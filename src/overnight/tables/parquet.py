@@ -55,6 +55,26 @@ def keep_parquet(frame: pl.LazyFrame, path: Path) -> None:
     _keep(part, path)
 
 
+def in_portions(path: Path, choose: Callable[[pl.LazyFrame], pl.LazyFrame]) -> pl.LazyFrame:
+    """What `choose` takes of a table row by row, for `keep_parquet`: read a few rows at a time, so that few are held."""
+    rows = pl.scan_parquet(path, glob=False)
+    height: int = rows.select(pl.len()).collect().item()
+
+    def source(
+        with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        del batch_size
+        for start in range(0, height, _ROW_GROUP):
+            part = choose(rows.slice(start, _ROW_GROUP))
+            part = part if predicate is None else part.filter(predicate)
+            frame = (part if with_columns is None else part.select(with_columns)).collect()
+            if n_rows is not None:
+                frame, n_rows = frame.head(n_rows), max(0, n_rows - frame.height)
+            yield frame
+
+    return register_io_source(source, schema=choose(rows).collect_schema(), is_pure=True)
+
+
 def _part(path: Path) -> Path:
     return path.with_name(path.name + ".part")
 

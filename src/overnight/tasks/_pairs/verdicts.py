@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from overnight.rank.labels import sorted_texts
+from overnight.tables.parquet import in_portions
 
 COLUMNS: dict[str, type[pl.DataType]] = {
     "stage": pl.String,
@@ -33,6 +34,10 @@ _PAIR = ("first_id", "second_id")
 
 def scan_verdicts(results: Path, stages: Sequence[str]) -> pl.LazyFrame:
     """Of these stages, from the table of results. Open rows have no verdict yet."""
+    return in_portions(results, lambda rows: _chosen(rows, stages))
+
+
+def _chosen(results: pl.LazyFrame, stages: Sequence[str]) -> pl.LazyFrame:
     rows, known = _judged(results, stages)
     return rows.select(*COLUMNS, *([SUBJECT] if known else []))
 
@@ -43,7 +48,7 @@ def read_verdicts(results: Path, stage: str, names: Sequence[str] = (), numbers:
     Each name is kept once, and rows have its place among all names of the column, which are sorted: the two that are
     compared share one list. So verdicts take some 30 bytes each, and are read once for all tables.
     """
-    rows, known = _judged(results, [stage])
+    rows, known = _judged(pl.scan_parquet(results, glob=False), [stage])
     listed = [*_SAID, *names, *([SUBJECT] if known else [])]
     # First what names there are, and then the rows: texts of all rows are never in memory at once.
     found = {name: rows.select(name).unique().collect(engine="streaming")[name] for name in (*listed, *_PAIR)}
@@ -58,9 +63,8 @@ def read_verdicts(results: Path, stage: str, names: Sequence[str] = (), numbers:
     return said if known else said.with_columns(pl.lit(None, pl.Enum([])).alias(SUBJECT))
 
 
-def _judged(results: Path, stages: Sequence[str]) -> tuple[pl.LazyFrame, bool]:
+def _judged(rows: pl.LazyFrame, stages: Sequence[str]) -> tuple[pl.LazyFrame, bool]:
     """Rows with a verdict, and whether they name a subject."""
-    rows = pl.scan_parquet(results, glob=False)
     judged = rows.filter(pl.col("stage").is_in(list(stages)) & pl.col("verdict").is_not_null())
     judge = pl.concat_str("provider", "model", separator="/").alias("judge")
     return judged.with_columns(judge), SUBJECT in rows.collect_schema()

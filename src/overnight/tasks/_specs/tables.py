@@ -1,6 +1,7 @@
 """The tables of tasks that judge by statements, and what is shown of them."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ def make_judged_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple
     # Polars takes a third of a second, and scipy half of one, which a study that is only read need not wait.
     import polars as pl  # noqa: PLC0415
 
+    from overnight.tables.parquet import in_portions  # noqa: PLC0415
     from overnight.tasks._judging.tables import (  # noqa: PLC0415
         INPUT,
         agreement_table,
@@ -41,13 +43,12 @@ def make_judged_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple
 
     rows = pl.scan_parquet(results, glob=False)
     for stage in stages:
-        verdicts = judged_verdicts(rows, stage.name)
-        yield "verdicts", verdicts
+        yield "verdicts", in_portions(results, partial(judged_verdicts, stage=stage.name))
         assert isinstance(stage.task, Judging)
         left_out = unjudged(rows, stage, stage.task)
         if left_out.height:
             yield "unjudged", left_out.lazy()
-        said = verdicts.drop("explanation").collect()
+        said = judged_verdicts(rows, stage.name).drop("explanation").collect()
         if said.is_empty():
             continue
         graded = isinstance(stage.task, Grade)
