@@ -1,6 +1,8 @@
 """The collector looks seldom while rows go by, and as often as before when they have."""
 
 import gc
+import subprocess
+import sys
 
 import pytest
 
@@ -26,3 +28,15 @@ def test_a_collector_that_was_turned_off_stays_off() -> None:
             assert gc.get_threshold()[0] == 0
     finally:
         gc.set_threshold(*before)
+
+
+def test_a_command_that_ends_is_not_looked_through_once_more() -> None:
+    script = (
+        "import gc, sys\n"
+        "from overnight.cli import main\n"
+        "sys.argv = ['overnight', '--version']\n"
+        "code = main()\n"
+        "print(code, gc.get_freeze_count() > 0, len(gc.get_objects()) < 1_000)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0 True True"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from overnight.core.wording import number_of
 from overnight.reporting import Bars, Figure, Lines, Timeline, building

@@ -10,7 +10,7 @@ from overnight.cli.ending import complain_line, exit_code_of, left, terminated_l
 from overnight.cli.flags import Voice
 from overnight.cli.wrong_use import sentence
 from overnight.core.exit_codes import WRONG_USE
-from overnight.core.garbage import seldom_collected
+from overnight.core.garbage import leave_all, seldom_collected
 
 __all__ = ["main"]
 
@@ -19,11 +19,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Do what the arguments say (those of the process when none are given); the exit code."""
     # Loading a command makes a hundred thousand objects that stay: to look through them meanwhile finds nothing.
     with seldom_collected():
-        return _done(list(sys.argv[1:] if argv is None else argv))
+        code = _done(list(sys.argv[1:] if argv is None else argv))
+        if argv is None:
+            leave_all()
+        return code
 
 
 def _done(arguments: list[str]) -> int:
-    app = build()
+    app = build(arguments[0] if arguments else None)
     try:
         command, bound, _ = app.parse_args(arguments, print_error=False, exit_on_error=False)
     except CycloptsError as error:

@@ -4,9 +4,9 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.abc import InspectLoader
 from importlib.util import find_spec
-from itertools import count
 from typing import Any
 
 from cyclopts import App, Group
@@ -59,6 +59,8 @@ _USAGES = {
 }
 
 Verb = Callable[..., int]
+# Puts a verb among an app's commands, at its place on the help page.
+Add = Callable[[App, int], None]
 
 _VERBS: tuple[tuple[Group, tuple[Verb, ...]], ...] = (
     (RUN, (sending.run, planning.plan, sending.submit, sending.resume)),
@@ -67,10 +69,21 @@ _VERBS: tuple[tuple[Group, tuple[Verb, ...]], ...] = (
     (TOOLS, (moving.pull, moving.push, moving.team, looking.models, looking.keys, completion.completion)),
 )
 # Known by name only: they load what `--help` need not.
-_LAZY_VERBS = ((TOOLS, "overnight.cli.rank_pairs", "rank_pairs"),)
+_TASK_COMMANDS = "overnight.cli.task_commands"
+_LATE_VERBS = ((TOOLS, "overnight.cli.rank_pairs", "rank_pairs"),)
 
 
-def build() -> App:
+def build(named: str | None = None) -> App:
+    """Every verb with its page; or, where it is known which one is asked for, that one alone."""
+    app = _empty()
+    verbs = list(_verbs())
+    for place, (name, add) in enumerate(verbs):
+        if named in (None, name) or all(named != other for other, _ in verbs):
+            add(app, place)
+    return app
+
+
+def _empty() -> App:
     app = App(
         name="overnight",
         help=unwrapped(_ABOUT),
@@ -86,29 +99,37 @@ def build() -> App:
     )
     app["--help"].help = "Show this page."
     app["--version"].help = "Show the version."
-    order = count()
-    for group, verbs in _VERBS:
-        for verb in verbs:
-            app.command(verb, sort_key=next(order), **_page(group, verb.__name__, verb.__doc__))
-        if group is RUN:
-            _add_tasks(app, order)
-    for group, module, name in _LAZY_VERBS:
-        docstring = _written_docstring(module, name)
-        if docstring is not None:
-            page = _page(group, name, docstring)
-            app.command(f"{module}:{name}", name=name.replace("_", "-"), sort_key=next(order), **page)
-    # Its own parser answers --help.
-    app.command(emulating.emulator, group=TOOLS, sort_key=next(order), help_flags=(), version_flags=())
     return app
 
 
-def _add_tasks(app: App, order: Iterator[int]) -> None:
-    """The commands of the tasks. Their help is read where it is written; nothing of a task is loaded for it."""
-    for point in sorted(points_of(ENTRY_POINT), key=lambda one: one.name):
-        docstring = _written_docstring(point.module, "Flags")
-        if docstring is not None:
-            page = _page(RUN, point.name, docstring)
-            app.command(f"overnight.cli.task_commands:{point.name}", name=point.name, sort_key=next(order), **page)
+def _verbs() -> Iterator[tuple[str, Add]]:
+    """Each verb's name, and what puts it among the commands, in the order of the help page."""
+    for group, verbs in _VERBS:
+        for verb in verbs:
+            yield verb.__name__, partial(_add_verb, group, verb)
+        if group is RUN:
+            for task in sorted(points_of(ENTRY_POINT), key=lambda one: one.name):
+                yield task.name, partial(_add_late, RUN, _TASK_COMMANDS, task.name, task.module, "Flags")
+    for group, module, name in _LATE_VERBS:
+        yield name.replace("_", "-"), partial(_add_late, group, module, name, module, name)
+    yield "emulator", _add_emulator
+
+
+def _add_verb(group: Group, verb: Verb, app: App, place: int) -> None:
+    app.command(verb, sort_key=place, **_page(group, verb.__name__, verb.__doc__))
+
+
+def _add_late(group: Group, module: str, name: str, source: str, described: str, app: App, place: int) -> None:
+    """A verb that is known by name. Its help is read where it is written; nothing of it is loaded for it."""
+    docstring = _written_docstring(source, described)
+    if docstring is not None:
+        page = _page(group, name, docstring)
+        app.command(f"{module}:{name}", name=name.replace("_", "-"), sort_key=place, **page)
+
+
+def _add_emulator(app: App, place: int) -> None:
+    # Its own parser answers --help.
+    app.command(emulating.emulator, group=TOOLS, sort_key=place, help_flags=(), version_flags=())
 
 
 def _page(group: Group, name: str, docstring: str | None) -> dict[str, Any]:

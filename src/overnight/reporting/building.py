@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 import polars as pl
 
 from overnight.core.wording import number_of
@@ -18,8 +18,7 @@ from overnight.reporting.wording import money_text, percent_text
 _REHEARSAL = "This is a rehearsal: the emulator stands in for every model."
 
 
-@dataclass(frozen=True)
-class Built:
+class Built(msgspec.Struct, frozen=True):
     """The page, and its figures for those who want them as files."""
 
     html: str
@@ -63,7 +62,7 @@ def _findings(sections: Sequence[Section]) -> list[Finding]:
 
 def _common(facts: RunFacts, results: pl.LazyFrame, counts: pl.DataFrame) -> list[Section]:
     left_out = run_sections.left_out(counts, facts)
-    left_out = replace(left_out, parts=[*left_out.parts, *not_read(results)])
+    left_out = msgspec.structs.replace(left_out, parts=[*left_out.parts, *not_read(results)])
     over_time = run_sections.over_time(facts.batches, facts.shared)
     return [
         run_sections.came_back(counts),
@@ -106,7 +105,7 @@ def _with_own_names(sections: Sequence[Section]) -> list[Section]:
                 plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", part.name).strip("-.")[:80] or "figure"
                 name = free_name(plain, taken)
                 taken.add(name)
-                part = replace(part, name=name)  # noqa: PLW2901
+                part = msgspec.structs.replace(part, name=name)  # noqa: PLW2901
             parts.append(part)
-        found.append(replace(section, parts=parts))
+        found.append(msgspec.structs.replace(section, parts=parts))
     return found

@@ -1,10 +1,10 @@
 """What a report is made of: plain data. Whoever fills it in need know nothing of pages and drawings."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 import polars as pl
 
 from overnight.core.stage import Stage
@@ -13,8 +13,7 @@ from overnight.core.stage import Stage
 Form = int | Literal["percent", "dollars"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Source:
+class Source(msgspec.Struct, frozen=True, kw_only=True):
     """What a task draws from: the run's tables, its stages of this kind, and its items as they were taken in."""
 
     tables: Path
@@ -23,20 +22,18 @@ class Source:
     item: Callable[[str, str], Mapping[str, Any]]
 
 
-@dataclass(frozen=True)
-class Sentence:
+class Sentence(msgspec.Struct, frozen=True):
     """Some words, computed from the numbers beside them. A finding stands on top of the page as well."""
 
     text: str
     kind: Literal["plain", "finding", "note"] = "plain"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Table:
+class Table(msgspec.Struct, frozen=True, kw_only=True):
     """Columns by their names, all of one length. What is missing is None."""
 
     columns: Mapping[str, Sequence[Any]]
-    forms: Mapping[str, Form] = field(default_factory=dict)
+    forms: Mapping[str, Form] = {}
     # What it is of, written above it; a figure's is the figure's title.
     title: str = ""
     # Shown when somebody asks for it.
@@ -54,8 +51,7 @@ class Table:
         return list(zip(*self.columns.values(), strict=True))
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(msgspec.Struct, frozen=True):
     """A dot with its interval; ends that are not known are None."""
 
     label: str
@@ -66,8 +62,7 @@ class Interval:
     note: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Intervals:
+class Intervals(msgspec.Struct, frozen=True, kw_only=True):
     """Dots with intervals on one scale. `reference` is always on the axis, however far off."""
 
     rows: Sequence[Interval]
@@ -76,8 +71,7 @@ class Intervals:
     percent: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Matrix:
+class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     """Shares of rows by columns, dark where they are far from one half on either side.
 
     Without `columns` the rows are set against each other. `texts` is what is written in the cells, where that is not
@@ -90,8 +84,7 @@ class Matrix:
     texts: Sequence[Sequence[str]] | None = None
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(msgspec.Struct, frozen=True):
     """One bar of parts that add up."""
 
     label: str
@@ -99,8 +92,7 @@ class Bar:
     note: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bars:
+class Bars(msgspec.Struct, frozen=True, kw_only=True):
     """Bars of parts, each part with its word and its tone: good, middling, bad, none."""
 
     rows: Sequence[Bar]
@@ -110,22 +102,19 @@ class Bars:
     dollars: bool = False
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(msgspec.Struct, frozen=True):
     x: float
     y: float
     low: float | None = None
     high: float | None = None
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     label: str
     points: Sequence[Point]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lines:
+class Lines(msgspec.Struct, frozen=True, kw_only=True):
     """Values that hold until the next one, with bands; `times` has seconds since 1970 on the axis.
 
     `joined` are values that were measured at these points only: a dot for each, joined by straight lines.
@@ -140,8 +129,7 @@ class Lines:
     dollars: bool = False
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     label: str
     begin: float
     end: float
@@ -149,8 +137,7 @@ class Span:
     note: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Timeline:
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """What lasted from when to when, in seconds since 1970; shown in UTC."""
 
     spans: Sequence[Span]
@@ -159,8 +146,7 @@ class Timeline:
 Drawing = Intervals | Matrix | Bars | Lines | Timeline
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figure:
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """`name` is that of its files; the title is a question, the caption says how to read it."""
 
     name: str
@@ -170,8 +156,7 @@ class Figure:
     numbers: Table
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """Texts to read beside each other, each under its label. They may hold anything: they are shown, never followed."""
 
     title: str
@@ -179,8 +164,7 @@ class Reading:
     notes: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """What somebody said in a conversation, and what was said of it."""
 
     speaker: str
@@ -192,16 +176,14 @@ class Turn:
     marked: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Conversation:
+class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """Turns in their order, under what they are of."""
 
     label: str
     turns: Sequence[Turn]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Talks:
+class Talks(msgspec.Struct, frozen=True, kw_only=True):
     """Conversations to read beside each other. Their texts may hold anything: they are shown, never followed."""
 
     title: str
@@ -212,8 +194,7 @@ class Talks:
 Part = Sentence | Figure | Table | Reading | Talks
 
 
-@dataclass(frozen=True, kw_only=True)
-class Section:
+class Section(msgspec.Struct, frozen=True, kw_only=True):
     """A heading and what stands under it. Sections of one stage follow each other."""
 
     title: str

@@ -1,14 +1,13 @@
 """What is known of a run beside its tables: plain values, taken from its ledger by whoever may look into it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import polars as pl
 
 
-@dataclass(frozen=True, kw_only=True)
-class StageFacts:
+class StageFacts(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     task: str
     # Of the task: its answers' meaning changes with it.
@@ -20,8 +19,7 @@ class StageFacts:
     items_hash: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class BatchFacts:
+class BatchFacts(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt that was sent: a batch, or a slice of live calls. Times are seconds since 1970."""
 
     name: str
@@ -33,8 +31,7 @@ class BatchFacts:
     live: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunFacts:
+class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     rehearsal: bool
     version: str

@@ -1,7 +1,6 @@
 """The sections that every run has: what was asked, what came back, what was left out, batches over time, the bill."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -339,7 +338,7 @@ def bill(costs: pl.DataFrame) -> Section:
         labels = labels_of(costs.select("stage", "arm").rows())
         short = {"arm": [labels[place] for place in costs.select("stage", "arm").iter_rows()]}
         rest = {name: values for name, values in numbers.columns.items() if name not in ("stage", "arm")}
-        parts.append(replace(numbers, columns=short | rest))
+        parts.append(msgspec.structs.replace(numbers, columns=short | rest))
     return Section(title="What it cost", parts=parts)
 
 

@@ -309,6 +309,12 @@ class Following:
     ) -> None:
         self._arms = arms
         self._later = {stage.name: [one for one in stages if one.of == stage.name] for stage in stages}
+        # Looked up once: a protocol takes long to say whether a task fits it, and there may be a million rows.
+        self._followed = {
+            stage.name
+            for stage in stages
+            if not isinstance(stage.task, MakesItems) and (stage.task.most_turns > 1 or self._later[stage.name])
+        }
         followed = [stage for stage in stages if stage.of is not None or stage.task.most_turns > 1]
         written = _about_what_is_written(stages)
         self._known = {one.name: OnRecord(on_record(one.name), by_number=one.name in written) for one in followed}
@@ -317,9 +323,9 @@ class Following:
 
     def count(self, stage: Stage, item: Item, first: Ask, *, shared: bool, before: Sequence[ArmCount] = ()) -> None:
         """All that follows from one first question. `before`: the arms whose answers its item is made of."""
-        task = stage.task
-        if isinstance(task, MakesItems) or (task.most_turns == 1 and not self._later[stage.name]):
+        if stage.name not in self._followed:
             return
+        task = stage.task
         own = self._arms[stage.name, first.arm.name]
         whose = (*before, own)
         thread = Thread(arm=first.arm, item=item, replicate=first.replicate, turns=(_stand_in(own, 0),))

@@ -1,15 +1,18 @@
 """Anthropic: messages, in Message Batches or live. Nothing is uploaded, and a batch carries no tag."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError
-from overnight.providers.anthropic.connection import AnthropicConnection
 from overnight.providers.anthropic.families import rules
 from overnight.providers.anthropic.format import AnthropicFormat
 from overnight.providers.anthropic.guide import guide
 from overnight.providers.contract import Endpoint, ModelRules, Vendor
 from overnight.providers.endpoints import address_parts, found_key
+
+if TYPE_CHECKING:
+    from overnight.providers.anthropic.connection import AnthropicConnection
 
 __all__ = ["AnthropicVendor", "provider"]
 
@@ -36,7 +39,10 @@ class AnthropicVendor:
             project=None if own_key else environ.get("ANTHROPIC_WORKSPACE_ID") or None,
         )
 
-    def connect(self, endpoint: Endpoint) -> AnthropicConnection:
+    def connect(self, endpoint: Endpoint) -> "AnthropicConnection":
+        # Who only encodes and decodes needs no network.
+        from overnight.providers.anthropic.connection import AnthropicConnection  # noqa: PLC0415
+
         return AnthropicConnection(endpoint)
 
     def rules(self, name: str) -> ModelRules | None:

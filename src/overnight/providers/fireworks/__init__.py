@@ -1,6 +1,7 @@
 """Fireworks: open models by chat completions, live and in batch inference jobs over datasets."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -8,8 +9,10 @@ from overnight.core.ask import Model
 from overnight.core.errors import StudyError
 from overnight.providers.contract import Endpoint, Vendor
 from overnight.providers.endpoints import address_parts, found_key
-from overnight.providers.fireworks.connection import FireworksConnection
 from overnight.providers.fireworks.format import FireworksFormat, guide
+
+if TYPE_CHECKING:
+    from overnight.providers.fireworks.connection import FireworksConnection
 
 __all__ = ["FireworksVendor", "provider"]
 
@@ -44,7 +47,10 @@ class FireworksVendor:
     def at_emulator(self, endpoint: Endpoint, origin: str, model: Model | None) -> Endpoint:  # noqa: ARG002
         return msgspec.structs.replace(endpoint, project="rehearsal")
 
-    def connect(self, endpoint: Endpoint) -> FireworksConnection:
+    def connect(self, endpoint: Endpoint) -> "FireworksConnection":
+        # Who only encodes and decodes needs no network.
+        from overnight.providers.fireworks.connection import FireworksConnection  # noqa: PLC0415
+
         return FireworksConnection(endpoint)
 
     def guide(self) -> str:

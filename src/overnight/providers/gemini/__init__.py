@@ -1,16 +1,19 @@
 """The Gemini API: batches of `generateContent` through files, and live calls."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError
 from overnight.providers.contract import Endpoint, ModelRules, Vendor
 from overnight.providers.endpoints import address_parts, found_key
 from overnight.providers.gemini.batches import LIMITS
-from overnight.providers.gemini.connection import GeminiConnection
 from overnight.providers.gemini.format import FORMAT
 from overnight.providers.google_api.families import rules
 from overnight.providers.google_api.guide import guide
+
+if TYPE_CHECKING:
+    from overnight.providers.gemini.connection import GeminiConnection
 
 __all__ = ["GeminiVendor", "provider"]
 
@@ -39,7 +42,10 @@ class GeminiVendor:
             key=found_key(environ, own or usual, "Gemini"),
         )
 
-    def connect(self, endpoint: Endpoint) -> GeminiConnection:
+    def connect(self, endpoint: Endpoint) -> "GeminiConnection":
+        # Who only encodes and decodes needs no network.
+        from overnight.providers.gemini.connection import GeminiConnection  # noqa: PLC0415
+
         return GeminiConnection(endpoint)
 
     def rules(self, name: str) -> ModelRules | None:

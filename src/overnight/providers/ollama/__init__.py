@@ -1,12 +1,15 @@
 """Ollama: local models by its own API, live, one model in memory at a time."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from overnight.core.ask import Model
 from overnight.providers.contract import Endpoint, Vendor
 from overnight.providers.endpoints import address_parts, found_key
-from overnight.providers.ollama.connection import OllamaConnection
 from overnight.providers.ollama.format import OllamaFormat
+
+if TYPE_CHECKING:
+    from overnight.providers.ollama.connection import OllamaConnection
 
 __all__ = ["OllamaVendor", "provider"]
 
@@ -48,7 +51,10 @@ class OllamaVendor:
             key=found_key(environ, own or self.key_variable, "Ollama") if wants_key else "",
         )
 
-    def connect(self, endpoint: Endpoint) -> OllamaConnection:
+    def connect(self, endpoint: Endpoint) -> "OllamaConnection":
+        # Who only encodes and decodes needs no network.
+        from overnight.providers.ollama.connection import OllamaConnection  # noqa: PLC0415
+
         return OllamaConnection(endpoint)
 
     def guide(self) -> str:

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 from datetime import date
+from typing import TYPE_CHECKING
 
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError
 from overnight.providers.contract import Endpoint, ModelRules, Vendor
 from overnight.providers.endpoints import address_parts, found_key
-from overnight.providers.openai.connection import connect
 from overnight.providers.openai.families import notices, rules
 from overnight.providers.openai.format import OpenAIFormat
 from overnight.providers.openai.guide import guide
-from overnight.providers.openai_api.connection import FileBatchConnection
+
+if TYPE_CHECKING:
+    from overnight.providers.openai_api.connection import FileBatchConnection
 
 __all__ = ["OpenAIVendor", "provider"]
 
@@ -45,7 +47,10 @@ class OpenAIVendor:
             project=None if own_key else environ.get("OPENAI_PROJECT_ID") or None,
         )
 
-    def connect(self, endpoint: Endpoint) -> FileBatchConnection:
+    def connect(self, endpoint: Endpoint) -> "FileBatchConnection":
+        # Who only encodes and decodes needs no network.
+        from overnight.providers.openai.connection import connect  # noqa: PLC0415
+
         return connect(endpoint)
 
     def rules(self, name: str) -> ModelRules | None:

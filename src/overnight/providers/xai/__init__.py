@@ -1,13 +1,16 @@
 """xAI: Grok by chat completions, live and in batches that are filled after they are made."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError
 from overnight.providers.contract import Endpoint, Vendor
 from overnight.providers.endpoints import address_parts, found_key
-from overnight.providers.xai.connection import XaiConnection
 from overnight.providers.xai.format import XaiFormat, guide
+
+if TYPE_CHECKING:
+    from overnight.providers.xai.connection import XaiConnection
 
 __all__ = ["XaiVendor", "provider"]
 
@@ -31,7 +34,10 @@ class XaiVendor:
             key=found_key(environ, own or self.key_variable, "xAI"),
         )
 
-    def connect(self, endpoint: Endpoint) -> XaiConnection:
+    def connect(self, endpoint: Endpoint) -> "XaiConnection":
+        # Who only encodes and decodes needs no network.
+        from overnight.providers.xai.connection import XaiConnection  # noqa: PLC0415
+
         return XaiConnection(endpoint)
 
     def guide(self) -> str:

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+import msgspec
 
 from overnight.reporting.drawing.canvas import SIZE, Canvas, text_width
 from overnight.reporting.wording import number_text
@@ -12,8 +13,7 @@ _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _TIMES = (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000, 31536000)
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(msgspec.Struct, frozen=True):
     """From values to pixels."""
 
     low: float

@@ -10,9 +10,10 @@ import hashlib
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+
+import msgspec
 
 from overnight.core.wording import number_of
 from overnight.reporting.drawing import NARROW, WIDE, draw
@@ -29,8 +30,7 @@ _LONG_CELL = 40
 LONGEST_TEXT = 6_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fact:
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
     """A number under its word, at the top of the page."""
 
     word: str
@@ -38,16 +38,14 @@ class Fact:
     more: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """What was found, on top of the page; and what it is about, where there is more than one thing."""
 
     text: str
     about: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rows:
+class Rows(msgspec.Struct, frozen=True, kw_only=True):
     """Packed rows to look through, and the first of them as they stand."""
 
     title: str
@@ -56,8 +54,7 @@ class Rows:
     first: Table
 
 
-@dataclass(frozen=True, kw_only=True)
-class Page:
+class Page(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     eyebrow: str
     # What was asked, and of whom.
@@ -177,7 +174,7 @@ def _titled(table: Table) -> str:
 
 def table_html(table: Table, title: str) -> str:
     """Columns that say nothing of any row are left to the CSV."""
-    table = replace(table, columns=_telling(table))
+    table = msgspec.structs.replace(table, columns=_telling(table))
     numeric = {name for name, values in table.columns.items() if _is_numeric(values)}
     heads = "".join(
         f'<th scope="col"{" class=n" if name in numeric else ""}>{escaped(name.replace("_", " "))}</th>'

@@ -1,10 +1,10 @@
 """What sways the judges of answers, for a run's report: whose answer it is, how long it is; and what they never saw."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from math import isfinite
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -56,7 +56,7 @@ def bias_section(bias: pl.DataFrame | None, title: str, stage: str, *, percent: 
             )
         )
     else:
-        parts.append(replace(numbers, title="What each judge gives", folded=True))
+        parts.append(msgspec.structs.replace(numbers, title="What each judge gives", folded=True))
     yield Section(title=title, parts=parts)
 
 
