@@ -38,11 +38,16 @@ def use_own_database() -> None:
 def in_use() -> Iterator[None]:
     """In this process, for as long as this lasts."""
     before = overnight.settings._database, lease.SECONDS, announcing.SECONDS
+    wanted = os.environ.get(WANTED)
+    os.environ[WANTED] = "postgres"
     use_own_database()
     try:
         yield
     finally:
         overnight.settings._database, lease.SECONDS, announcing.SECONDS = before
+        os.environ.pop(WANTED)
+        if wanted is not None:
+            os.environ[WANTED] = wanted
 
 
 def environ() -> dict[str, str]:

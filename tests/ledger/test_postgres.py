@@ -7,9 +7,11 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import pytest
 from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
 
 import own_database
 import postgres_server
@@ -21,7 +23,7 @@ from overnight.ledger.postgres.home import PostgresHome
 from overnight.ledger.postgres.lease import Lease
 from overnight.ledger.postgres.registry import found_database, keep_run, looking
 from overnight.settings import settings
-from scenarios.cut_network import CuttableNetwork, socket_in
+from scenarios.cut_network import PORT, CuttableNetwork, socket_in
 
 PASSWORD = "hunter2-not-for-you"
 
@@ -43,8 +45,12 @@ def lease(address: Address) -> Iterator[Lease]:
 
 @pytest.fixture
 def ledger(address: Address, lease: Lease) -> Iterator[Ledger]:
-    with closing(Ledger(PostgresHome(address, "night", lease))) as ledger:
+    with closing(Ledger(_home(address, lease))) as ledger:
         yield ledger
+
+
+def _home(address: Address, lease: Lease) -> PostgresHome:
+    return PostgresHome(address, "night", lease)
 
 
 def keep(ledger: Ledger, name: str) -> None:
@@ -69,6 +75,13 @@ def test_an_address_is_shown_without_its_password() -> None:
         ("postgresql://db.lab?files=x", "names no database"),
         (f"postgresql://lab:{PASSWORD}/x@db.lab/runs?files=x", "this is no address of a database"),
         (f"postgresql://lab:12/{PASSWORD}@db.lab/runs?files=x", "this is no address of a database"),
+        (f"postgresql://lab:12#{PASSWORD}@db.lab/runs?files=x", "this is no address of a database"),
+        (f"postgresql://lab:12?{PASSWORD}@db.lab/runs?files=x", "this is no address of a database"),
+        (f"postgresql://lab:%zz{PASSWORD}@db.lab/runs?files=x", "this is no address of a database"),
+        (f"postgresql://lab:%00{PASSWORD}@db.lab/runs?files=x", "this is no address of a database"),
+        (f"postgresql://lab:a {PASSWORD}@db.lab/runs?files=x", "this is no address of a database"),
+        (f"postgresql://lab@db.lab/runs?files=x&password={PASSWORD}%00", "this is no address of a database"),
+        (f"postgresql://db.lab/runs?files=s3://key:{PASSWORD}@lab/x", "the address of a bucket has no key in it"),
         ("mysql://db.lab/runs", "runs cannot be kept in mysql://"),
         ("s3://lab/runs", "runs cannot be kept in s3://"),
     ],
@@ -77,6 +90,27 @@ def test_a_place_that_is_none_is_told_in_one_line_that_repeats_no_password(typed
     with pytest.raises(StudyError) as told:
         settings(runs=typed)
     assert said in str(told.value)
+    assert PASSWORD not in str(told.value)
+
+
+@pytest.mark.parametrize("password", ["%25%2F%3A%40%23%3F%20", "p+ss&w", "[x]", "%C3%A4", "a=b;c'd\"e\\f"])
+def test_a_password_may_have_any_sign_that_is_written_as_an_address_wants_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, password: str
+) -> None:
+    """The server asks for none here: what is told is that the driver takes it, and that nobody repeats it."""
+    typed = own_database.address_of(tmp_path).replace("postgres@", f"postgres:{quote(password, safe='%')}@")
+    address = read_address(typed)
+    assert conninfo_to_dict(address.url)["password"] == unquote(quote(password, safe="%"))
+    assert "postgresql://postgres@" in address.shown
+    with closing(connect(address)) as db:
+        assert db.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_password_under_a_name_that_nobody_knows_is_not_shown() -> None:
+    address = read_address(f"postgresql://lab@127.0.0.1:1/runs?files=x&pasword={PASSWORD}&PASSWORD={PASSWORD}")
+    assert address.shown == "postgresql://lab@127.0.0.1:1/runs?files=x"
+    with pytest.raises(OutOfReach, match='invalid URI query parameter: "pasword"') as told:
+        connect(address)
     assert PASSWORD not in str(told.value)
 
 
@@ -114,7 +148,7 @@ def test_numbered_values_are_given_by_name() -> None:
 
 
 def test_what_a_broken_connection_left_behind_keeps_nobody_waiting(address: Address, lease: Lease) -> None:
-    home = PostgresHome(address, "night", lease)
+    home = _home(address, lease)
     with closing(home.writer()) as broken:
         broken.begin()
         broken.execute("INSERT INTO fact VALUES('one', '1')")  # and nobody hears of it any more
@@ -164,6 +198,35 @@ def test_who_was_replaced_commits_nothing(ledger: Ledger, address: Address, leas
     other.let_go()
 
 
+def test_a_commit_that_broke_is_not_taken_for_an_earlier_one_of_which_nobody_could_be_asked(
+    address: Address, lease: Lease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = "INSERT INTO fact VALUES(?, '1')"
+    with network_to(address, monkeypatch) as (through, network), closing(_home(through, lease).writer()) as db:
+        db.begin()
+        db.execute(add, ("landed",))
+        with network.down(swallowing=True), pytest.raises(OutOfReach):
+            db.commit()
+        db.roll_back()
+        db.begin()
+        db.execute(add, ("broke",))
+        with network.down():
+            pass
+        with pytest.raises(errors.OperationalError):
+            db.commit()
+    with closing(connect(address, schema=lease.run.schema)) as db:
+        assert db.execute("SELECT name FROM fact").fetchall() == [("landed",)]
+
+
+def test_a_transaction_whose_connection_breaks_is_taken_back_without_a_word(address: Address, lease: Lease) -> None:
+    with closing(_home(address, lease).writer()) as db:
+        db.begin()
+        db.execute("INSERT INTO fact VALUES('half', '1')")
+        _end_connections(address)
+        db.roll_back()
+        assert db.execute("SELECT value FROM fact WHERE name='half'").fetchone() is None
+
+
 def test_a_zero_byte_in_a_providers_words_is_replaced(ledger: Ledger) -> None:
     ledger.write("odd", lambda tx: tx.facts.keep("odd", "a\0b")).result()
     assert ledger.view().facts.get("odd") == "a\N{REPLACEMENT CHARACTER}b"
@@ -200,16 +263,21 @@ def test_threads_that_share_a_connection_read_large_answers_at_the_same_time(led
 
 
 @contextmanager
+def network_to(address: Address, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Address, CuttableNetwork]]:
+    """The same database by a network that can be cut."""
+    with CuttableNetwork(socket_in(postgres_server.folder())) as network:
+        database = address.url.partition("?")[0].rpartition("/")[2]
+        monkeypatch.setenv(PORT, str(network.port))
+        yield read_address(f"{postgres_server.url(database)}&files={address.files}"), network
+
+
+@contextmanager
 def cuttable(
     address: Address, lease: Lease, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Ledger, CuttableNetwork]]:
     """A ledger, and the network on its way to the database."""
-    with CuttableNetwork(socket_in(postgres_server.folder())) as network:
-        database = address.url.partition("?")[0].rpartition("/")[2]
-        monkeypatch.setenv("OVERNIGHT_TEST_DATABASE_PORT", str(network.port))
-        through = read_address(f"{postgres_server.url(database)}&files={address.files}")
-        with closing(Ledger(PostgresHome(through, "night", lease))) as ledger:
-            yield ledger, network
+    with network_to(address, monkeypatch) as (through, network), closing(Ledger(_home(through, lease))) as ledger:
+        yield ledger, network
 
 
 def test_a_commit_that_landed_and_whose_answer_was_lost_is_gone_on_with(

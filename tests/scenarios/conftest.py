@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import pytest
 
+import own_database
 from emulator_process import EmulatorProcess
 from ledger.damage import edit
 from overnight.api import RunStatus, status, verify
@@ -253,3 +254,16 @@ def scenario(tmp_path: Path, warm: WarmProcess) -> Iterator[Callable[..., Scenar
     yield begin
     for one in begun:
         one.close()
+
+
+@pytest.fixture
+def in_database(scenario: Callable[..., Scenario]) -> Iterator[Callable[..., Scenario]]:
+    """The same, with runs in PostgreSQL, on whatever database the other tests are."""
+
+    def begin(*given: Any, **named: Any) -> Scenario:
+        one = scenario(*given, **named)
+        one.environ |= own_database.environ()
+        return one
+
+    with own_database.in_use():
+        yield begin

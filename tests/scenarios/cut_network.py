@@ -51,10 +51,16 @@ class CuttableNetwork:
         self._swallowing = True
 
     @contextmanager
-    def down(self) -> Iterator[None]:
-        """Nobody is reached: what there was breaks, and what is new breaks at once."""
+    def down(self, *, swallowing: bool = False) -> Iterator[None]:
+        """Nobody is reached: what there was breaks, and what is new breaks at once.
+
+        `swallowing`: only what is new, and the next commit lands before its connection breaks.
+        """
         self._is_down = True
-        self._cut()
+        if swallowing:
+            self.swallow()
+        else:
+            self._cut()
         try:
             yield
         finally:

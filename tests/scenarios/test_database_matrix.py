@@ -26,21 +26,6 @@ PARTS = parts(4, sampled=1)
 SAMPLE = 3
 
 
-@pytest.fixture
-def in_database(
-    scenario: Callable[..., Scenario], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., Scenario]]:
-    monkeypatch.setenv(own_database.WANTED, "postgres")
-    with own_database.in_use():
-
-        def begin(provider: str) -> Scenario:
-            one = scenario(faults=FAULTS, provider=provider)
-            one.environ |= own_database.environ()
-            return one
-
-        yield begin
-
-
 def undisturbed(scenario: Callable[..., Scenario], provider: str) -> str:
     """The table as a run on SQLite makes it."""
     one = scenario(faults=FAULTS, provider=provider)
@@ -61,12 +46,12 @@ def test_any_kill_same_bytes(
     tmp_path: Path,
 ) -> None:
     expected = undisturbed(scenario, provider)
-    whole = in_database(provider)
+    whole = in_database(faults=FAULTS, provider=provider)
     names = checkpoints(whole, whole.study(), tmp_path / "checkpoints")
     assert whole.table_digest() == expected
     for number in kills(len(names), part, len(PARTS), SAMPLE):
         where = f"killed at checkpoint {number} ({names[number - 1]})"
-        assert_killed_and_resumed(in_database(provider), number, where, expected, UPLOADS)
+        assert_killed_and_resumed(in_database(faults=FAULTS, provider=provider), number, where, expected, UPLOADS)
 
 
 def assert_done_in_the_end(one: Scenario, study: str, ending: Ending, where: str) -> None:
@@ -90,12 +75,12 @@ def test_cut_off_from_the_database_anywhere_same_bytes(
     tmp_path: Path,
 ) -> None:
     expected = undisturbed(scenario, "openai")
-    whole = in_database("openai")
+    whole = in_database(faults=FAULTS, provider="openai")
     names = checkpoints(whole, whole.study(), tmp_path / "checkpoints")
     with CuttableNetwork(socket_in(postgres_server.folder())) as network:
         points = [n for n, name in enumerate(names, start=1) if how == "cut" or name.startswith("commit ")]
         for number in (points[n - 1] for n in kills(len(points), part, len(PARTS), SAMPLE)):
-            one = in_database("openai")
+            one = in_database(faults=FAULTS, provider="openai")
             study = one.study()
             ending = one.run(study, environ=network.environ(number, how))
             where = f"{how} at checkpoint {number} ({names[number - 1]})"
@@ -164,11 +149,11 @@ def test_a_server_that_dies_and_comes_back_same_bytes(
     calm = scenario()
     assert calm.call("run", calm.study(mode=mode), environ={own_database.WANTED: ""}).state == "done"
     expected = calm.table_digest()
-    whole = in_database("openai")
+    whole = in_database(faults=FAULTS, provider="openai")
     names = checkpoints(whole, whole.study(mode=mode), tmp_path / "checkpoints")
     with CuttableNetwork(socket_in(own_server.folder), own_server.die_and_come_back) as network:
         for number in kills(len(names), 0, 1, 2):
-            one = in_database("openai")
+            one = in_database(faults=FAULTS, provider="openai")
             study = one.study(mode=mode)
             ending = one.run(study, environ=network.environ(number, "restart"))
             where = f"the server died at checkpoint {number} ({names[number - 1]})"

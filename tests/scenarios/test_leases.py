@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -17,18 +17,9 @@ from scenarios.suspended import Suspended
 LEASE = 1.0
 
 
-@pytest.fixture
-def shared(scenario: Callable[..., Scenario], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Scenario]]:
-    """Nights whose runs are in PostgreSQL, with a lease that ends soon."""
-    monkeypatch.setenv(own_database.WANTED, "postgres")
+@pytest.fixture(autouse=True)
+def leases_end_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(own_database.LEASE, str(LEASE))
-    with own_database.in_use():
-        yield lambda **given: _environ(scenario(**given))
-
-
-def _environ(one: Scenario) -> Scenario:
-    one.environ |= own_database.environ()
-    return one
 
 
 def surroundings(one: Scenario) -> dict[str, str]:
@@ -37,9 +28,9 @@ def surroundings(one: Scenario) -> dict[str, str]:
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_a_leader_that_wakes_after_it_was_replaced_sends_nothing(
-    shared: Callable[..., Scenario], provider: str
+    in_database: Callable[..., Scenario], provider: str
 ) -> None:
-    one = shared(provider=provider)
+    one = in_database(provider=provider)
     study = one.study()
     with Suspended(study, "committed creating", one.folder, surroundings(one)) as leader:
         leader.wait_until_suspended()
@@ -54,8 +45,8 @@ def test_a_leader_that_wakes_after_it_was_replaced_sends_nothing(
     assert one.findings() == []
 
 
-def test_of_two_processes_that_want_a_run_one_has_it(shared: Callable[..., Scenario]) -> None:
-    one = shared()
+def test_of_two_processes_that_want_a_run_one_has_it(in_database: Callable[..., Scenario]) -> None:
+    one = in_database()
     one.environ[own_database.LEASE] = "60"
     study = one.study()
     with Suspended(study, "committed intake", one.folder, surroundings(one)) as leader:
@@ -70,8 +61,8 @@ def test_of_two_processes_that_want_a_run_one_has_it(shared: Callable[..., Scena
     one.assert_paid_once()
 
 
-def test_a_lease_that_ends_during_intake_takes_the_whole_intake_with_it(shared: Callable[..., Scenario]) -> None:
-    one = shared()
+def test_a_lease_that_ends_during_intake_takes_the_whole_intake_with_it(in_database: Callable[..., Scenario]) -> None:
+    one = in_database()
     study = one.study()
     with Suspended(study, "commit intake", one.folder, surroundings(one)) as leader:
         leader.wait_until_suspended()
@@ -86,8 +77,8 @@ def test_a_lease_that_ends_during_intake_takes_the_whole_intake_with_it(shared: 
     one.assert_paid_once()
 
 
-def test_a_run_is_held_however_long_the_work_takes(shared: Callable[..., Scenario]) -> None:
-    one = shared()
+def test_a_run_is_held_however_long_the_work_takes(in_database: Callable[..., Scenario]) -> None:
+    one = in_database()
     folder = folder_of("night", settings(runs=one.folder / "runs"))
     with folder.locked():
         assert folder.worked_on

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
 
 import overnight as on
 import own_database
-from overnight.core.errors import RunMoved, StudyError, UnknownName
+from overnight.api.places import folder_of
+from overnight.core.errors import LeaseLost, RunBusy, RunMoved, StudyError, UnknownName
+from overnight.ledger.postgres.address import connect
+from overnight.ledger.shared_run import SharedRun
+from overnight.settings import settings
+from overnight.store.run_folder import RunFolder
 from scenarios.conftest import Scenario
 
 
@@ -79,6 +85,70 @@ def test_whatever_ends_it_the_same_command_again_brings_the_run(night: Scenario,
     on.rebuild("night", runs=home)
     assert night.findings() == []
     night.assert_paid_once()
+
+
+def test_two_that_bring_a_run_to_two_places_bring_it_to_one(night: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second has looked before the first was done, and comes to hold the run after it."""
+    place, home, other = database(night), night.folder / "runs", night.folder / "other"
+    assert night.call("submit", night.study(), runs=place).error is None
+    locked = SharedRun.locked
+
+    def late(run: SharedRun) -> AbstractContextManager[bool]:
+        monkeypatch.setattr(SharedRun, "locked", locked)
+        on.pull("night", to=home, runs=place)
+        return locked(run)
+
+    monkeypatch.setattr(SharedRun, "locked", late)
+    with pytest.raises(RunMoved, match=f"was brought to {home / 'night'}, and goes on there"):
+        on.pull("night", to=other, runs=place)
+    assert not RunFolder(other / "night").exists()
+    assert night.call("resume", "night", runs=str(home)).state == "done"
+    night.assert_paid_once()
+
+
+def test_who_was_replaced_while_it_slept_brings_nothing_away(night: Scenario) -> None:
+    place = database(night)
+    assert night.call("run", night.study(), runs=place).state == "done"
+    run = folder_of("night", settings(runs=place))
+    assert isinstance(run, SharedRun)
+    with run.locked():
+        with closing(connect(run.address)) as db:
+            db.execute("UPDATE overnight.run SET until=clock_timestamp()-interval '1 second'")
+        with folder_of("night", settings(runs=place)).locked():
+            with pytest.raises(LeaseLost, match="another process has taken it over"):
+                run.mark_moved("elsewhere")
+            with pytest.raises(LeaseLost, match="another process has taken it over"):
+                run.home.remove()
+    assert [f.message for f in on.verify("night", runs=place)] == []
+
+
+def test_a_run_that_lost_its_ledger_is_not_written_over(night: Scenario) -> None:
+    place, home = database(night), night.folder / "runs"
+    assert night.call("run", night.study(), runs=place).state == "done"
+    assert night.run(night.study()).state == "done"
+    (home / "night" / "ledger.db").unlink()
+    before = {path: path.read_bytes() for path in (home / "night" / "raw").iterdir()}
+    with pytest.raises(StudyError, match=r"a run 'night' in .* whose ledger was lost \(.*raw/"):
+        on.pull("night", to=home, runs=place)
+    assert {path: path.read_bytes() for path in (home / "night" / "raw").iterdir()} == before
+    assert on.status("night", runs=place)[0].total("rows") == 12
+
+
+def test_a_name_that_is_taken_is_told_and_both_runs_stay(night: Scenario) -> None:
+    place, home = database(night), night.folder / "runs"
+    assert night.call("run", night.study(), runs=place).state == "done"
+    assert night.run(night.study(5)).state == "done"
+    with pytest.raises(StudyError, match=r"there is a run 'night' in .* already; nothing was brought"):
+        on.push("night", to=place, runs=home)
+    assert [on.status("night", runs=at)[0].total("rows") for at in (place, home)] == [12, 5]
+
+
+def test_a_run_that_is_worked_on_is_not_brought_away(night: Scenario) -> None:
+    place, home = database(night), night.folder / "runs"
+    assert night.call("run", night.study(), runs=place).state == "done"
+    with folder_of("night", settings(runs=place)).locked(), pytest.raises(RunBusy, match="is being worked on"):
+        on.pull("night", to=home, runs=place)
+    assert on.status("night", runs=place)[0].total("rows") == 12
 
 
 def test_places_that_do_not_fit_are_told(night: Scenario, tmp_path: Path) -> None:

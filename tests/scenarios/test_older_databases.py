@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 
 import psycopg
@@ -28,16 +28,13 @@ UPDATE overnight.run SET version=8;
 
 
 @pytest.fixture
-def older(scenario: Callable[..., Scenario], monkeypatch: pytest.MonkeyPatch) -> Iterator[Scenario]:
+def older(in_database: Callable[..., Scenario]) -> Scenario:
     """Three batches are under way, in tables of version 8."""
-    monkeypatch.setenv(own_database.WANTED, "postgres")
-    with own_database.in_use():
-        one = scenario(truth=SLOW)
-        one.environ |= own_database.environ()
-        assert one.call("submit", one.study()).state == "submitted"
-        with closing(database(one)) as db:
-            db.execute(OLDER)
-        yield one
+    one = in_database(truth=SLOW)
+    assert one.call("submit", one.study()).state == "submitted"
+    with closing(database(one)) as db:
+        db.execute(OLDER)
+    return one
 
 
 def database(one: Scenario) -> psycopg.Connection[tuple[object, ...]]:

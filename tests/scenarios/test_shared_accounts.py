@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 
 import pytest
 
-import own_database
 from overnight.api.places import folder_of
 from overnight.ledger.account_book import AccountBook
 from overnight.ledger.homes import accounts_of
@@ -21,12 +20,8 @@ SLOW = {"time_scale": 1000, "latency": {"batch": [60_000, 60_000], "live": [0, 0
 
 
 @pytest.fixture
-def shared(scenario: Callable[..., Scenario], monkeypatch: pytest.MonkeyPatch) -> Iterator[Scenario]:
-    monkeypatch.setenv(own_database.WANTED, "postgres")
-    with own_database.in_use():
-        one = scenario(truth=SLOW)
-        one.environ |= own_database.environ()
-        yield one
+def shared(in_database: Callable[..., Scenario]) -> Scenario:
+    return in_database(truth=SLOW)
 
 
 def room_for_one_and_a_half(one: Scenario, run: str) -> None:
@@ -86,13 +81,9 @@ def test_what_was_told_before_a_kill_is_told_anew(shared: Scenario) -> None:
 
 
 @pytest.fixture
-def at_anthropic(scenario: Callable[..., Scenario], monkeypatch: pytest.MonkeyPatch) -> Iterator[Scenario]:
+def at_anthropic(in_database: Callable[..., Scenario]) -> Scenario:
     """Batches bear no tag there, and take long."""
-    monkeypatch.setenv(own_database.WANTED, "postgres")
-    with own_database.in_use():
-        one = scenario(truth={**SLOW, "time_scale": 100}, provider="anthropic")
-        one.environ |= own_database.environ()
-        yield one
+    return in_database(truth={**SLOW, "time_scale": 100}, provider="anthropic")
 
 
 WAITS = "waits until run 'mine' knows what became of a create of this account"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-import own_database
 from overnight.api import team
 from overnight.core.errors import StudyError
 from run_process import Ending, WarmProcess
@@ -19,12 +18,8 @@ MODEL = {"model": "openai/gpt-4.1-mini", "max_tokens": 100}
 
 
 @pytest.fixture
-def shared(scenario: Callable[..., Scenario], monkeypatch: pytest.MonkeyPatch) -> Iterator[Scenario]:
-    monkeypatch.setenv(own_database.WANTED, "postgres")
-    with own_database.in_use():
-        one = scenario()
-        one.environ |= own_database.environ()
-        yield one
+def shared(in_database: Callable[..., Scenario]) -> Scenario:
+    return in_database()
 
 
 def study(one: Scenario, name: str, rows: int = 12, **fields: Any) -> str:

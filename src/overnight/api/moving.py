@@ -15,9 +15,10 @@ from overnight.ledger.ledger import look_at_moved
 from overnight.ledger.moving import has_begun, move_ledger
 from overnight.ledger.raw import file_problem
 from overnight.ledger.shared_run import SharedRun
+from overnight.ledger.traces import traces
 from overnight.settings import Settings, settings
 from overnight.store.contract import Store
-from overnight.store.names import CANCELLED, FILES, HALF, SENT, way_out
+from overnight.store.names import CANCELLED, FILES, HALF, SENT, TABLES, way_out
 from overnight.store.run_folder import RunFolder
 
 _BLOCK = 1 << 20
@@ -65,10 +66,14 @@ def _move(name: str, source: Settings, target: Settings) -> Moved:
     elif before != where:
         there.refuse_moved()
     with there.locked(), here.locked():
-        if has_begun(here) and here.moved_to() is None:
-            if before == where:
+        before = there.moved_to()  # somebody else may have brought it elsewhere meanwhile
+        if before not in (None, where):
+            there.refuse_moved()
+        if here.moved_to() is None:
+            if before == where and has_begun(here):
                 return Moved(name, where, 0, 0)  # it was brought before, and nobody was told
-            raise StudyError(f"there is a run '{name}' in {target.where} already; nothing was brought")
+            if before is None:
+                _refuse_taken(here, target)
         there.mark_moved(where)
         here.make()
         with look_at_moved(there) as view:
@@ -78,6 +83,17 @@ def _move(name: str, source: Settings, target: Settings) -> Moved:
         rows = move_ledger(there, here)
         here.mark_moved(None)
     return Moved(name, where, rows, files)
+
+
+def _refuse_taken(here: RunFolder, target: Settings) -> None:
+    """Nothing of another run is written over, also where its ledger was lost. Tables alone can be made anew."""
+    if has_begun(here):
+        raise StudyError(f"there is a run '{here.name}' in {target.where} already; nothing was brought")
+    if found := [part for part in traces(here) if part != f"{TABLES}/"]:
+        raise StudyError(
+            f"there is a run '{here.name}' in {target.where} whose ledger was lost ({', '.join(found)} are there); "
+            "nothing was brought"
+        )
 
 
 def _copy_files(source: Store, target: Store, known: dict[str, FileOnRecord]) -> int:

@@ -131,7 +131,7 @@ class SharedAccounts:
     def trouble(self, error: Exception) -> OvernightError | None:
         if isinstance(error, OvernightError):
             return error
-        return postgres.refused(self._address, error)
+        return postgres.refused(self._address.shown, error) if isinstance(error, postgres.driver().Error) else None
 
 
 def _in_postgres() -> str:

@@ -9,12 +9,21 @@ from pathlib import Path
 
 from overnight.core.errors import FolderUnfit, LedgerError
 from overnight.core.surroundings import words_of
-from overnight.ledger.postgres.address import Address, connect
+from overnight.ledger.postgres.address import Address, connect, told
 from overnight.ledger.postgres.dialect import SHARED
 from overnight.ledger.postgres.held_store import HeldStore
 from overnight.ledger.postgres.home import PostgresHome
 from overnight.ledger.postgres.lease import Lease, is_held
-from overnight.ledger.postgres.registry import drop_run, found_database, is_founded, keep_run, looking, run_named
+from overnight.ledger.postgres.registry import (
+    KnownRun,
+    drop_run,
+    found_database,
+    is_founded,
+    keep_run,
+    looking,
+    lost,
+    run_named,
+)
 from overnight.store.bucket import store_at
 from overnight.store.names import CANCELLED, FILES, PRICES, SENT
 from overnight.store.run_folder import RunFolder, make_folder
@@ -33,8 +42,8 @@ class SharedRun(RunFolder):
         self._known_as = f"{REHEARSAL}/{name}" if rehearsal else name
         place = f"{address.files.rstrip('/')}/{self._known_as}"
         self.files = HeldStore(store_at(place, folders=FILES), lambda: self._lease)
-        self.marks = store_at(place, files=(SENT, CANCELLED))
-        self._shared_prices = store_at(place, files=(PRICES,))
+        self.marks = HeldStore(store_at(place, files=(SENT, CANCELLED)), lambda: self._lease)
+        self._shared_prices = HeldStore(store_at(place, files=(PRICES,)), lambda: self._lease)
         self._lease: Lease | None = None
 
     @property
@@ -83,15 +92,17 @@ class SharedRun(RunFolder):
 
     @property
     def worked_on(self) -> bool:
-        db = looking(self.address)
-        return is_founded(db, self.address) and is_held(db, self._known_as)
+        with told(self.address):
+            db = looking(self.address)
+            return is_founded(db, self.address) and is_held(db, self._known_as)
 
     def sign(self) -> tuple[int, int, int]:
         """What is different when anything of the run has changed: its number, who holds it, and how many commits."""
-        row = looking(self.address).execute(
-            f"SELECT number, epoch, commits FROM {SHARED}.run WHERE name=?", (self._known_as,)
-        )
-        number, epoch, commits = row.fetchone() or (0, 0, 0)
+        with told(self.address):
+            row = looking(self.address).execute(
+                f"SELECT number, epoch, commits FROM {SHARED}.run WHERE name=?", (self._known_as,)
+            )
+            number, epoch, commits = row.fetchone() or (0, 0, 0)
         return number, epoch, commits
 
     @contextmanager
@@ -101,7 +112,7 @@ class SharedRun(RunFolder):
         True when it is new. Nothing but its name is written before it is held.
         """
         with ExitStack() as stack:
-            with closing(connect(self.address)) as db:
+            with told(self.address), closing(connect(self.address)) as db:
                 found_database(db, self.address)
                 run, made = keep_run(db, self._known_as)
                 lease = Lease(self.address, run)
@@ -121,23 +132,35 @@ class SharedRun(RunFolder):
     def clear(self, *, whole: bool) -> None:
         """Take away a run that did not begin; only by who holds it, which is asked anew: others may have it by now."""
         lease = self._lease
-        with closing(connect(self.address)) as db:
+        with told(self.address), closing(connect(self.address)) as db:
             if lease is None or not lease.prolong(db):
                 return
             for store in (self.files, self.marks, self._shared_prices):
                 store.clear()
             super().clear(whole=True)
-            drop_run(db, lease.run, whole=whole)
+            drop_run(db, lease.run, lease.epoch, whole=whole)
 
     def was_begun(self) -> bool:
-        db = looking(self.address)
-        return is_founded(db, self.address) and run_named(db, self._known_as) is not None
+        return self._known() is not None
 
     def moved_to(self) -> str | None:
-        db = looking(self.address)
-        run = run_named(db, self._known_as) if is_founded(db, self.address) else None
+        run = self._known()
         return None if run is None else run.moved_to
 
+    def _known(self) -> KnownRun | None:
+        with told(self.address):
+            db = looking(self.address)
+            return run_named(db, self._known_as) if is_founded(db, self.address) else None
+
     def mark_moved(self, where: str | None) -> None:
-        with closing(connect(self.address)) as db:
-            db.execute(f"UPDATE {SHARED}.run SET moved_to=? WHERE name=?", (where, self._known_as))
+        """Only by who holds it: another process that has it by now goes on with it here."""
+        lease = self._lease
+        if lease is None:
+            raise LedgerError(f"{self.where}: nobody brings a run elsewhere who does not hold it")
+        with told(self.address), closing(connect(self.address)) as db:
+            marked = db.execute(
+                f"UPDATE {SHARED}.run SET moved_to=? WHERE number=? AND epoch=?",
+                (where, lease.run.number, lease.epoch),
+            )
+            if marked.rowcount == 0:
+                raise lost(lease.run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
@@ -11,7 +12,7 @@ from overnight.ledger.postgres.connection import PostgresDatabase
 from overnight.ledger.postgres.dialect import SHARED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import ModuleType
 
     import psycopg
@@ -21,7 +22,14 @@ if TYPE_CHECKING:
 SCHEMES = ("postgresql", "postgres")
 # Ours; everything else in the address is the driver's.
 FILES, LOCAL = "files", "local"
-_SECRETS = ("password", "passfile", "sslpassword")
+# What of the driver's may be shown: anything else may be a password, or one mistyped.
+_SHOWN = frozenset(
+    f"{FILES} {LOCAL} host hostaddr port user dbname service sslmode sslrootcert sslcert sslkey sslcrl sslnegotiation "
+    "ssl_min_protocol_version channel_binding gssencmode krbsrvname connect_timeout target_session_attrs "
+    "load_balance_hosts require_auth requirepeer".split()
+)
+# What the driver refuses in a name or a password, and repeats.
+_UNWRITTEN = re.compile(r"\s|%(?!(?!00)[0-9A-Fa-f]{2})")
 # How long a connection is waited for, and how long data may go unanswered before it counts as lost.
 _CONNECT_SECONDS, _SILENT_MILLISECONDS = 10, 30_000
 _LOCKED_MILLISECONDS, _IDLE_MILLISECONDS = 60_000, 300_000
@@ -29,6 +37,17 @@ _END_OTHERS = (
     "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname=current_database() "
     "AND application_name=%s AND pid<>pg_backend_pid()"
 )
+_GO_ON = "run the same command again: it goes on where it stopped"
+# No answer at all, the server is going down or coming up, or an operator has ended the connection.
+_LOST = (None, "57P01", "57P02", "57P03", "08000", "08003", "08006")
+_WORDS = {
+    "53100": "the database's disk is full",
+    "53200": "the database has no memory left for this (raise max_locks_per_transaction, or keep fewer runs in it)",
+    "53300": "the database has no connection left (raise max_connections)",
+    "55P03": "another connection holds what is to be written",
+    "42501": "the database's user has not the rights for this",
+    "25006": "the database can only be read (a standby?)",
+}
 _MISSING = "runs in PostgreSQL need the extra: pip install 'overnight[postgres]'"
 
 
@@ -55,9 +74,15 @@ def read_address(text: str, where: str = "--runs") -> Address:
         query = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     except ValueError:
         raise _no_address(where) from None
-    if "@" in parts.path:
+    # A password with a sign of an address in it ends the name of the server too soon.
+    ends_early = "@" in parts.path or bool(parts.fragment) or (parts.path in ("", "/") and "@" in parts.query)
+    if ends_early or _UNWRITTEN.search(parts.netloc + parts.path):
         raise _no_address(where)
     given = dict(query)
+    if any("\0" in value for value in given.values()):
+        raise _no_address(where)
+    if "@" in urlsplit(given.get(FILES, "")).netloc:
+        raise StudyError(f"{where}: files=...@...: the address of a bucket has no key in it")
     shown = f"postgresql://{_server(parts.username, parts.hostname, port)}{parts.path}"
     if parts.path in ("", "/"):
         raise StudyError(f"{where}: {shown} names no database; wanted postgresql://HOST/DATABASE?files=PLACE")
@@ -68,7 +93,7 @@ def read_address(text: str, where: str = "--runs") -> Address:
         )
     drivers = {name: value for name, value in query if name not in (FILES, LOCAL)}
     url = f"{parts.scheme}://{parts.netloc}{parts.path}{'?' + urlencode(drivers) if drivers else ''}"
-    plain = {name: value for name, value in query if name not in _SECRETS}
+    plain = {name: value for name, value in query if name in _SHOWN}
     return Address(text, url, f"{shown}?{urlencode(plain, safe='/:', quote_via=quote)}", given[FILES], given.get(LOCAL))
 
 
@@ -164,11 +189,22 @@ def first_line(error: Exception) -> str:
     return re.sub(r"^.*(FATAL|ERROR): +", "", re.sub(r"^connection failed: +", "", text))
 
 
-def refused(address: Address, error: Exception) -> LedgerError | None:
-    """What the database says to a statement; None for an error of anybody else."""
-    if not isinstance(error, driver().Error):
-        return None
-    return LedgerError(f"{address.shown}: the database refuses: {first_line(error)}")
+def refused(where: str, error: psycopg.Error) -> LedgerError:
+    """What the database says to a statement, or that it says nothing any more."""
+    line = first_line(error)
+    lost = driver().OperationalError, driver().InterfaceError
+    if isinstance(error, lost) and error.sqlstate in _LOST:
+        return OutOfReach(f"{where}: the connection to the database was lost: {line}; {_GO_ON}")
+    return LedgerError(f"{where}: {_WORDS.get(error.sqlstate or '', 'the database refuses')}: {line}; {_GO_ON}")
+
+
+@contextmanager
+def told(address: Address) -> Iterator[None]:
+    """What a database says to what is asked outside of a ledger is said in words, too."""
+    try:
+        yield
+    except driver().Error as error:
+        raise refused(address.shown, error) from error
 
 
 def _adapt(connection: psycopg.Connection[Row]) -> None:

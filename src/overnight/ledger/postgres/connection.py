@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -137,7 +138,8 @@ class PostgresDatabase:
     def roll_back(self) -> None:
         self._in_block = False
         if self.in_transaction:
-            self.connection.execute("ROLLBACK")
+            with suppress(self.error):  # a connection that breaks takes it back, too
+                self.connection.execute("ROLLBACK")
 
     def begin_reading(self) -> None:
         self._patiently(lambda: self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))

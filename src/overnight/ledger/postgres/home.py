@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LeaseLost, LedgerError, LedgerTooNew, OutOfReach
-from overnight.ledger.postgres.address import Address, connect, driver, first_line
+from overnight.ledger.postgres.address import Address, connect, driver, refused
 from overnight.ledger.postgres.dialect import SHARED
 from overnight.ledger.postgres.registry import LEASE_LOST, drop_run, has_table, is_founded, looking, run_named
 from overnight.ledger.postgres.tables import VERSION, statements
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 # Threads that read share these connections: a server has not many.
 _READERS = 2
-_GO_ON = "run the same command again: it goes on where it stopped"
 
 
 class PostgresHome:
@@ -54,7 +53,7 @@ class PostgresHome:
     def remove(self) -> None:
         if self._lease is not None:
             with closing(connect(self._address)) as db:
-                drop_run(db, self._lease.run, whole=False)
+                drop_run(db, self._lease.run, self._lease.epoch, whole=False)
 
     def writer(self) -> PostgresDatabase:
         if self._lease is None:
@@ -113,17 +112,12 @@ class PostgresHome:
             return error  # a connection that could not be made anew
         if not isinstance(error, psycopg.Error):
             return None
-        line = first_line(error)
         if error.sqlstate == LEASE_LOST or (error.sqlstate == _ENDED and self._is_replaced()):
             return LeaseLost(
                 f"{self.where}: another process has taken this run over, while this one was not heard of; "
                 "nothing more is written or sent from here"
             )
-        if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and error.sqlstate in _LOST:
-            return OutOfReach(f"{self.where}: the connection to the database was lost: {line}; {_GO_ON}")
-        return LedgerError(
-            f"{self.where}: {_WORDS.get(error.sqlstate or '', 'the database refuses')}: {line}; {_GO_ON}"
-        )
+        return refused(self.where, error)
 
     def _is_replaced(self) -> bool:
         """Who takes a run over ends what the one before has left open on the server."""
@@ -144,16 +138,6 @@ class PostgresHome:
 
 # Somebody has ended the connection.
 _ENDED = "57P01"
-# No answer at all, the server is going down or coming up, or an operator has ended the connection.
-_LOST = (None, "57P01", "57P02", "57P03", "08000", "08003", "08006")
-_WORDS = {
-    "53100": "the database's disk is full",
-    "53200": "the database has no memory left for this (raise max_locks_per_transaction, or keep fewer runs in it)",
-    "53300": "the database has no connection left (raise max_connections)",
-    "55P03": "another connection holds what is to be written",
-    "42501": "the database's user has not the rights for this",
-    "25006": "the database can only be read (a standby?)",
-}
 
 
 class _Fence:
@@ -165,7 +149,9 @@ class _Fence:
 
     def finish(self, db: PostgresDatabase) -> None:
         lease = self._lease
-        nth = lease.commits + 1
+        # A number of its own also after one of which nobody could be asked: it may have landed.
+        lease.commits += 1
+        nth = lease.commits
         fence = f"SELECT {SHARED}.fence({lease.run.number}, {lease.epoch}, {nth})"
         try:
             # One turn. The fence is last, so that no transaction outlives its epoch.
@@ -174,7 +160,6 @@ class _Fence:
         except db.error:
             if not db.connection.closed or not self._has_landed(db, nth):
                 raise
-        lease.commits = nth
 
     def _has_landed(self, db: PostgresDatabase, nth: int) -> bool:
         """After a connection that broke before the answer came: asked anew, and gone on with where it has."""

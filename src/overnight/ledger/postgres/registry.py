@@ -8,8 +8,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from overnight.core.errors import LedgerError, LedgerTooNew
-from overnight.ledger.postgres.address import Address, connect, first_line
+from overnight.core.errors import LeaseLost, LedgerError, LedgerTooNew
+from overnight.ledger.postgres.address import Address, connect, first_line, told
 from overnight.ledger.postgres.connection import PostgresDatabase
 from overnight.ledger.postgres.dialect import FUNCTIONS, SHARED
 
@@ -124,11 +124,12 @@ def found_database(db: PostgresDatabase, address: Address) -> None:
 
 def runs_in(address: Address) -> list[KnownRun]:
     """Every run, by name; those that were brought elsewhere too."""
-    db = looking(address)
-    if not is_founded(db, address):
-        return []
-    rows = db.execute(f"SELECT number, name, moved_to FROM {SHARED}.run ORDER BY name")
-    return [KnownRun._make(row) for row in rows]
+    with told(address):
+        db = looking(address)
+        if not is_founded(db, address):
+            return []
+        rows = db.execute(f"SELECT number, name, moved_to FROM {SHARED}.run ORDER BY name")
+        return [KnownRun._make(row) for row in rows]
 
 
 def run_named(db: PostgresDatabase, name: str) -> KnownRun | None:
@@ -146,10 +147,28 @@ def keep_run(db: PostgresDatabase, name: str) -> tuple[KnownRun, bool]:
     return run, made is not None
 
 
-def drop_run(db: PostgresDatabase, run: KnownRun, *, whole: bool = True) -> None:
-    """Its tables, and its place in the list; one run in a transaction, which has locks for no more."""
-    db.connection.execute("BEGIN")
-    db.execute(f"DROP SCHEMA IF EXISTS {run.schema} CASCADE")
-    if whole:
-        db.execute(f"DELETE FROM {SHARED}.run WHERE number=?", (run.number,))
-    db.connection.execute("COMMIT")
+def drop_run(db: PostgresDatabase, run: KnownRun, epoch: int, *, whole: bool = True) -> None:
+    """Its tables, and its place in the list; one run in a transaction, which has locks for no more.
+
+    LeaseLost where somebody else holds it by now.
+    """
+    db.begin()
+    try:
+        _refuse_replaced(db, run, epoch)
+        db.execute(f"DROP SCHEMA IF EXISTS {run.schema} CASCADE")
+        if whole:
+            db.execute(f"DELETE FROM {SHARED}.run WHERE number=?", (run.number,))
+        db.commit()
+    except BaseException:
+        db.roll_back()
+        raise
+
+
+def _refuse_replaced(db: PostgresDatabase, run: KnownRun, epoch: int) -> None:
+    held = f"SELECT 1 FROM {SHARED}.run WHERE number=? AND epoch=? FOR UPDATE"
+    if db.execute(held, (run.number, epoch)).fetchone() is None:
+        raise lost(run)
+
+
+def lost(run: KnownRun) -> LeaseLost:
+    return LeaseLost(f"run '{run.name}': another process has taken it over, while this one was not heard of")
