@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from aiohttp import web
 
@@ -22,10 +23,17 @@ class ScriptedServer:
         return await self._answer(request)  # type: ignore[arg-type]
 
 
+def _request(*parts: Any) -> web.BaseRequest:
+    """Larger than aiohttp takes by itself."""
+    return web.BaseRequest(*parts, asyncio.get_running_loop(), client_max_size=64 << 20)
+
+
 @asynccontextmanager
 async def serving(answer: Answer) -> AsyncIterator[ScriptedServer]:
     script = ScriptedServer(answer)
-    runner = web.ServerRunner(web.Server(script.receive), handle_signals=False, shutdown_timeout=1.0)
+    runner = web.ServerRunner(
+        web.Server(script.receive, request_factory=_request), handle_signals=False, shutdown_timeout=1.0
+    )
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()

@@ -25,12 +25,11 @@ def _format(name: str) -> BatchFormat:
 
 
 @pytest.mark.parametrize("name", TAKING)
-@given(number=st.integers(0, 999_999_999), body=st.binary())
-def test_a_framed_line_is_the_providers_own(name: str, number: int, body: bytes) -> None:
+@given(rows=st.lists(st.tuples(st.integers(0, 999_999_999), st.binary()), min_size=1, max_size=5))
+def test_framed_lines_are_the_providers_own(name: str, rows: list[tuple[int, bytes]]) -> None:
     provider, model = _format(name), Model(provider=name, name="any-model")
-    before, between, after = frame_of(provider, model, TOKEN)
-    framed = b"".join((before, str(number).encode(), between, body, after))
-    assert framed == provider.line(model, custom_id(TOKEN, number), body) + b"\n"
+    framed = frame_of(provider, model, TOKEN).lines([number for number, _ in rows], [body for _, body in rows])
+    assert framed == b"".join(provider.line(model, custom_id(TOKEN, number), body) + b"\n" for number, body in rows)
 
 
 class _BodyFirst(type(_format("openai"))):  # type: ignore[misc] - any provider will do
@@ -51,9 +50,8 @@ def written(folder: Path, bodies: list[bytes]) -> tuple[Store, str, str]:
     files = RunFolder(folder).files
     files.prepare()
     frame = frame_of(_format("openai"), Model(provider="openai", name="m"), TOKEN)
-    lines = [b"".join((frame.before, b"%d" % n, frame.between, body, frame.after)) for n, body in enumerate(bodies)]
     with files.put("outbox/it.jsonl") as file:
-        file.write(b"".join(lines))
+        file.write(frame.lines(range(len(bodies)), bodies))
     whole = InputHash(frame)
     whole.add(map(digest_of, bodies))
     return files, file.name, whole.text

@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 
 from overnight.core.errors import Unauthorized, Unavailable
+from overnight.providers.wire.bodies import SentFile, TooLittle
 from overnight.providers.wire.http import Timeouts, Wire
 from overnight.providers.wire.signing import Request
 from providers.asking import KEY, stored
@@ -16,9 +17,10 @@ from providers.scripted_server import replying, serving
 from providers.wiring import closing, run, wire
 
 
-def test_an_upload_is_a_form_with_the_file_last(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lines", [0, 2, 300_000])
+def test_an_upload_is_a_form_with_the_file_last(tmp_path: Path, lines: int) -> None:
     file = tmp_path / "rows"
-    file.write_bytes(b'{"a":1}\n{"b":2}\n')
+    file.write_bytes(b"".join(b'{"a":%d}\n' % number for number in range(lines)))
 
     async def work() -> None:
         parts: list[tuple[str | None, str | None, str | None, bytes]] = []
@@ -126,6 +128,34 @@ def test_a_file_goes_to_the_address_that_was_given_without_the_key(tmp_path: Pat
             assert request.headers["X-Goog-Upload-Offset"] == "0"
             assert server.bodies == [b'{"a":1}\n']
             assert KEY not in str(request.raw_headers)
+
+    run(work)
+
+
+def test_a_file_of_several_pieces_comes_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    file.write_bytes(b"".join(b'{"a":%d}\n' % number for number in range(300_000)))
+
+    async def work() -> None:
+        async with serving(replying(body={})) as server:
+            line = wire(server.url)
+            await closing(line, line.send_file("/rows", stored(file), method="PUT"))
+            assert server.bodies == [file.read_bytes()]
+
+    run(work)
+
+
+def test_a_file_that_got_shorter_meanwhile_is_never_sent_as_a_whole(tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    file.write_bytes(b'{"a":1}\n')
+    body = SentFile(stored(file), b"[", b"]")
+    file.write_bytes(b"{")
+
+    async def work() -> None:
+        with body.opened() as coming:
+            assert [await anext(coming), await anext(coming)] == [b"[", b"{"]
+            with pytest.raises(TooLittle, match="rows got shorter"):
+                await anext(coming)
 
     run(work)
 

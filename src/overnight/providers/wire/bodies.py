@@ -32,6 +32,10 @@ class TooMuch(aiohttp.ClientError):
     """More than any honest reply has, or in a form that nobody asked for."""
 
 
+class TooLittle(aiohttp.ClientError):
+    """A file that got shorter while it was sent. The connection breaks, so that nobody takes what came for a whole."""
+
+
 class Pace:
     """How slowly a body may come: `grace` seconds, and one more for each `per_second` bytes that are here."""
 
@@ -145,6 +149,8 @@ class SentFile:
         while left and (piece := await asyncio.to_thread(content.read, min(_CHUNK, left))):
             left -= len(piece)
             yield self._as_sent(piece)
+        if left:
+            raise TooLittle(f"{self._file.where} got shorter while it was sent")
         if self._tail:
             yield self._tail
 
