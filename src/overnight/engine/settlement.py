@@ -1,7 +1,7 @@
 """Rows of one attempt as they come in: given their fate, priced, settled and counted."""
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Sequence
 from itertools import compress
 from typing import NamedTuple
 
@@ -62,19 +62,16 @@ class Settlement:
         results: Sequence[Result],
         places: Places | None = None,
         *,
-        again: Container[int] = (),
+        again: Collection[int] = (),
     ) -> Landed:
         """Results of these lines; `places` is where their bytes are. Those of the lines `again` are asked anew."""
         costs = [self._cost(one.usage) for one in results]
-        tries = [
-            self.rows.tries[line]
-            if line in again
-            # Nearly every row, whoever asks, and however often.
-            else None
-            if one.outcome != "failed"
-            else self._tries(one, line)
-            for line, one in zip(lines, results, strict=True)
-        ]
+        rows = zip(lines, results, strict=True)
+        # An answer settles its row, whoever asks, and however often.
+        tries = [None if one.outcome != "failed" else self._tries(one, line) for line, one in rows]
+        if again:
+            known = zip(lines, tries, strict=True)
+            tries = [self.rows.tries[line] if line in again else count for line, count in known]
         return Landed.of(lines, results, places, costs, tries)
 
     def _tries(self, result: Result, line: int) -> int | None:
