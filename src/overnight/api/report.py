@@ -1,7 +1,7 @@
 """`report`: a run as one page to read, drawn from its own records."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from hashlib import sha256
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
@@ -128,9 +128,10 @@ def _own_sections(tables: Path, stages: tuple[Stage, ...], item: Any) -> Iterato
 
 def _facts(view: View, folder: RunFolder, stages: tuple[Stage, ...]) -> RunFacts:
     definition = view.facts.get("definition")
-    hashes = {"study (what defines its questions)": _mark(definition.encode()) if definition else ""}
+    hashes = {"study (what defines its questions)": _mark(hashlib.sha256(definition.encode())) if definition else ""}
     for name in ("results.parquet", "costs.parquet"):
-        hashes[f"tables/{name}"] = _mark((folder.tables / name).read_bytes())
+        with (folder.tables / name).open("rb") as table:  # as it goes by: of a million rows it is forty megabytes
+            hashes[f"tables/{name}"] = _mark(hashlib.file_digest(table, "sha256"))
     return RunFacts(
         name=folder.name,
         # By where it was sent, too: a copy of the folder may lie anywhere.
@@ -177,8 +178,8 @@ def _shared(view: View) -> int:
     return int(kept) if kept.isdecimal() and kept.isascii() else 0
 
 
-def _mark(content: bytes) -> str:
-    return f"SHA-256 {sha256(content).hexdigest()[:_HASH]}"
+def _mark(digest: "hashlib._Hash") -> str:
+    return f"SHA-256 {digest.hexdigest()[:_HASH]}"
 
 
 def _arm(arm: Arm) -> dict[str, str]:

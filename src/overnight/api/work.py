@@ -254,6 +254,7 @@ def _engine(session: Session, work: Work, connect: Connect, say: Say, tell: Tell
     session.ledger.write("rest", lambda tx: tx.give_back()).result()
     heap.trim()
     keep_tables(session.ledger, session.folder, own=work.own_tables)
+    heap.trim()
     return worked
 
 

@@ -1,6 +1,7 @@
 """Every row of a run, packed into its page; of a very large run the sums by item, and a sample."""
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from random import Random
 
 import polars as pl
@@ -14,6 +15,8 @@ from overnight.reporting.run_sections import labels_of
 # More would make the page larger than three megabytes.
 MOST_ROWS = 250_000
 SAMPLE = 50_000
+# Rows that are looked at together for those of a sample.
+_STRETCH = 25_000
 _FIRST = 15
 _LONGEST = 64
 # The columns of every task; all others are its own.
@@ -38,9 +41,19 @@ def row_browsers(results: pl.LazyFrame, *, most: int = MOST_ROWS, sample: int = 
         about = f"There are {number_of(count, 'row')}, too many for a page: these are their sums by item."
         yield _rows("Rows by item", about, _by_item(results))
     chosen = sorted(Random(0).sample(range(count), sample))
-    picked = results.select(columns).with_row_index("row").filter(pl.col("row").is_in(chosen)).drop("row").collect()
+    picked = _rows_at(results.select(columns), chosen, count)
     about = f"A sample of {sample:,} of the {number_of(count, 'row')}, drawn with a fixed seed. {where}"
     yield _rows("A sample of the rows", about, _shown(picked.lazy()))
+
+
+def _rows_at(rows: pl.LazyFrame, places: Sequence[int], count: int) -> pl.DataFrame:
+    """Some of very many rows, in order: a stretch of them after another, of which only these stay in memory."""
+    found = []
+    for begin in range(0, count, _STRETCH):
+        first, last = (bisect_left(places, end) for end in (begin, begin + _STRETCH))
+        stretch = rows.slice(begin, _STRETCH).collect()
+        found.append(stretch[[place - begin for place in places[first:last]]])
+    return pl.concat(found)
 
 
 def _has_few_items(results: pl.LazyFrame, most: int) -> bool:

@@ -180,7 +180,6 @@ class Generate:
 
     def alike(self, arm: Arm) -> Row:
         known = {"template": arm.template, "thinking": thinking_text(arm.model.options.thinking)}
-        # Without a schema, there is nothing to look for in the answers.
         return known if arm.name in self._schemas else {**dict.fromkeys(self.columns), **known}
 
     def read(self, thread: Thread) -> Iterator[Row]:
