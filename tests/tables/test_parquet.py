@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overnight.core.errors import LedgerError
-from overnight.tables.parquet import frame_of, keep_parquet, write_parquet
+from overnight.tables.parquet import frame_of, in_portions, keep_parquet, write_parquet
 
 SCHEMA = {"name": pl.String, "n": pl.Int64}
 
@@ -45,6 +45,25 @@ def test_how_rows_come_leaves_no_trace_in_the_bytes(
     write_parquet(folder / "two.parquet", SCHEMA, lambda: cut(rows, cuts))
     assert _digest(folder / "one.parquet") == _digest(folder / "two.parquet")
     assert pl.read_parquet(folder / "two.parquet").rows() == rows
+
+
+@pytest.mark.parametrize("rows", [0, 1, 4_999, 5_000, 5_001, 12_345])
+def test_a_table_taken_from_another_in_portions_has_the_bytes_of_one_taken_at_once(tmp_path: Path, rows: int) -> None:
+    table = tmp_path / "one.parquet"
+    write_parquet(table, SCHEMA, lambda: cut([(str(n), n) for n in range(rows)], []))
+
+    def chosen(frame: pl.LazyFrame) -> pl.LazyFrame:
+        return frame.filter(pl.col("n") % 7 != 3).select("n", twice=pl.concat_str("name", "name"))
+
+    in_parts, at_once = in_portions(table, chosen), chosen(pl.scan_parquet(table))
+    keep_parquet(in_parts, tmp_path / "parts.parquet")
+    keep_parquet(at_once, tmp_path / "whole.parquet")
+    assert _digest(tmp_path / "parts.parquet") == _digest(tmp_path / "whole.parquet")
+    for asked in (in_parts, at_once):  # whatever is asked of it, it is a frame like any other
+        assert asked.filter(pl.col("n") > 4_000).select("twice").head(3).collect().height == max(
+            0, min(3, rows - 4_001)
+        )
+    assert in_parts.select("n").head(5_100).collect().equals(at_once.select("n").head(5_100).collect())
 
 
 def test_rows_that_cannot_be_had_leave_the_table_that_was(tmp_path: Path) -> None:

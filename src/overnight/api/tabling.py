@@ -13,6 +13,7 @@ import msgspec
 import polars as pl
 
 from overnight.api.on_record import stages_on_record
+from overnight.core import heap
 from overnight.core.ask import Arm
 from overnight.core.errors import FileDamaged
 from overnight.core.stage import Stage
@@ -92,6 +93,7 @@ def write_tables(
     opened = {stage.name: stage.task for stage in stages}
     known = list(view.stages.arms().values())
     rows = ResultsTable(view, files, opened, decoders(known)).write(into / RESULTS)
+    heap.trim()
     _write_own_tables(into, stages, made_now=own)
     write_attempts(view, into / "attempts.parquet")
     write_costs(view, into / "costs.parquet")
@@ -108,6 +110,7 @@ def _write_own_tables(tables: Path, stages: Sequence[Stage], *, made_now: bool) 
         own = [stage for stage in stages if stage.task.name == kind.name]
         for name, frame in kind.make_tables(tables / "results.parquet", own):
             made[name].append(frame)
+            heap.trim()
     for name, frames in made.items():
         path = tables / f"{name}.parquet"
         if frames:

@@ -1,7 +1,7 @@
 """Where a function of one number is nought: scipy's `brentq`, without the solvers that stand beside it.
 
-`scipy.optimize` loads all of them, which takes 14 MB and a fifth of a second, and one root is wanted. What finds it is a
-small library of its own in there, which is loaded alone; where a version of scipy has it elsewhere, all are loaded.
+`scipy.optimize` loads all of them, which takes 14 MB and a fifth of a second, and one root is wanted. What finds it is
+a small library of its own in there, which is loaded alone; where a version of scipy has it elsewhere, all are loaded.
 """
 
 import sys
@@ -32,7 +32,7 @@ def root_between(function: Callable[[float], float], low: float, high: float, *,
         from scipy.optimize import brentq  # noqa: PLC0415 - see above
 
         return float(brentq(known, low, high, xtol=within))
-    return float(alone(known, low, high, within, _SETTLED, _MOST_STEPS, (), False, True))  # noqa: FBT003 - in C, no names
+    return float(alone(known, low, high, within, _SETTLED, _MOST_STEPS, (), False, True))
 
 
 @cache
@@ -47,7 +47,7 @@ def _alone() -> Callable[..., Any] | None:
         library = module_from_spec(spec)
         spec.loader.exec_module(library)
         find: Callable[..., Any] = library._brentq  # noqa: SLF001 - it has no other name
-        as_wanted = find(lambda at: at - 1.0, 0.0, 3.0, 1e-12, _SETTLED, _MOST_STEPS, (), False, True) == 1.0  # noqa: FBT003
+        as_wanted = find(lambda at: at - 1.0, 0.0, 3.0, 1e-12, _SETTLED, _MOST_STEPS, (), False, True) == 1.0
     except (ImportError, AttributeError, TypeError, ValueError):
         return None
     return find if as_wanted else None

@@ -56,7 +56,7 @@ def keep_parquet(frame: pl.LazyFrame, path: Path) -> None:
 
 
 def in_portions(path: Path, choose: Callable[[pl.LazyFrame], pl.LazyFrame]) -> pl.LazyFrame:
-    """What `choose` takes of a table row by row, for `keep_parquet`: read a few rows at a time, so that few are held."""
+    """What `choose` takes of a table, row by row, for `keep_parquet`: read and held a few rows at a time."""
     rows = pl.scan_parquet(path, glob=False)
     height: int = rows.select(pl.len()).collect().item()
 
