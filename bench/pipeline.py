@@ -35,6 +35,7 @@ from emulator_process import EmulatorProcess
 
 # A request of about 1.5 KB, as an essay with its instructions has it.
 PROMPT = "Judge the following essay by its clarity and its use of evidence, and answer in one sentence.\n\n{text}"
+WORDS = 175
 _WORDS = ("night", "paper", "answer", "careful", "evidence", "because", "however", "measure", "student", "written")
 TRUTH = {"time_scale": 300, "latency": {"batch": [10, 20], "live": [0, 0]}, "seed": 7}
 
@@ -70,22 +71,24 @@ class Measured(msgspec.Struct, kw_only=True):
     steps: dict[str, Step]
     table_bytes: int = 0
     server_cpu: float = 0.0
+    # At the end, of the folder with the study, the run and the emulator's state, and of the database.
+    disk_mb: dict[str, float] = {}
 
     @property
     def rows_per_cpu_second(self) -> float:
         return self.rows / self.cpu
 
 
-def write_items(path: Path, rows: int, words: int = 175) -> None:
-    """Texts of some 1.3 KB, all different, made quickly."""
+def write_items(path: Path, rows: int, words: int = WORDS) -> None:
+    """Texts of some 1.3 KB, or of other lengths, all different, made quickly."""
     filler = " ".join(_WORDS[n % len(_WORDS)] for n in range(words))
     with path.open("w") as out:
         for n in range(rows):
             out.write(f'{{"id":"essay {n:07d}","text":"Essay {n}. {filler} {n * 7919 % 1_000_003}"}}\n')
 
 
-def write_study(folder: Path, rows: int) -> Path:
-    write_items(folder / "items.jsonl", rows)
+def write_study(folder: Path, rows: int, words: int = WORDS) -> Path:
+    write_items(folder / "items.jsonl", rows, words)
     study = folder / "study.yaml"
     fields = {"task": "generate", "items": "items.jsonl", "prompt": PROMPT, "models": ["openai/gpt-4.1-mini"]}
     study.write_text(json.dumps({"name": "bench", **fields}))
@@ -173,13 +176,14 @@ def work(study: str) -> Measured:
     )
 
 
-def measure(rows: int, scratch: Path | None = None, database: str = "sqlite") -> Measured:
+def measure(rows: int, scratch: Path | None = None, database: str = "sqlite", words: int = WORDS) -> Measured:
     compile_ours()
     with tempfile.TemporaryDirectory(prefix="bench-", dir=scratch) as folder:
-        study = write_study(Path(folder), rows)
+        study = write_study(Path(folder), rows, words)
         with EmulatorProcess(TRUTH, Path(folder) / "state") as emulator:
             environ = {"OPENAI_BASE_URL": emulator.openai_url, "OVERNIGHT_TIME_SCALE": str(TRUTH["time_scale"])}
-            return measure_study(study, environ, database)
+            measured = measure_study(study, environ, database)
+        return msgspec.structs.replace(measured, disk_mb={"in all": _megabytes(folder), **measured.disk_mb})
 
 
 def measure_study(study: Path, environ: dict[str, str], database: str = "sqlite") -> Measured:
@@ -187,11 +191,17 @@ def measure_study(study: Path, environ: dict[str, str], database: str = "sqlite"
     if database == "sqlite":
         return _measure(study, environ)
     import own_database
+    import postgres_server
 
     runs = own_database.address_of(study.parent / "runs")
     before = _server_cpu()
     measured = _measure(study, {**environ, "OVERNIGHT_RUNS": runs})
-    return msgspec.structs.replace(measured, server_cpu=_server_cpu() - before)
+    import psycopg
+
+    with psycopg.connect(runs.partition("&files=")[0]) as db:
+        (size,) = db.execute("SELECT pg_database_size(current_database())").fetchone() or (0,)
+    disk = {"the database": size / 1e6, "its log": _megabytes(postgres_server.folder() / "pg_wal")}
+    return msgspec.structs.replace(measured, server_cpu=_server_cpu() - before, disk_mb=disk)
 
 
 def _server_cpu() -> float:
@@ -232,18 +242,25 @@ def lines(measured: Measured) -> Iterator[str]:
     if measured.server_cpu:
         yield f"{'server':>14}  {'':8} {measured.server_cpu:8.2f} {measured.server_cpu * per_row:8.2f}"
 
+    yield f"{'disk':>14}  " + ", ".join(f"{name} {size:,.0f} MB" for name, size in measured.disk_mb.items())
+
+
+def _megabytes(folder: str | Path) -> float:
+    return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()) / 1e6
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="N requests from study to table, by step.")
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--scratch", type=Path, help="where the run and the emulator's state are kept meanwhile")
     parser.add_argument("--database", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--words", type=int, default=WORDS, help="of each text; 10 make requests of some 300 bytes")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.work:
         sys.stdout.buffer.write(msgspec.json.encode(work(asked.work)))
         return 0
-    print("\n".join(lines(measure(asked.rows, asked.scratch, asked.database))))
+    print("\n".join(lines(measure(asked.rows, asked.scratch, asked.database, asked.words))))
     return 0
 
 

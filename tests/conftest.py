@@ -7,7 +7,7 @@ import os
 import pytest
 from hypothesis import settings
 
-from own_database import use_own_database
+from own_database import WANTED, use_own_database
 from own_time import use_own_time
 
 # The same examples in every run, so that a failure is the change's own; `make properties` draws new ones.
@@ -16,6 +16,12 @@ settings.register_profile("searching", deadline=None)
 settings.load_profile("searching" if os.environ.get("OVERNIGHT_NEW_EXAMPLES") else "repeatable")
 use_own_time()
 use_own_database()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    of_folder = item.get_closest_marker("in_folder")
+    if of_folder is not None and os.environ.get(WANTED) == "postgres":
+        pytest.skip(f"of a run's folder: {of_folder.args[0]}")
 
 
 @pytest.fixture(autouse=True, scope="session")

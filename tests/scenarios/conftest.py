@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,9 +19,10 @@ import own_database
 from emulator_process import EmulatorProcess
 from ledger.damage import edit
 from overnight.api import RunStatus, status, verify
-from overnight.api.places import folder_of
+from overnight.api.places import all_runs, folder_of
 from overnight.ledger.homes import home_of
 from overnight.ledger.ledger import look_at
+from overnight.ledger.shared_run import SharedRun
 from overnight.ledger.transaction import View
 from overnight.providers import vendor
 from overnight.settings import settings
@@ -180,6 +182,24 @@ class Scenario:
     def kept(self, name: str = "night") -> RunFolder:
         """Where the run is kept, on whatever database the tests are."""
         return folder_of(name, settings(runs=self.folder / "runs"))
+
+    def left(self) -> list[str]:
+        """What there is of runs, whatever it is."""
+        runs = self.folder / "runs"
+        names = [path.name for path in runs.iterdir() if not path.name.startswith(".")] if runs.is_dir() else []
+        return sorted({*names, *(folder.name for folder in all_runs(settings(runs=runs)))})
+
+    def raw(self, name: str = "night") -> list[str]:
+        """The names of the files in which answers came."""
+        return [path.rpartition("/")[2] for path in self.kept(name).files.names("raw")]
+
+    def lose(self, name: str = "night") -> None:
+        """All that there is of a run here is gone."""
+        kept = self.kept(name)
+        if isinstance(kept, SharedRun):
+            with kept.locked():
+                kept.clear(whole=True)
+        shutil.rmtree(self.folder / "runs" / name, ignore_errors=True)
 
     def events(self, name: str = "night") -> list[Event]:
         """What happened to attempts, and in which stage."""

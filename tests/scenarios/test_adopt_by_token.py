@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 
 import pytest
 
 from overnight.core.shard import TOKEN_LENGTH
+from overnight.ledger.traces import sent_attempts
 from scenarios.bill import priced
 from scenarios.conftest import SHAPES, Scenario
 
@@ -19,9 +19,8 @@ NOBODYS = "a" * TOKEN_LENGTH
 def lost_run(one: Scenario, rows: int = 5) -> list[str]:
     """Sent, and then all but the list of what was sent is gone; returns the tokens in it."""
     assert one.call("submit", priced(one, rows)).state == "submitted"
-    run = one.folder / "runs" / "night"
-    tokens = [line.split()[0] for line in (run / "sent").read_text().splitlines() if line]
-    shutil.rmtree(run)
+    tokens = list(sent_attempts(one.kept().marks))
+    one.lose()
     one.emulator.finish()
     return tokens
 
@@ -52,7 +51,7 @@ def test_a_token_that_no_batch_bears_leaves_nothing_behind(scenario: Callable[..
     ending = one.call("adopt", provider, token=NOBODYS)
     assert ending.error == "UnknownName"
     assert f"--token {NOBODYS}: {provider} lists no batch with that token in this account" in ending.message
-    assert not (one.folder / "runs" / f"adopted-{NOBODYS}").exists()
+    assert f"adopted-{NOBODYS}" not in one.left()
 
 
 def test_two_batches_with_one_token_are_for_the_user_to_choose(scenario: Callable[..., Scenario]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import own_database
 from overnight import api
 from scenarios.conftest import Scenario
 
@@ -49,9 +50,11 @@ def test_what_was_never_sent_is_taken_back(scenario: Callable[..., Scenario]) ->
 def test_a_second_process_is_refused(scenario: Callable[..., Scenario]) -> None:
     one = scenario(PACE, faults=[SLOW])
     study = one.study()
-    environ = {**os.environ, **one.environ, **one.addresses}
+    environ = {**os.environ, **one.environ, **one.addresses, "PYTHONPATH": str(Path(own_database.__file__).parent)}
     code = f"""
 import overnight
+import own_database
+own_database.use_own_database()
 try:
     overnight.run({study!r})
 except KeyboardInterrupt as stop:

@@ -26,6 +26,8 @@ from scenarios.damages import DAMAGES, LINKS, Damage, cut, largest, replaced, sw
 from scenarios.test_adopt import lines, made_elsewhere
 from scenarios.test_flow import talk
 
+pytestmark = pytest.mark.in_folder("its files and its ledger are damaged")
+
 ROWS = 12
 ECHO = {"answer_with": {r"Describe (.*) in a sentence\.": r"It is \1.", r"Say (.*)": r"It is thing \1"}}
 

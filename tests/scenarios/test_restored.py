@@ -14,6 +14,8 @@ from overnight.ledger.ledger import open_ledger
 from overnight.store.run_folder import RunFolder
 from scenarios.conftest import Scenario
 
+pytestmark = pytest.mark.in_folder("its ledger is copied away and put back")
+
 TAGGED = ["gemini", "openai", "vertex"]
 MODELS = ["openai/gpt-4.1-mini"]
 STAGES = [

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from urllib.parse import quote, unquote
 
 import polars as pl
 import psycopg
 import pytest
+from psycopg.errors import DuplicateObject
 
 import overnight as on
 import own_database
 import postgres_server
+from overnight.api import team
 from overnight.cli import main
+from overnight.core.errors import LedgerError
 from scenarios import left_behind
 from scenarios.conftest import KEY, Scenario
 from store import buckets
@@ -94,8 +98,25 @@ def test_what_was_left_would_be_found(in_bucket: tuple[Scenario, str]) -> None:
     assert places >= {"night.yaml", "left.parquet", "00001.jsonl", "overnight.left_there", "overnight_run_1.stage"}
 
 
-def database(one: Scenario) -> str:
-    return own_database.address_of(one.folder / "shared").partition("?")[0].rpartition("/")[2]
+@pytest.mark.parametrize("verb", ["status", "verify", "costs", "results", "team", "run"])
+def test_a_database_that_lets_its_user_do_too_little_says_so_in_a_line(
+    in_database: Callable[..., Scenario], verb: str
+) -> None:
+    one = in_database()
+    place = own_database.address_of(one.folder / "runs")
+    assert one.run(one.study()).state == "done"
+    with psycopg.connect(postgres_server.url(database(one, "runs")), autocommit=True) as db, suppress(DuplicateObject):
+        db.execute("CREATE ROLE guest LOGIN")
+    theirs = place.replace("postgres@", "guest@")
+    verbs = {"team": team, "run": lambda runs: on.run(one.study(), runs=runs, emulate=True)}
+    say = verbs.get(verb) or (lambda runs: getattr(on, verb)("night", runs=runs))
+    with pytest.raises(LedgerError, match="has not the rights for this: permission denied for schema") as told:
+        say(runs=theirs)
+    assert "\n" not in str(told.value)
+
+
+def database(one: Scenario, runs: str = "shared") -> str:
+    return own_database.address_of(one.folder / runs).partition("?")[0].rpartition("/")[2]
 
 
 def found(one: Scenario, place: str) -> list[str]:

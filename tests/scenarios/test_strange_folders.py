@@ -20,6 +20,8 @@ from overnight.store.run_folder import RunFolder
 from scenarios.conftest import Scenario
 from serving.runs_to_show import Looker
 
+pytestmark = pytest.mark.in_folder("what may lie in it")
+
 VICTIM = "precious\n"
 
 

@@ -25,6 +25,8 @@ from overnight.ledger.ledger import open_ledger
 from overnight.store.run_folder import RunFolder
 from scenarios.conftest import Scenario
 
+pytestmark = pytest.mark.in_folder("what may lie in it")
+
 SECRET = "-----BEGIN PRIVATE KEY-----"
 ANSWER = {
     "id": "c",

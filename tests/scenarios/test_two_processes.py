@@ -22,6 +22,8 @@ from overnight.store.run_folder import RunFolder
 from scenarios.bill import priced
 from scenarios.conftest import Scenario
 
+pytestmark = pytest.mark.in_folder("its lock and its paths")
+
 # Begins when `go` is there, so that two of them begin together; may hang at the first folder it makes for a run.
 CODE = """
 import json, os, sys, time

@@ -4,11 +4,11 @@ Each run has a row with what it has cost and may still cost. Whoever cuts shards
 from before it looks at the others' sums until its own is committed: so what one takes, the next one sees.
 """
 
+from contextlib import closing
 from typing import NamedTuple
 
-from overnight.core.errors import StudyError
 from overnight.ledger.connection import Records
-from overnight.ledger.postgres.address import Address, connect
+from overnight.ledger.postgres.address import Address, connect, told
 from overnight.ledger.postgres.connection import PostgresDatabase
 from overnight.ledger.postgres.dialect import SHARED
 from overnight.ledger.postgres.registry import found_database, is_founded, looking
@@ -72,25 +72,19 @@ class TeamBudget(NamedTuple):
 
 
 def team_budget(address: Address) -> TeamBudget:
-    db = looking(address)
-    if not is_founded(db, address):
-        return TeamBudget(None, [])
-    return _told(db)
+    with told(address):
+        db = looking(address)
+        return _found(db) if is_founded(db, address) else TeamBudget(None, [])
 
 
 def set_team_budget(address: Address, budget: int | None) -> TeamBudget:
-    db = connect(address)
-    try:
+    with told(address), closing(connect(address)) as db:
         found_database(db, address)
         db.execute(f"UPDATE {SHARED}.team SET budget=?", (budget,))
-        return _told(db)
-    except db.error as error:
-        raise StudyError(f"{address.shown}: the team's budget cannot be set: {error}") from error
-    finally:
-        db.close()
+        return _found(db)
 
 
-def _told(db: PostgresDatabase) -> TeamBudget:
+def _found(db: PostgresDatabase) -> TeamBudget:
     (budget,) = db.execute(f"SELECT budget FROM {SHARED}.team").fetchone() or (None,)
     rows = db.execute(
         f"SELECT run.name, amount FROM {SHARED}.commitment JOIN {SHARED}.run ON run.number=commitment.run "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import LeaseLost, LedgerError, LedgerTooNew, OutOfReach
-from overnight.ledger.postgres.address import Address, connect, driver, refused
+from overnight.ledger.postgres.address import Address, connect, driver, refused, told
 from overnight.ledger.postgres.dialect import SHARED
 from overnight.ledger.postgres.registry import LEASE_LOST, drop_run, has_table, is_founded, looking, run_named
 from overnight.ledger.postgres.tables import VERSION, statements
@@ -40,9 +40,10 @@ class PostgresHome:
         return "Put the database back from a newer backup"
 
     def missing(self) -> str | None:
-        db = looking(self._address)
-        run = self._run(db)
-        return None if run is not None and self._has_tables(db, run) else "is gone"
+        with told(self._address):
+            db = looking(self._address)
+            run = self._run(db)
+            return None if run is not None and self._has_tables(db, run) else "is gone"
 
     def _run(self, db: PostgresDatabase) -> KnownRun | None:
         return run_named(db, self._name) if is_founded(db, self._address) else None
@@ -52,7 +53,7 @@ class PostgresHome:
 
     def remove(self) -> None:
         if self._lease is not None:
-            with closing(connect(self._address)) as db:
+            with told(self._address), closing(connect(self._address)) as db:
                 drop_run(db, self._lease.run, self._lease.epoch, whole=False)
 
     def writer(self) -> PostgresDatabase:
