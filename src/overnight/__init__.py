@@ -6,13 +6,8 @@ run = on.run("study.yaml")      # sends it, waits, survives anything
 run.results()                   # a polars frame
 """
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-# What polars has freed goes back to the system after a hundredth of a second, and not after half of one: 20 MB of a
-# run's peak, and no time. It is read when polars is loaded; whoever has set it keeps what they have set.
-os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:10,muzzy_decay_ms:0")
 
 if TYPE_CHECKING:
     from overnight.api import (

@@ -9,6 +9,7 @@ from overnight.cli.app import build
 from overnight.cli.ending import complain_line, exit_code_of, left, terminated_like_interrupted
 from overnight.cli.flags import Voice
 from overnight.cli.wrong_use import sentence
+from overnight.core import heap
 from overnight.core.exit_codes import WRONG_USE
 from overnight.core.garbage import leave_all, seldom_collected
 
@@ -17,6 +18,8 @@ __all__ = ["main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the arguments say (those of the process when none are given); the exit code."""
+    if argv is None:
+        heap.let_polars_give_back()
     # Loading a command makes a hundred thousand objects that stay: to look through them meanwhile finds nothing.
     with seldom_collected():
         code = _done(list(sys.argv[1:] if argv is None else argv))
