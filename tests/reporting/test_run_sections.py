@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import polars as pl
 import pytest
 from msgspec.structs import replace
 
 from overnight.core.wording import number_of
-from overnight.reporting import Bars, Figure, Lines, Timeline, building
+from overnight.reporting import Bars, Figure, Lines, Timeline, building, row_browser
 from overnight.reporting.page.html import Fact
 from overnight.reporting.row_browser import not_read, row_browsers
 from overnight.reporting.run_facts import BatchFacts, RunFacts, StageFacts
@@ -132,6 +134,18 @@ def test_a_very_large_run_is_summed_up_sampled_and_says_so() -> None:
     assert sample.about.startswith("A sample of 7 of the 30 rows")
     assert len(unpacked(sample.data)["item"]) == 7
     assert sample == list(row_browsers(results(3), most=20, sample=7))[1]
+
+
+@pytest.mark.parametrize("stretch", [1, 7, 29, 30, 31, 10_000])
+def test_a_sample_is_the_same_however_many_rows_are_looked_at_together(
+    stretch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where nothing of a stretch is in the sample, and where the last stretch is one row."""
+    drawn = sorted(Random(0).sample(range(30), 7))
+    monkeypatch.setattr(row_browser, "_STRETCH", stretch)
+    *_, sample = row_browsers(results(3), most=20, sample=7)
+    assert unpacked(sample.data)["item"] == [f"item {place // 2}" for place in drawn]
+    assert unpacked(sample.data)["status"] == [(WORDS * 3)[place] for place in drawn]
 
 
 def test_numbers_as_they_are_written() -> None:

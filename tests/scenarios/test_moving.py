@@ -134,6 +134,19 @@ def test_a_run_that_lost_its_ledger_is_not_written_over(night: Scenario) -> None
     assert on.status("night", runs=place)[0].total("rows") == 12
 
 
+def test_a_run_that_has_gone_on_and_lost_its_ledger_is_not_set_back(night: Scenario) -> None:
+    """What was sent since it was brought would be asked and paid again."""
+    place, home = database(night), night.folder / "runs"
+    assert night.call("submit", night.study(), runs=place).error is None
+    on.pull("night", to=home, runs=place)
+    assert night.call("run", night.study(20), runs=str(home)).state == "done"
+    (home / "night" / "ledger.db").unlink()
+    sent = (home / "night" / "sent").read_bytes()
+    with pytest.raises(StudyError, match=r"a run 'night' in .* whose ledger was lost"):
+        on.pull("night", to=home, runs=place)
+    assert (home / "night" / "sent").read_bytes() == sent
+
+
 def test_a_name_that_is_taken_is_told_and_both_runs_stay(night: Scenario) -> None:
     place, home = database(night), night.folder / "runs"
     assert night.call("run", night.study(), runs=place).state == "done"

@@ -4,6 +4,7 @@ From the first byte on, the old place says where the run went and refuses all wo
 ledger is there, whole. Whatever ends this in between: the same command again goes on.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from overnight.ledger.ledger import look_at_moved
 from overnight.ledger.moving import has_begun, move_ledger
 from overnight.ledger.raw import file_problem
 from overnight.ledger.shared_run import SharedRun
-from overnight.ledger.traces import traces
+from overnight.ledger.traces import sent_attempts, traces
 from overnight.settings import Settings, settings
 from overnight.store.contract import Store
 from overnight.store.names import CANCELLED, FILES, HALF, SENT, TABLES, way_out
@@ -74,6 +75,9 @@ def _move(name: str, source: Settings, target: Settings) -> Moved:
                 return Moved(name, where, 0, 0)  # it was brought before, and nobody was told
             if before is None:
                 _refuse_taken(here, target)
+            elif sent_attempts(here.marks).keys() - sent_attempts(there.marks).keys():
+                # What was sent since it was brought would be asked and paid again.
+                raise _ledger_lost(here, target, [SENT])
         there.mark_moved(where)
         here.make()
         with look_at_moved(there) as view:
@@ -90,10 +94,14 @@ def _refuse_taken(here: RunFolder, target: Settings) -> None:
     if has_begun(here):
         raise StudyError(f"there is a run '{here.name}' in {target.where} already; nothing was brought")
     if found := [part for part in traces(here) if part != f"{TABLES}/"]:
-        raise StudyError(
-            f"there is a run '{here.name}' in {target.where} whose ledger was lost ({', '.join(found)} are there); "
-            "nothing was brought"
-        )
+        raise _ledger_lost(here, target, found)
+
+
+def _ledger_lost(here: RunFolder, target: Settings, found: Sequence[str]) -> StudyError:
+    shown = f"{', '.join(found)} {'is' if len(found) == 1 else 'are'} there"
+    return StudyError(
+        f"there is a run '{here.name}' in {target.where} whose ledger was lost ({shown}); nothing was brought"
+    )
 
 
 def _copy_files(source: Store, target: Store, known: dict[str, FileOnRecord]) -> int:

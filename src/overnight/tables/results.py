@@ -154,8 +154,8 @@ class ResultsTable:
         """What the raw lines say to today's reader; the ledger's word for rows that no file holds."""
         decode = self._views[rows.arm].decode
         places = list(zip(rows.file, rows.offset, rows.length, rows.digest, strict=True))
-        kept = cast("list[Place]", places if None not in rows.file else [place for place in places if place[0]])
-        said = [line.result for line in map(decode, map(bare, ahead.lines(kept)))]
+        in_files = places if None not in rows.file else [place for place in places if place[0] is not None]
+        said = [line.result for line in map(decode, map(bare, ahead.lines(cast("list[Place]", in_files))))]
         if len(said) == len(places) and None not in said:
             return said  # nearly always: all have come, and each says something
         coming = iter(said)

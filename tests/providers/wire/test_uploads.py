@@ -2,6 +2,7 @@
 
 import asyncio
 import tracemalloc
+from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
@@ -145,6 +146,33 @@ def test_a_file_of_several_pieces_comes_as_it_is(tmp_path: Path) -> None:
     run(work)
 
 
+def test_a_file_on_a_connection_that_proves_dead_is_sent_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Some versions of aiohttp try a PUT once more there, when some of the file is read."""
+    file = tmp_path / "rows"
+    file.write_bytes(b"".join(b'{"a":%d}\n' % number for number in range(300_000)))
+    whole: list[bytes] = []
+
+    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Takes one request on each connection, and breaks off in the next."""
+        head = await reader.readuntil(b"\r\n\r\n")
+        whole.append(await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+        await reader.read(1 << 16)
+        writer.transport.abort()
+
+    async def work() -> None:
+        async with await asyncio.start_server(once, "127.0.0.1", 0) as server:
+            line = wire(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", Timeouts(read=5))
+            await line.send_file("/rows", stored(file), method="PUT")
+            with suppress(Unavailable):
+                await asyncio.wait_for(line.send_file("/rows", stored(file), method="PUT"), 4)
+            await line.close()
+            await asyncio.sleep(0.05)
+        assert {*whole} == {file.read_bytes()}
+
+    run(work)
+
+
 def test_a_file_that_got_shorter_meanwhile_is_never_sent_as_a_whole(tmp_path: Path) -> None:
     file = tmp_path / "rows"
     file.write_bytes(b'{"a":1}\n')
@@ -152,7 +180,8 @@ def test_a_file_that_got_shorter_meanwhile_is_never_sent_as_a_whole(tmp_path: Pa
     file.write_bytes(b"{")
 
     async def work() -> None:
-        with body.opened() as coming:
+        with body.opened() as pieces:
+            coming = aiter(pieces)
             assert [await anext(coming), await anext(coming)] == [b"[", b"{"]
             with pytest.raises(TooLittle, match="rows got shorter"):
                 await anext(coming)

@@ -7,8 +7,8 @@ cannot grow into gigabytes before anybody has looked at it.
 import asyncio
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from secrets import token_hex
 from typing import BinaryIO
 
@@ -137,10 +137,10 @@ class SentFile:
         return None if self._head or self._tail else self._file
 
     @contextmanager
-    def opened(self) -> Iterator[AsyncIterator[bytes]]:
-        """Its pieces, once, for as long as the file is held open."""
-        with self._file.open() as content:
-            yield self._pieces(content)
+    def opened(self) -> Iterator[AsyncIterable[bytes]]:
+        """Its pieces, from the first on whenever they are asked for; the file is held open meanwhile."""
+        with ExitStack() as held:
+            yield _Anew(lambda: self._pieces(held.enter_context(self._file.open())))
 
     async def _pieces(self, content: BinaryIO) -> AsyncIterator[bytes]:
         if self._head:
@@ -156,6 +156,16 @@ class SentFile:
 
     def _as_sent(self, piece: bytes) -> bytes:
         return piece
+
+
+class _Anew:
+    """aiohttp sends a PUT once more where a kept connection proves dead, and some versions go on in the middle."""
+
+    def __init__(self, begin: Callable[[], AsyncIterator[bytes]]) -> None:
+        self._begin = begin
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._begin()
 
 
 class Form(SentFile):
@@ -192,8 +202,8 @@ Body = bytes | aiohttp.MultipartWriter | SentFile | None
 @contextmanager
 def on_its_way(
     body: Body,
-) -> Iterator[tuple[bytes | aiohttp.MultipartWriter | AsyncIterator[bytes] | None, Mapping[str, str]]]:
-    """What is handed to aiohttp, once, and the headers that tell of it."""
+) -> Iterator[tuple[bytes | aiohttp.MultipartWriter | AsyncIterable[bytes] | None, Mapping[str, str]]]:
+    """What is handed to aiohttp, and the headers that tell of it."""
     if isinstance(body, SentFile):
         with body.opened() as pieces:
             yield pieces, {"Content-Length": str(body.length)}

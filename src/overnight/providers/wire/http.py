@@ -1,6 +1,6 @@
 """HTTP as every vendor needs it: one try per call, errors in our words, and no key outside its origin.
 
-Nothing is retried here, save that aiohttp repeats a GET or a DELETE once when a kept connection proves dead.
+Nothing is retried here, save that aiohttp repeats a GET, a PUT or a DELETE once when a kept connection proves dead.
 Foreign errors end at this file: they carry request headers, so they are put into words and dropped, never chained.
 """
 
