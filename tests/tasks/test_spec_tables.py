@@ -126,7 +126,7 @@ def test_what_was_not_read_is_counted_and_is_no_verdict(compliance):
     scores = compliance["scores"].filter((pl.col("scope") == "all") & (pl.col("judge") == "all"))
     by_model = {row["model"]: row for row in scores.iter_rows(named=True)}
     first = by_model["openai/a"]
-    assert (first["n"], first["unparsed"], first["none"], first["n_clusters"]) == (24, 1, 1, 3)
+    assert (first["n"], first["unparsed"], first["missing"], first["n_clusters"]) == (24, 1, 1, 3)
     assert first["score"] == pytest.approx(16 / 24)
     # Three statements say as much as three rows, not as 24.
     assert first["score_upr"] - first["score_lwr"] > 0.8

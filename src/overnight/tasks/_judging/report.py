@@ -68,13 +68,15 @@ def _scores(scores: pl.DataFrame, verdicts: pl.DataFrame, stage: str, *, shares:
     judged = whole.filter(pl.col("judge") != EVERYBODY)
     if judged.height:
         yield _figure(judged, f"scores-by-judge-{stage}", "Do judges see it alike?", shares=shares)
-    unread = int(together["unparsed"].sum()) + int(together["none"].sum())
-    if unread:
-        yield Sentence(
-            f"{number_of(unread, 'verdict')} came without a readable answer and {'counts' if unread == 1 else 'count'} "
-            "for nobody.",
-            "note",
-        )
+    yield from _uncounted(int(together["unparsed"].sum()), int(together["missing"].sum()))
+
+
+def _uncounted(unparsed: int, missing: int) -> Iterator[Part]:
+    told = [f"{number_of(unparsed, 'verdict')} could not be read"] if unparsed else []
+    told += [f"{number_of(missing, 'question')} a judge did not answer"] if missing else []
+    if told:
+        counts = "counts" if unparsed + missing == 1 else "count"
+        yield Sentence(f"{' and '.join(told)}; {counts} for nobody.", "note")
 
 
 def _forms(*, shares: bool) -> dict[str, Any]:

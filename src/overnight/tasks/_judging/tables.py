@@ -80,7 +80,8 @@ SCORES: dict[str, type[pl.DataType]] = {
     "scope": pl.String,
     "model": pl.String,
     "judge": pl.String,
-    **dict.fromkeys(("n", "unparsed", "none"), pl.Int64),
+    # `missing`: the judge has not answered.
+    **dict.fromkeys(("n", "unparsed", "missing"), pl.Int64),
     **dict.fromkeys(("score", "se", "score_lwr", "score_upr"), pl.Float64),
     "n_clusters": pl.Int64,
     "length_correlation": pl.Float64,
@@ -117,7 +118,7 @@ def _score(scope: str, model: str, judge: str, said: pl.DataFrame, *, shares: bo
         "judge": judge,
         "n": read.height,
         "unparsed": said.filter(pl.col("label") == UNPARSED).height,
-        "none": said.filter(pl.col("label") == NONE).height,
+        "missing": said.filter(pl.col("label") == NONE).height,
         "length_correlation": _correlation(read["score"], read["length"]),
         **facts,
     }
