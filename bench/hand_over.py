@@ -76,8 +76,11 @@ def study_of(kind: str) -> dict[str, Any]:
 
 def work(study: str) -> Measured:
     """In a process of its own: the run, timed."""
-    from overnight import api
+    from overnight.core import heap
     from own_time import use_own_time
+
+    heap.let_polars_give_back()  # as the command does
+    from overnight import api
 
     use_own_time()
     watch = Stopwatch()

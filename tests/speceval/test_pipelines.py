@@ -172,6 +172,21 @@ def test_names_of_any_kind_keep_their_verdicts_apart(workplace: Begin) -> None:
     assert {(row["compliant"], row["flag"]) for one in judged for row in one["results"]} == {(None, "unparsed")}
 
 
+def test_a_judge_that_did_not_answer_is_told_from_one_that_cannot_tell(workplace: Begin) -> None:
+    one = workplace(faults=[{"on": "row", "do": "error", "status": 400, "code": "invalid", "model": "gpt-4.1-mini"}])
+    filled(one.folder)
+    folders = [one.folder / "answers" / name for name in ("baker", "able")]
+    judge = OpenAIBatchedModel("gpt-4.1-mini")
+    BatchedRankingPipeline("rules.jsonl", folders, judge, 5, "ranks", spec_name="mine").run()
+    BatchedCompliancePipeline("rules.jsonl", folders, judge, 5, "verdicts", spec_name="mine").run()
+    found = {
+        key: [row for file in (one.folder / base).rglob("results/*.json") for row in json.loads(file.read_text())[key]]
+        for base, key in (("ranks", "rankings"), ("verdicts", "results"))
+    }
+    assert {(row["rank"], row["flag"]) for row in found["rankings"]} == {(None, "failed")}
+    assert {(row["compliant"], row["flag"]) for row in found["results"]} == {(None, "failed")}
+
+
 def test_a_model_that_thinks_aloud_at_together(workplace: Begin) -> None:
     """SpecEval's path for DeepSeek-R1 failed on every prompt."""
     one = workplace()

@@ -71,6 +71,22 @@ def test_two_candidates_of_one_name_are_refused(stage, tmp_path):
     assert several.endswith("answers of 2 runs (20250506_115521 to 20250507_115521); name one")
 
 
+@pytest.mark.parametrize("below", ["results", "", ".."])
+def test_answers_that_are_listed_twice_are_refused_whatever_they_are_called(stage, tmp_path, below):
+    folder = batched(tmp_path, "m", ANSWERS)
+    written = {"results": folder, "": folder.parent, "..": folder.parent.parent}[below]
+    for listed in ([str(folder), str(written)], {"one": str(folder), "other": str(written)}):
+        assert f"{folder}: these answers are listed twice" in complaint(lambda listed=listed: stage(listed))
+
+
+def test_one_candidate_alone_cannot_be_ranked(stage, tmp_path):
+    folder = str(batched(tmp_path, "m", ANSWERS))
+    for listed in ([folder], {"m": folder}):
+        message = complaint(lambda listed=listed: stage(listed, task="rank"))
+        assert message.startswith("study: candidates: rank compares candidates, and there is one only")
+    assert len(told(stage([folder], task="comply"))) == 3
+
+
 def test_what_is_no_answer_is_never_judged_but_counted(stage, tmp_path):
     bad = ["ERROR: rate_limit", "Error during generation: x", "EXPIRED", "", "  ", None, "An error: I made one."]
     folder = batched(tmp_path, "m", {"no_spam": [(f"{n}?", said) for n, said in enumerate(bad)]})

@@ -15,6 +15,7 @@ from overnight.tasks._pairs.judge_report import agreement_text, place_text, with
 from overnight.tasks._pairs.report import pair_report, position_text, ranking_finding
 from overnight.tasks._pairs.tables import make_pair_tables
 from overnight.tasks._pairs.to_read import split_pairs
+from overnight.tasks._pairs.verdicts import read_verdicts
 from overnight.tasks.compare import Compare
 
 JUDGES = ("gpt-9", "claude-9")
@@ -174,7 +175,7 @@ def test_where_nothing_is_planted_nothing_is_found(tmp_path: Path) -> None:
 
 def test_pairs_to_read_are_the_divided_ones_with_both_texts(tmp_path: Path) -> None:
     source = planted(tmp_path, [0.0] * 6, place=0.0)
-    divided = split_pairs(pl.read_parquet(tmp_path / "verdicts.parquet"))
+    divided = split_pairs(read_verdicts(tmp_path / "results.parquet", "pairs"))
     readings = [part for part in sections(source)["Pairs to read"].parts if isinstance(part, Reading)]
     assert 0 < len(readings) == min(12, divided.height)
     low, high = divided.row(0)[:2]

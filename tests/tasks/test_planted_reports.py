@@ -151,7 +151,7 @@ CASES: dict[str, tuple[Callable[[Path], Planted], list[str], list[str]]] = {
     ),
     "no verdict that can be read": (
         lambda at: planted_scores(at, {"A": [["unparsed", "failed"]] * 3}),
-        ["Nothing can be said: no verdict could be read.", "6 verdicts came without a readable answer"],
+        ["Nothing can be said: no verdict could be read.", "3 verdicts could not be read and 3 questions a judge did not answer; count for nobody."],
         ["keeps to its statement:"],
     ),
     "everything kept": (

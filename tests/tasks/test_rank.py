@@ -11,6 +11,7 @@ from overnight.core.template import Template
 from overnight.tasks._judging.answer_pairs import FORM, AnswerPair, Rank, pair_address, pair_at
 from overnight.tasks._judging.candidate_names import candidate_name
 from overnight.tasks._judging.judging import Comply, Grade
+from overnight.tasks._pairs.answer_form import AnswerForm
 
 STATEMENT = {"statement_id": "no_spam", "statement": "Never advertise.", "type": "prohibition", "input": "one?"}
 
@@ -120,6 +121,14 @@ def test_lengths_go_with_the_places():
 def test_a_judge_may_say_that_it_cannot_tell():
     assert FORM.schema()["properties"]["better_sample"]["enum"] == ["SAMPLE_1", "SAMPLE_2", "TIE", "NONE"]
     assert all("NONE" in FORM.asked_in("x", structured=structured) for structured in (True, False))
+
+
+@pytest.mark.parametrize("said", ["NONE", "N/A", "n/a", "unsure", " None "])
+def test_other_words_for_not_being_able_to_tell_are_no_tie_and_not_unreadable(said):
+    tags, document = f"<BETTER_SAMPLE>{said}</BETTER_SAMPLE>", f'{{"explanation": "", "better_sample": "{said}"}}'
+    assert FORM.read(tags, structured=False).verdict == FORM.read(document, structured=True).verdict == "none"
+    # Where a judge is not offered to say so, it has named no sample.
+    assert AnswerForm().read(tags, structured=False).verdict == "unparsed"
 
 
 def talked(model, answer, **changes):

@@ -201,3 +201,19 @@ def test_the_same_two_on_several_subjects_vary_by_subject(tables: Path) -> None:
     assert (
         once["theta_upr"] - once["theta_lwr"] > 2 * 2.02 * once["se"]
     ).all()  # Student's, with 39 degrees of freedom
+
+
+def test_verdicts_that_cancel_out_have_no_error_rather_than_none_at_all(tables: Path) -> None:
+    """One is judged on a single subject, and each time both ways: its error would be nought, and its interval a point."""
+    both = [(subject, *pair, pair[0]) for subject in "xyz" for pair in ("ac", "ca")]
+    rows = [(subject, first, second, "a") for subject, first, second, _ in both]
+    rows += [("x", "a", "b", "b"), ("x", "b", "a", "a"), ("x", "b", "c", "b"), ("x", "c", "b", "c")]
+    frame = pl.DataFrame(rows, schema=["subject", "first_id", "second_id", "winner_id"], orient="row")
+    verdict = pl.when(pl.col("winner_id") == pl.col("first_id")).then(pl.lit("first")).otherwise(pl.lit("second"))
+    rest = results({"fair": False})[:1].drop("first_id", "second_id", "verdict", "winner_id")
+    ranking = made(frame.with_columns(verdict=verdict).join(rest, how="cross"), tables)["rankings"]
+    by_name = {row["ID"]: row for row in ranking.iter_rows(named=True)}
+    assert by_name["b"]["theta"] == pytest.approx(0, abs=1e-9)
+    assert [by_name["b"][name] for name in ("se", "theta_lwr", "theta_upr")] == [None] * 3
+    assert by_name["a"]["se"] > 0.1
+    assert "verdicts cancel out" in by_name["b"]["note"]

@@ -9,6 +9,7 @@ from overnight.core.ask import Arm, Model
 from overnight.core.stage import Stage
 from overnight.tasks._judging.answer_pairs import Rank
 from overnight.tasks._judging.judging import Comply, Grade
+from overnight.tasks._judging.tables import read_judged
 from overnight.tasks._judging.unjudged import unjudged
 from overnight.tasks._specs.tables import (
     JUDGED_TABLES,
@@ -121,12 +122,21 @@ def compliance(tmp_path):
     return collected(make_judged_tables(written(tmp_path, rows), [stage]))
 
 
+def test_statistics_are_made_of_names_that_are_kept_once(tmp_path):
+    rows = [judged(judge, "openai/a", "s1", index, 1) for judge in JUDGES for index in range(3)]
+    found = read_judged(written(tmp_path, [*rows, judged(JUDGES[0], "openai/a", "s1", 3, "none")]), "compliance")
+    assert found.height == len(rows) + 1
+    assert {name for name, kind in found.schema.items() if kind == pl.String} == set()
+    assert found["input"].to_list()[:3] == ["s1_0", "s1_1", "s1_2"]
+    assert found["label"].dtype.categories.to_list() == ["compliant", "none", "unparsed"]
+
+
 def test_what_was_not_read_is_counted_and_is_no_verdict(compliance):
     assert set(compliance) == set(JUDGED_TABLES)
     scores = compliance["scores"].filter((pl.col("scope") == "all") & (pl.col("judge") == "all"))
     by_model = {row["model"]: row for row in scores.iter_rows(named=True)}
     first = by_model["openai/a"]
-    assert (first["n"], first["unparsed"], first["none"], first["n_clusters"]) == (24, 1, 1, 3)
+    assert (first["n"], first["unparsed"], first["missing"], first["n_clusters"]) == (24, 1, 1, 3)
     assert first["score"] == pytest.approx(16 / 24)
     # Three statements say as much as three rows, not as 24.
     assert first["score_upr"] - first["score_lwr"] > 0.8

@@ -63,7 +63,8 @@ def renamed(column: pl.Series, names: Mapping[str, str]) -> pl.Series:
 
 def sorted_texts(texts: Iterable[str]) -> pl.Series:
     """Each text once, in the order of their bytes."""
-    return pl.Series(list(texts), dtype=pl.String).unique().sort()
+    column = texts if isinstance(texts, pl.Series) else pl.Series(list(texts), dtype=pl.String)
+    return column.unique().sort()
 
 
 def names_of(column: pl.Series) -> pl.Series:

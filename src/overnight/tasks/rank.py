@@ -24,6 +24,8 @@ def check(stage: JudgingStage, origin: Origin) -> None:
     check_judging(stage, origin)
     if stage.group not in {None, "item"}:
         raise origin.error(("group",), "rank compares all answers to one input; write `group: item` or leave it out")
+    if stage.candidates is not None and len(stage.candidates) == 1:
+        raise origin.error(("candidates",), "rank compares candidates, and there is one only")
 
 
 def draft(stage: JudgingStage, origin: Origin, buckets: StudyBuckets | None) -> Draft:

@@ -105,6 +105,9 @@ def find_candidates(
         path = _answers_in(origin.path(folder, route), origin, route)
         for file in [path] if path.is_file() else json_files(path):
             origin.path(file.absolute(), route)  # a link in the folder may lead out of it
+        same = next((one for one in found if one.path.resolve() == path.resolve()), None)
+        if same is not None:
+            raise origin.error(route, f"{path}: these answers are listed twice, the first time as '{same.name}'")
         name = given or _name_of(path)
         twin = next((one for one in found if one.name == name), None)
         if twin is not None:

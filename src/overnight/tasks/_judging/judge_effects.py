@@ -12,6 +12,7 @@ from overnight.analysis import holm
 from overnight.core.names import short_models
 from overnight.core.wording import number_of
 from overnight.rank.distributions import normal_tail
+from overnight.rank.labels import named
 from overnight.reporting import Figure, Interval, Intervals, Part, Section, Sentence, Table
 from overnight.reporting.wording import known, listed, number_text, p_text, percent_text, span_text
 from overnight.tasks._judging.tables import EVERYBODY
@@ -150,7 +151,7 @@ def length_section(verdicts: pl.DataFrame, title: str, stage: str) -> Iterator[S
     for (model,), part in read.group_by("model", maintain_order=True):
         value, low, high = length_correlation(part, alarm)
         if value is not None:
-            statements = part["statement_id"].fill_null("").n_unique()
+            statements = part["statement_id"].n_unique()
             found.append({"model": model, "n": part.height, "statements": statements} | _named(value, low, high))
     if not found:
         return
@@ -188,7 +189,7 @@ def length_correlation(rows: pl.DataFrame, alarm: float) -> tuple[float | None, 
     if rows.height < 3 or len(set(score)) < 2 or len(set(length)) < 2:
         return None, None, None
     value = float(np.corrcoef(score, length)[0, 1])
-    codes = rows["statement_id"].fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
+    codes = named(rows["statement_id"])[0].to_physical().cast(pl.Int64).fill_null(-1).rank("dense").to_numpy() - 1
     groups = int(codes.max()) + 1
     if groups < _FEWEST:
         return value, None, None

@@ -45,13 +45,13 @@ def _are_shares(tables: Path, stage: str) -> bool:
 
 
 def _scores(found: pl.DataFrame, *, shares: bool) -> Table:
-    missing = [word for word in ("unparsed", "none") if found[word].sum()]
-    table = columns("model", "score", "95%", "verdicts", *missing, numbers=("score", "verdicts", *missing))
+    beside = [word for word in ("unparsed", "missing") if found[word].sum()]
+    table = columns("model", "score", "95%", "verdicts", *beside, numbers=("score", "verdicts", *beside))
     for row in found.sort("score", descending=True, nulls_last=True).head(FIRST).iter_rows(named=True):
         score = "" if row["score"] is None else f"{row['score']:.1%}" if shares else f"{row['score']:.2f}"
         ends = (row["score_lwr"], row["score_upr"])
         span = "" if None in ends else " to ".join(f"{end:.1%}" if shares else f"{end:.2f}" for end in ends)
-        table.add_row(short(row["model"]), score, span, f"{row['n']:,}", *(f"{row[word]:,}" for word in missing))
+        table.add_row(short(row["model"]), score, span, f"{row['n']:,}", *(f"{row[word]:,}" for word in beside))
     return table
 
 

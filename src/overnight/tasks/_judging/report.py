@@ -9,8 +9,10 @@ import polars as pl
 from overnight.core.names import short_models, short_names
 from overnight.core.stage import Stage
 from overnight.core.wording import number_of
+from overnight.rank.labels import sorted_texts
 from overnight.reporting import Figure, Interval, Intervals, Matrix, Part, Reading, Section, Sentence, Source, Table
 from overnight.reporting.wording import known, listed, number_text, percent_text, span_text
+from overnight.tables.parquet import in_portions
 from overnight.tasks._differences import MOST_COMPARED, Difference, difference_figure, difference_text, differences
 from overnight.tasks._judging.judge_effects import bias_section, length_section, unjudged_section
 from overnight.tasks._judging.judging import Grade
@@ -19,23 +21,27 @@ from overnight.tasks._judging.tables import EVERYBODY, EVERYTHING, INPUT
 _WORST = 15
 _TO_READ = 10
 _STATEMENT = "statement="
+# What tells one verdict from all others, in the order in which they are read.
+_PLACE = ("item_id", "model", "arm", "replicate")
 _LOWEST_GRADE, _HIGHEST_GRADE = 1.0, 5.0
 
 
 def judged_report(source: Source) -> Iterator[Section]:
-    tables = {name: _read(source.tables, name) for name in ("verdicts", "scores", "judge_bias", "unjudged")}
+    tables = {name: _read(source.tables, name) for name in ("scores", "judge_bias", "unjudged")}
+    verdicts = source.tables / "verdicts.parquet"
     for stage in source.stages:
         own = {name: None if one is None else one.filter(pl.col("stage") == stage.name) for name, one in tables.items()}
         named = f": {stage.name}" if len(source.stages) > 1 else ""
         shares = not isinstance(stage.task, Grade)
         title = f"{'Compliance' if shares else 'Grades'}{named}"
-        scores, said = own["scores"], own["verdicts"]
-        if scores is not None and said is not None and scores.height:
+        scores = own["scores"]
+        if scores is not None and scores.height and verdicts.is_file():
+            said = read_scores(verdicts, stage.name)
             yield Section(title=title, parts=list(_scores(scores, said, stage.name, shares=shares)))
             parts = [*_matrices(scores, stage.name, shares=shares), *_worst(scores, stage.name, shares=shares)]
             if parts:
                 yield Section(title=f"{title} by statement", parts=parts)
-            yield from _to_read(said, source, stage, named, shares=shares)
+            yield from _to_read(verdicts, source, stage, named, shares=shares)
             yield from bias_section(own["judge_bias"], f"{title}: who is favoured", stage.name, percent=shares)
             yield from length_section(said, f"{title} and length", stage.name)
         yield from unjudged_section(own["unjudged"], f"{title}: answers that were not judged")
@@ -68,13 +74,15 @@ def _scores(scores: pl.DataFrame, verdicts: pl.DataFrame, stage: str, *, shares:
     judged = whole.filter(pl.col("judge") != EVERYBODY)
     if judged.height:
         yield _figure(judged, f"scores-by-judge-{stage}", "Do judges see it alike?", shares=shares)
-    unread = int(together["unparsed"].sum()) + int(together["none"].sum())
-    if unread:
-        yield Sentence(
-            f"{number_of(unread, 'verdict')} came without a readable answer and {'counts' if unread == 1 else 'count'} "
-            "for nobody.",
-            "note",
-        )
+    yield from _uncounted(int(together["unparsed"].sum()), int(together["missing"].sum()))
+
+
+def _uncounted(unparsed: int, missing: int) -> Iterator[Part]:
+    told = [f"{number_of(unparsed, 'verdict')} could not be read"] if unparsed else []
+    told += [f"{number_of(missing, 'question')} a judge did not answer"] if missing else []
+    if told:
+        counts = "counts" if unparsed + missing == 1 else "count"
+        yield Sentence(f"{' and '.join(told)}; {counts} for nobody.", "note")
 
 
 def _forms(*, shares: bool) -> dict[str, Any]:
@@ -97,10 +105,27 @@ def score_text(rows: list[dict[str, Any]], *, shares: bool) -> str:
     return f"{what}: {listed([told(row) for row in read], 6)}."
 
 
-def score_differences(verdicts: pl.DataFrame, models: list[str]) -> list[Difference]:
+def read_scores(verdicts: Path, stage: str) -> pl.DataFrame:
+    """What statistics need of one stage's readable verdicts: each name is kept once, and no explanation."""
+    rows = _readable(pl.scan_parquet(verdicts, glob=False), stage).select(
+        "model", "score", "length", item_id=INPUT, statement_id=pl.coalesce("statement_id", INPUT)
+    )
+    names = {
+        name: sorted_texts(rows.select(name).unique().collect(engine="streaming")[name].drop_nulls())
+        for name in ("model", "item_id", "statement_id")
+    }
+    return rows.with_columns(pl.col(name).cast(pl.Enum(some)) for name, some in names.items()).collect(
+        engine="streaming"
+    )
+
+
+def _readable(rows: pl.LazyFrame, stage: str) -> pl.LazyFrame:
+    return rows.filter((pl.col("stage") == stage) & pl.col("score").is_not_null())
+
+
+def score_differences(scores: pl.DataFrame, models: list[str]) -> list[Difference]:
     """Every two candidates on the same inputs; statements are clusters, and the intervals hold together."""
-    read = verdicts.with_columns(item_id=INPUT, statement_id=pl.coalesce("statement_id", INPUT))
-    return differences(read, "score", models, who="model", cluster="statement_id")
+    return differences(scores, "score", models, who="model", cluster="statement_id")
 
 
 def _figure(frame: pl.DataFrame, name: str, title: str, *, shares: bool) -> Figure:
@@ -213,30 +238,39 @@ def _worst(scores: pl.DataFrame, stage: str, *, shares: bool) -> Iterator[Part]:
     )
 
 
-def _to_read(verdicts: pl.DataFrame, source: Source, stage: Stage, named: str, *, shares: bool) -> Iterator[Section]:
+def _to_read(table: Path, source: Source, stage: Stage, named: str, *, shares: bool) -> Iterator[Section]:
     """Answers with the lowest score, evenly spread over them."""
-    read = verdicts.filter(pl.col("score").is_not_null())
-    lowest = 0.0 if shares else min(read["score"].to_list(), default=0.0)
-    low = read.filter(pl.col("score") == lowest).sort("item_id", "model", "arm", "replicate")
-    title = "Violations to read" if shares else "Low grades to read"
-    if read.is_empty():
+    rows = _readable(pl.scan_parquet(table, glob=False), stage.name)
+    read, least = rows.select(pl.len(), pl.col("score").min().alias("least")).collect(engine="streaming").row(0)
+    if not read:
         return
+    lowest = 0.0 if shares else least
+    low = _lowest(rows, lowest).select(_PLACE).collect(engine="streaming").sort(_PLACE)
+    title = "Violations to read" if shares else "Low grades to read"
     if low.is_empty():
-        told = f"There is none: every one of {number_of(read.height, 'verdict')} says that the answer keeps to it."
+        told = f"There is none: every one of {number_of(read, 'verdict')} says that the answer keeps to it."
         yield Section(title=f"{title}{named}", parts=[Sentence(told)])
         return
-    picked = sorted({at * low.height // _TO_READ for at in range(_TO_READ)})
-    labels = short_names(sorted(verdicts["arm"].unique().to_list()))
+    picked = low[sorted({at * low.height // _TO_READ for at in range(_TO_READ)})]
+    labels = short_names(sorted(rows.select("arm").unique().collect(engine="streaming")["arm"]))
     kind = "say that an answer does not keep to its statement" if shares else f"give {lowest:g}, the lowest grade here"
-    which = "all of them" if len(picked) == low.height else f"{len(picked):,} of them, evenly spread,"
-    told = f"{low.height:,} of {number_of(read.height, 'verdict')} {kind}; {which} follow."
-    parts: list[Part] = [Sentence(told)]
-    for row in low[picked].iter_rows(named=True):
-        fields = source.item(stage.name, row["item_id"])
-        texts = [(word, str(fields[word])) for word in ("statement", "input") if fields.get(word)]
-        texts.append(("answer", str(fields.get("answer") or "(no text)")))
-        label = str(row["label"]).replace("_", " ")
-        note = f"{labels[row['arm']]}: {label}" + (f". {row['explanation']}" if row["explanation"] else "")
-        about = f"{fields.get('item_id') or row['item_id']}: {row['model']}"
-        parts.append(Reading(title=about, texts=texts, notes=[note]))
+    which = "all of them" if picked.height == low.height else f"{picked.height:,} of them, evenly spread,"
+    parts: list[Part] = [Sentence(f"{low.height:,} of {number_of(read, 'verdict')} {kind}; {which} follow.")]
+    shown = in_portions(
+        table, lambda part: _lowest(_readable(part, stage.name), lowest).join(picked.lazy(), on=_PLACE, how="semi")
+    )
+    parts += [_reading(row, source, stage, labels[row["arm"]]) for row in shown.collect().sort(_PLACE).to_dicts()]
     yield Section(title=f"{title}{named}", parts=parts)
+
+
+def _lowest(rows: pl.LazyFrame, score: float) -> pl.LazyFrame:
+    return rows.filter(pl.col("score") == score)
+
+
+def _reading(row: dict[str, Any], source: Source, stage: Stage, judge: str) -> Reading:
+    fields = source.item(stage.name, row["item_id"])
+    texts = [(word, str(fields[word])) for word in ("statement", "input") if fields.get(word)]
+    texts.append(("answer", str(fields.get("answer") or "(no text)")))
+    label = str(row["label"]).replace("_", " ")
+    note = f"{judge}: {label}" + (f". {row['explanation']}" if row["explanation"] else "")
+    return Reading(title=f"{fields.get('item_id') or row['item_id']}: {row['model']}", texts=texts, notes=[note])

@@ -7,6 +7,7 @@ could not be read, or was not answered, is counted beside the score and is no pa
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import polars as pl
 from overnight.analysis import cohen_kappa, judge_bias, krippendorff_alpha, rate
 from overnight.analysis.samples import cluster_codes, mean_error
 from overnight.core.errors import OvernightError
+from overnight.rank.labels import sorted_texts
 from overnight.rank.shares import quantile
 from overnight.tasks._judging.form import NONE, UNPARSED
 from overnight.tasks._judging.model_makers import maker_of
@@ -69,6 +71,26 @@ def judged_verdicts(results: pl.LazyFrame, stage: str) -> pl.LazyFrame:
     return renamed.select(pl.col(name).cast(kind) for name, kind in VERDICTS.items())
 
 
+# What statistics need of a verdict.
+_NAMES = ("stage", "arm", "judge", "item_id", "model", "label", *PARTS.values())
+_NUMBERS = ("score", "length")
+
+
+def read_judged(results: Path, stage: str) -> pl.DataFrame:
+    """One stage's verdicts, as statistics need them, with the `input`: each name is kept once, sorted, and no text."""
+    rows = judged_verdicts(pl.scan_parquet(results, glob=False), stage).with_columns(input=INPUT)
+    # First what names there are, and then the rows: names of all rows are never in memory at once.
+    kinds = {name: pl.Enum(_listed(rows, name)) for name in (*_NAMES, "input")}
+    named = rows.select(*(pl.col(name).cast(kind) for name, kind in kinds.items()), *_NUMBERS)
+    return named.collect(engine="streaming")
+
+
+def _listed(rows: pl.LazyFrame, name: str) -> pl.Series:
+    found = rows.select(name).unique().collect(engine="streaming")[name].drop_nulls()
+    # Labels are asked for whether there are any or not.
+    return sorted_texts([*found, UNPARSED, NONE] if name == "label" else found)
+
+
 def score_table(verdicts: pl.DataFrame, *, shares: bool) -> pl.DataFrame:
     """One row for each candidate: of all judges and of each, over all statements and over each part of them."""
     rows = [row for scope, part in _scopes(verdicts) for row in _scores(scope, part, shares=shares)]
@@ -80,7 +102,8 @@ SCORES: dict[str, type[pl.DataType]] = {
     "scope": pl.String,
     "model": pl.String,
     "judge": pl.String,
-    **dict.fromkeys(("n", "unparsed", "none"), pl.Int64),
+    # `missing`: the judge has not answered.
+    **dict.fromkeys(("n", "unparsed", "missing"), pl.Int64),
     **dict.fromkeys(("score", "se", "score_lwr", "score_upr"), pl.Float64),
     "n_clusters": pl.Int64,
     "length_correlation": pl.Float64,
@@ -98,7 +121,7 @@ def _scopes(verdicts: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
 
 def _scores(scope: str, part: pl.DataFrame, *, shares: bool) -> Iterator[dict[str, Any]]:
     # One statement is one cluster: inside it, its inputs are what may differ.
-    part = part.with_columns(cluster=INPUT if scope.startswith("statement=") else pl.col("statement_id"))
+    part = part.with_columns(cluster=pl.col("input" if scope.startswith("statement=") else "statement_id"))
     for (model,), of_model in part.group_by("model", maintain_order=True):
         several = of_model["judge"].n_unique() > 1
         yield _score(scope, str(model), EVERYBODY, of_model, shares=shares)
@@ -117,7 +140,7 @@ def _score(scope: str, model: str, judge: str, said: pl.DataFrame, *, shares: bo
         "judge": judge,
         "n": read.height,
         "unparsed": said.filter(pl.col("label") == UNPARSED).height,
-        "none": said.filter(pl.col("label") == NONE).height,
+        "missing": said.filter(pl.col("label") == NONE).height,
         "length_correlation": _correlation(read["score"], read["length"]),
         **facts,
     }

@@ -18,6 +18,8 @@ Verdict = Literal["first", "second", "tie", "none", "unparsed"]
 
 TAGS = ("<BETTER_SAMPLE>", "</BETTER_SAMPLE>")
 _SEATS: dict[str, Verdict] = {"SAMPLE_1": "first", "SAMPLE_2": "second", "TIE": "tie", "NONE": "none"}
+# Other words for NONE, which judges write although they are asked for it.
+_CANNOT_TELL = ("N/A", "UNSURE")
 _EXPLANATION = ("<EXPLANATION>", "</EXPLANATION>")
 _CONFIDENCE = ("<CONFIDENCE>", "</CONFIDENCE>")
 
@@ -96,7 +98,8 @@ class AnswerForm(msgspec.Struct, frozen=True, kw_only=True):
 # Judges write the same few words again and again.
 @lru_cache(maxsize=100)
 def _seat_named(text: str) -> Verdict:
-    return _SEATS.get(text.strip().upper().replace(" ", "_"), "unparsed")
+    said = text.strip().upper().replace(" ", "_")
+    return "none" if said in _CANNOT_TELL else _SEATS.get(said, "unparsed")
 
 
 def _between(tags: tuple[str, str], answer: str) -> Iterator[str]:

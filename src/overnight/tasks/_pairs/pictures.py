@@ -127,9 +127,11 @@ def _left_out(judges: pl.DataFrame) -> str:
 def _position(advantage: float | None, error: float | None) -> str:
     if advantage is None:
         return "the order of pairs does not tell what being shown first does"
-    if not isfinite(advantage) or error is None:
+    if not isfinite(advantage):
         return "being shown first, or second, decided too often for a number"
-    return f"advantage of being shown first {advantage:+.2f} (se {error:.2f})"
+    sure = "how sure is not known" if error is None else f"se {error:.2f}"
+    # Plus zero: no negative zero.
+    return f"advantage of being shown first {round(advantage, 2) + 0.0:+.2f} ({sure})"
 
 
 def _under(row: dict[str, Any], together: str) -> str:

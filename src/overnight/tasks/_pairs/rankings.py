@@ -15,6 +15,8 @@ MOST_RANKED = 3_000
 READABLE = ("first", "second", "tie")
 # What a ranking may be of, where there are several: the word in `scope`, and the column of the verdicts.
 _PARTS = {"template": "template", "model": "judge", "thinking": "thinking"}
+# As small as no error of verdicts is; what is left where they cancel out is of the fit itself.
+_NOTHING = 1e-6
 # How a fit says that the order of pairs does not tell what being shown first does.
 _IN_FIXED_ORDER = "no pair was shown in both orders"
 COLUMNS: dict[str, type[pl.DataType]] = {
@@ -76,10 +78,22 @@ def ranking_of(rows: pl.DataFrame, scope: str, *, adaptive: bool, fit: "BradleyT
             pairs=pl.lit(_pair_count(rows)),
             position=pl.lit(fit.position, pl.Float64),
             position_se=pl.lit(fit.position_se, pl.Float64),
-            note=pl.lit(" ".join([*fit.problems, *fit.coin_problems]) or None, pl.String),
         )
     )
+    notes = [*fit.problems, *fit.coin_problems]
+    if table.filter(_cancelled("se") | _cancelled("position_se")).height:
+        notes.append("Where verdicts cancel out to the last one, there is no error to be told.")
+    table = table.with_columns(
+        *(pl.when(~_cancelled("se")).then(name).alias(name) for name in ("se", "theta_lwr", "theta_upr")),
+        pl.when(~_cancelled("position_se")).then("position_se").alias("position_se"),
+        note=pl.lit(" ".join(notes) or None, pl.String),
+    )
     return table.select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
+
+
+def _cancelled(error: str) -> pl.Expr:
+    """Whether an error comes out as nothing: few clusters in balance, and not what is known exactly."""
+    return pl.col(error).fill_null(1.0) < _NOTHING
 
 
 def fitted(rows: pl.DataFrame, *, adaptive: bool) -> "BradleyTerryFit":

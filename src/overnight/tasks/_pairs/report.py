@@ -16,6 +16,7 @@ from overnight.tasks._pairs.rankings import EVERYTHING, READABLE
 from overnight.tasks._pairs.round_report import round_sections
 from overnight.tasks._pairs.tables import PAIR_TABLES
 from overnight.tasks._pairs.to_read import TextsOf, pairs_to_read
+from overnight.tasks._pairs.verdicts import read_verdicts
 
 # More than these are put together by tenths of the ranking: a square of a hundred names is no picture.
 MOST_IN_MATRIX = 20
@@ -30,11 +31,12 @@ def pair_report(source: Source, texts_of: TextsOf | None = None, those: str = "i
 
     `those` is what is ranked, in one word.
     """
-    tables = {name: _read(source.tables, name) for name in (*PAIR_TABLES, "precision")}
-    for stage in source.stages:
+    # Not the verdicts as they were written down, with all their texts: they are many.
+    tables = {name: _read(source.tables, name) for name in (*PAIR_TABLES, "precision") if name != "verdicts"}
+    for stage in source.stages if (source.tables / "verdicts.parquet").is_file() else ():
         own = {name: _of_stage(table, stage.name) for name, table in tables.items()}
-        verdicts = own["verdicts"]
-        if verdicts is None or verdicts.is_empty():
+        verdicts = read_verdicts(source.tables / "results.parquet", stage.name)
+        if verdicts.is_empty():
             continue
         named = f": {stage.name}" if len(source.stages) > 1 else ""
         ranking = own["rankings"]
@@ -47,7 +49,7 @@ def pair_report(source: Source, texts_of: TextsOf | None = None, those: str = "i
         yield from round_sections(own["precision"], named, stage.name)
         yield from judge_sections(stage, own, named)
         if texts_of is not None:
-            yield from pairs_to_read(verdicts, stage, texts_of, named)
+            yield from pairs_to_read(verdicts, source.tables / "verdicts.parquet", stage, texts_of, named)
 
 
 def _read(tables: Path, name: str) -> pl.DataFrame | None:

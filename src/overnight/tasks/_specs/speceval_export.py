@@ -249,4 +249,4 @@ def _judgement(row: Mapping[str, Any], fields: Mapping[str, Any], *, graded: boo
     )
     told = {"input": fields.get("input"), "output": fields.get("answer"), **verdict}
     told |= {"confidence": row["confidence"], "explanation": row["explanation"]}
-    return told if known else told | {"flag": row["label"]}
+    return told if known else told | {"flag": row["label"] if row["status"] == "answered" else row["status"]}

@@ -33,10 +33,10 @@ def make_judged_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple
 
     from overnight.tables.parquet import in_portions  # noqa: PLC0415
     from overnight.tasks._judging.tables import (  # noqa: PLC0415
-        INPUT,
         agreement_table,
         bias_table,
         judged_verdicts,
+        read_judged,
         score_table,
     )
     from overnight.tasks._judging.unjudged import unjudged  # noqa: PLC0415
@@ -48,12 +48,12 @@ def make_judged_tables(results: Path, stages: Sequence[Stage]) -> Iterator[tuple
         left_out = unjudged(rows, stage, stage.task)
         if left_out.height:
             yield "unjudged", left_out.lazy()
-        said = judged_verdicts(rows, stage.name).drop("explanation").collect()
+        said = read_judged(results, stage.name)
         if said.is_empty():
             continue
         graded = isinstance(stage.task, Grade)
         yield "scores", score_table(said, shares=not graded).lazy()
-        found = (agreement_table(said, ordered=graded), bias_table(said.with_columns(item_id=INPUT), stage.name))
+        found = (agreement_table(said, ordered=graded), bias_table(said.with_columns(item_id="input"), stage.name))
         for name, table in zip(("judge_agreement", "judge_bias"), found, strict=True):
             if table is not None:
                 yield name, table.lazy()
