@@ -161,14 +161,15 @@ class ArmCount:
         more: int | None = 0
         text = 0.0
         inside: list[tuple[Arm, Answers, int]] = []
-        for arm, count, before in _marked(body, answers):
+        for arm, count, before in _marked(body, answers) if answers else ():
             size -= count * _MARK_BYTES
             text += count * arm.last_lengths.get(before, arm.answers.lengths.mean) * arm.answers.bytes_per_token
             more = None if more is None or arm.longest is None else more + count * arm.longest
             inside.append((arm.arm, arm.answers, count))
         whole = size + self._overhead + int(text)
-        packer = self._packers.setdefault(turn, self._packer_for(None))
-        begins = packer.starts_new(whole) or self._counted[turn] == 0
+        if turn not in self._packers:
+            self._packers[turn] = self._packer_for(None)
+        begins = self._packers[turn].starts_new(whole) or self._counted[turn] == 0
         self._counted[turn] += 1
         self._begun[turn] += int(begins and self.processing == "batch")
         plan.requests += 1
@@ -233,7 +234,7 @@ def _whole(amount: float | None) -> int | None:
 
 def _marked(body: bytes, arms: Sequence[ArmCount]) -> Iterator[tuple[ArmCount, int, int]]:
     """Whose answers stand in a request by their marks, how often, and of which turn."""
-    found = Counter(_MARKS.findall(body)) if arms else Counter()
+    found = Counter(_MARKS.findall(body))
     for arm in arms if found else ():
         for turn in range(_MOST_TURNS):
             if count := found.pop(arm.mark(turn).encode(), 0):
