@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from ledger.stores import ARM, Run
-from overnight.core.ask import Ask, Item, Message
+from overnight.core.ask import Ask, Item, KeyMaker, Message
 from overnight.core.errors import StudyChanged
 from overnight.ledger.transaction import Transaction
 
@@ -26,3 +27,31 @@ def test_an_item_that_comes_twice_is_told(run: Run, between: int) -> None:
         run.ledger.write("intake", fact).result()
     run.ask("once")
     assert list(run.verbs.counts.outcomes().values()) == [1]
+
+
+def test_what_is_on_record_is_told_for_those_who_ask_of_it(run: Run) -> None:
+    other = structs.replace(ARM, name="two")
+
+    def fact(tx: Transaction) -> None:
+        intake = tx.intake(run.folder.files, ("s", "t", "1"), (ARM, other))
+        asks = [
+            Ask(arm=arm, item=one.id, turn=turn, messages=(Message("user", f"{one.id} {turn}"),))
+            for one in intake.items(Item(name, {}) for name in "abc")
+            for arm in (ARM, other)
+            for turn in range(2)
+        ]
+        intake.asks(asks, lambda ask: ask.messages[0].content.encode(), shared=True)
+
+    run.ledger.write("intake", fact).result()
+    on_record = run.ledger.view().questions
+    assert on_record.rows_by_arm("s") == {"one": 6, "two": 6}
+    assert on_record.rows_by_arm("other") == {}
+    known = [(arm, item, 0, turn) for arm in ("one", "two") for item in "ac" for turn in range(2)]
+    assert sorted(on_record.known_addresses("s", ["c", "never seen", "a"])) == known
+    assert list(on_record.known_addresses("other", ["a"])) == []
+    first, later = (
+        KeyMaker(ARM).key(Ask(arm=ARM, item="a", turn=turn, messages=(Message("user", f"a {turn}"),)))
+        for turn in range(2)
+    )
+    assert sorted(on_record.known_keys("s", [first, later, b"none"])) == [("one", first), ("two", first)]
+    assert list(on_record.known_keys("other", [first])) == []

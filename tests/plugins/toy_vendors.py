@@ -8,9 +8,10 @@ import msgspec
 
 from overnight.providers import Batch, CreateAnswer, Endpoint, Fence, Intent, Limits, Sightings
 from overnight.providers.openai_api.batches import Shape
-from overnight.providers.openai_api.connection import Batches, Calls, FileBatchConnection
+from overnight.providers.openai_api.connection import FileBatchConnection
 from overnight.providers.openai_api.lookalike import Lookalike, LookalikeBatches, LookalikeVendor
 from overnight.providers.openai_api.lookalike_format import Lines, LookalikeBatchFormat, Rules
+from overnight.providers.openai_api.served import Batches, Calls
 
 LIMITS = Limits(requests=1000, bytes=10**8)
 URL = "/v1/chat/completions"

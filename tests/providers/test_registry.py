@@ -1,5 +1,6 @@
 """Which vendors there are, and whose a model is."""
 
+import subprocess
 import sys
 from datetime import date
 from importlib.metadata import EntryPoint
@@ -31,6 +32,14 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_openai_is_installed_as_a_vendor() -> None:
     assert providers.vendors()["openai"] is providers.vendor("openai")
     assert providers.vendor("openai").emulator_path == "/openai/v1"
+
+
+def test_to_know_all_vendors_loads_no_network() -> None:
+    code = (
+        "import sys; from overnight.providers import vendors; vendors(); "
+        "print([one for one in sys.modules if one == 'aiohttp' or one.endswith('.connection')])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
 
 
 def test_an_unknown_vendor_is_refused_with_the_nearest_name() -> None:

@@ -48,17 +48,16 @@ class AnswersView(Records):
         An item of a later stage counts as the one that it goes back to.
         """
         billed = "result.outcome<>'failed' AND result.input IS NOT NULL AND result.output IS NOT NULL"
-        of_arm = (
-            "FROM shard JOIN attempt ON attempt.shard=shard.id JOIN result ON result.attempt=attempt.id "
-            f"JOIN ask ON ask.id=result.ask JOIN slot ON slot.ask=ask.id AND slot.arm=shard.arm WHERE {billed}"
-        )
-        counts = self._db.execute(f"SELECT count(*) {of_arm} GROUP BY shard.arm")
-        every = max((-(-count // most) for (count,) in counts), default=1)
+        of_arm = "FROM result JOIN attempt ON attempt.id=result.attempt JOIN shard ON shard.id=attempt.shard"
+        slots = "JOIN slot ON slot.ask=result.ask AND slot.arm=shard.arm"
         # Several addresses may share a question: it was asked, and paid, once.
         first = "slot.id=(SELECT min(other.id) FROM slot AS other WHERE other.ask=ask.id AND other.arm=shard.arm)"
+        each, which = (slots, f"{billed} AND {first}") if self._are_shared() else ("", billed)
+        counts = self._db.execute(f"SELECT count(*) {of_arm} {each} WHERE {billed} GROUP BY shard.arm")
+        every = max((-(-count // most) for (count,) in counts), default=1)
         rows = self._db.each(
             "SELECT shard.arm, slot.item, slot.turn, ask.length, result.input, coalesce(result.cached, 0), "
-            f"result.output {of_arm} AND {first}"
+            f"result.output {of_arm} JOIN ask ON ask.id=result.ask {slots} WHERE {which}"
         )
         found: dict[int, list[Sized]] = {}
         for arm, item, *row in rows:
@@ -77,11 +76,14 @@ class AnswersView(Records):
 
     def sharing(self, asks: Iterable[int]) -> dict[int, int]:
         """How many addresses share each of these questions, where it is more than one."""
-        shared = self._db.execute("SELECT value FROM fact WHERE name='shared'").fetchone()
-        if shared is None or shared[0] == "0":
+        if not self._are_shared():
             return {}
         query = "SELECT ask, count(*) FROM slot WHERE ask IN ({}) GROUP BY ask HAVING count(*) > 1"
         return {int(ask): int(count) for ask, count in found_among(self._db, query, asks)}
+
+    def _are_shared(self) -> bool:
+        shared = self._db.execute("SELECT value FROM fact WHERE name='shared'").fetchone()
+        return shared is not None and shared[0] != "0"
 
     def _known_lines(self, attempt: int, lines: Collection[int]) -> set[int]:
         rows = self._db.execute(

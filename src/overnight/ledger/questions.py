@@ -285,20 +285,28 @@ class QuestionsView(Records):
         ).fetchone()
         return max(0, int(row[0]) - present)
 
-    def known_keys(self, stage: str) -> Iterator[tuple[str, bytes]]:
-        """Of the first questions of a stage, with the arms that have asked them."""
-        return self._db.each(
-            "SELECT arm.name, ask.key FROM slot JOIN ask ON ask.id=slot.ask JOIN arm ON arm.id=slot.arm "
-            "JOIN stage ON stage.id=arm.stage WHERE stage.name=? AND slot.turn=0",
-            (stage,),
-        )
-
-    def known_addresses(self, stage: str) -> frozenset[tuple[str, str, int, int]]:
-        """(arm, item, replicate, turn) of everything a stage has on record."""
-        return frozenset(
-            self._db.each(
-                "SELECT arm.name, slot.item, slot.replicate, slot.turn FROM slot JOIN arm ON arm.id=slot.arm "
-                "JOIN stage ON stage.id=arm.stage WHERE stage.name=?",
+    def rows_by_arm(self, stage: str) -> dict[str, int]:
+        """How many addresses each arm of a stage has on record."""
+        return dict(
+            self._db.execute(
+                "SELECT arm.name, count(*) FROM slot JOIN arm ON arm.id=slot.arm JOIN stage ON stage.id=arm.stage "
+                "WHERE stage.name=? GROUP BY arm.name",
                 (stage,),
             )
         )
+
+    def known_addresses(self, stage: str, items: Iterable[str]) -> Iterator[tuple[str, str, int, int]]:
+        """(arm, item, replicate, turn) of everything that a stage has on record of these items."""
+        query = (
+            "SELECT arm.name, slot.item, slot.replicate, slot.turn FROM stage CROSS JOIN arm ON arm.stage=stage.id "
+            "CROSS JOIN slot ON slot.arm=arm.id WHERE stage.name=? AND slot.item IN ({})"
+        )
+        return found_among(self._db, query, items, stage)
+
+    def known_keys(self, stage: str, keys: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
+        """Those of these keys that are of first questions of a stage, with the arms that have asked them."""
+        query = (
+            "SELECT arm.name, ask.key FROM ask CROSS JOIN slot ON slot.ask=ask.id CROSS JOIN arm ON arm.id=slot.arm "
+            "CROSS JOIN stage ON stage.id=arm.stage WHERE stage.name=? AND slot.turn=0 AND ask.key IN ({})"
+        )
+        return found_among(self._db, query, keys, stage)

@@ -164,6 +164,10 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
     tokens_remaining: int | None = None
 
 
+# What the headers of an answer tell of limits.
+ReadRates = Callable[[Mapping[str, str]], Rates]
+
+
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What came of one live call. `sent` is false only when no byte of the question can have left."""
 

@@ -293,7 +293,7 @@ def test_looking_needs_no_buckets_and_sending_does() -> None:
 
 
 def test_a_missing_extra_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overnight.providers.vertex.connection.tokens.find_spec", lambda _: None)
+    monkeypatch.setattr("overnight.providers.vertex.sign_in.find_spec", lambda _: None)
     with pytest.raises(StudyError, match=r"pip install 'overnight\[vertex\]'"):
         provider.endpoint({"GOOGLE_CLOUD_PROJECT": "lab"}, None)
 

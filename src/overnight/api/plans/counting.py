@@ -1,28 +1,22 @@
-"""What a study would send, counted request by request: first questions, further turns, and later stages.
-
-What follows from an answer is rendered with a mark in the answer's place, and the marks are counted: a turn has all
-earlier answers of its conversation in it, and a later stage those that its template names.
-"""
+"""What the arms of a study would send, counted request by request."""
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from overnight.api.plans.estimating import ArmEstimate, Place
 from overnight.api.plans.experience import Answers, Experience
 from overnight.api.plans.item_errors import SeenArm, risks_by_items
+from overnight.api.plans.key_set import KeySet
 from overnight.api.plans.pricing import PricesByArm
-from overnight.core.ask import Arm, Ask, Item, KeyMaker
+from overnight.core.ask import Arm, KeyMaker
 from overnight.core.estimate import interval, together
-from overnight.core.handed_on import HandedOn, group_item, handed_on, row_item, turns_of
 from overnight.core.pack import Packer, Room, even, most_requests
-from overnight.core.result import Result
 from overnight.core.stage import Stage
-from overnight.core.task import MakesItems, Rounds, Thread
+from overnight.core.task import Rounds
 from overnight.engine.batch.outbox import line_overhead
-from overnight.engine.flow.sampling import Address, address
 from overnight.engine.pricing import most_input
 from overnight.prices import Processing
 from overnight.prices.charges import ceiling
@@ -33,8 +27,6 @@ _NO_LIMIT = Room(requests=1_000_000_000, bytes=1 << 62)
 _FIRST_MARK, _LAST_MARK = 0xF0000, 0x10FFFD
 _MOST_TURNS, _MARK_BYTES = 16, 4
 _MARKS = re.compile(rb"\xf3[\xb0-\xbf][\x80-\xbf]{2}|\xf4[\x80-\x8f][\x80-\xbf]{2}")
-# Items whose questions are being counted: a task may look at some before it asks about the first.
-_REMEMBERED = 1_000
 
 
 class ArmPlan(msgspec.Struct, kw_only=True):
@@ -118,7 +110,7 @@ class ArmCount:
         self._packers = {0: self._packer_for(None)}
         self._counted: Counter[int] = Counter()
         self._begun: Counter[int] = Counter()
-        self._asked: set[bytes] = set()
+        self._asked = KeySet()
         price = self._price
         self.plan = ArmPlan(
             stage=arm.stage,
@@ -143,11 +135,7 @@ class ArmCount:
 
     def is_new(self, key: bytes) -> bool:
         """Whether this arm asks the question for the first time: others may share it, and go on otherwise."""
-        if self._stage.task.most_turns == 1:
-            return False
-        known = key in self._asked
-        self._asked.add(key)
-        return not known
+        return self._stage.task.most_turns > 1 and self._asked.add(key)
 
     def expect(self, total: int) -> None:
         """Segments are cut evenly, so the number of rows must be known first."""
@@ -173,14 +161,15 @@ class ArmCount:
         more: int | None = 0
         text = 0.0
         inside: list[tuple[Arm, Answers, int]] = []
-        for arm, count, before in _marked(body, answers):
+        for arm, count, before in _marked(body, answers) if answers else ():
             size -= count * _MARK_BYTES
             text += count * arm.last_lengths.get(before, arm.answers.lengths.mean) * arm.answers.bytes_per_token
             more = None if more is None or arm.longest is None else more + count * arm.longest
             inside.append((arm.arm, arm.answers, count))
         whole = size + self._overhead + int(text)
-        packer = self._packers.setdefault(turn, self._packer_for(None))
-        begins = packer.starts_new(whole) or self._counted[turn] == 0
+        if turn not in self._packers:
+            self._packers[turn] = self._packer_for(None)
+        begins = self._packers[turn].starts_new(whole) or self._counted[turn] == 0
         self._counted[turn] += 1
         self._begun[turn] += int(begins and self.processing == "batch")
         plan.requests += 1
@@ -245,150 +234,8 @@ def _whole(amount: float | None) -> int | None:
 
 def _marked(body: bytes, arms: Sequence[ArmCount]) -> Iterator[tuple[ArmCount, int, int]]:
     """Whose answers stand in a request by their marks, how often, and of which turn."""
-    found = Counter(_MARKS.findall(body)) if arms else Counter()
+    found = Counter(_MARKS.findall(body))
     for arm in arms if found else ():
         for turn in range(_MOST_TURNS):
             if count := found.pop(arm.mark(turn).encode(), 0):
                 yield arm, count, turn
-
-
-def _stand_in(arm: ArmCount, turn: int) -> Result:
-    return Result(outcome="answered", answer=arm.mark(turn), thoughts=arm.mark(turn))
-
-
-class Passing:
-    """Items on their way to a task, so that the item of a question is at hand when the question comes."""
-
-    def __init__(self) -> None:
-        self._recent: dict[str, Item] = {}
-
-    def items(self, source: Iterable[Item]) -> Iterator[Item]:
-        for item in source:
-            self._recent[item.id] = item
-            if len(self._recent) > _REMEMBERED:
-                del self._recent[next(iter(self._recent))]
-            yield item
-
-    def item_of(self, ask: Ask) -> Item:
-        """Without fields, where a question is about something else than one item."""
-        return self._recent.get(ask.item) or Item(ask.item, {})
-
-
-class OnRecord:
-    """What the run has on record of a stage. `by_number`: of what hangs on answers no more can be told beforehand."""
-
-    def __init__(self, addresses: frozenset[Address], *, by_number: bool) -> None:
-        self._addresses = addresses
-        self._left = Counter(arm for arm, *_ in addresses) if by_number else None
-
-    def has(self, ask: Ask) -> bool:
-        if self._left is None:
-            return address(ask) in self._addresses
-        self._left[ask.arm.name] -= 1
-        return self._left[ask.arm.name] >= 0
-
-
-def _about_what_is_written(stages: Sequence[Stage]) -> set[str]:
-    """Stages whose items are written by another one, or go back to such items."""
-    writers = {stage.name for stage in stages if isinstance(stage.task, MakesItems)}
-    found: set[str] = set()
-    for stage in stages:
-        if stage.of is not None and stage.of in writers | found:
-            found.add(stage.name)
-    return found
-
-
-class Following:
-    """Counts in what follows from first questions."""
-
-    def __init__(
-        self,
-        stages: Sequence[Stage],
-        arms: Mapping[tuple[str, str], ArmCount],
-        on_record: Callable[[str], frozenset[Address]],
-    ) -> None:
-        self._arms = arms
-        self._later = {stage.name: [one for one in stages if one.of == stage.name] for stage in stages}
-        # Looked up once: a protocol takes long to say whether a task fits it, and there may be a million rows.
-        self._followed = {
-            stage.name
-            for stage in stages
-            if not isinstance(stage.task, MakesItems) and (stage.task.most_turns > 1 or self._later[stage.name])
-        }
-        followed = [stage for stage in stages if stage.of is not None or stage.task.most_turns > 1]
-        written = _about_what_is_written(stages)
-        self._known = {one.name: OnRecord(on_record(one.name), by_number=one.name in written) for one in followed}
-        # Rows of a group that is not complete yet, by the stage that takes it: the item, and what is handed on.
-        self._open: dict[str, tuple[Item, list[HandedOn], list[ArmCount]]] = {}
-
-    def count(self, stage: Stage, item: Item, first: Ask, *, shared: bool, before: Sequence[ArmCount] = ()) -> None:
-        """All that follows from one first question. `before`: the arms whose answers its item is made of."""
-        if stage.name not in self._followed:
-            return
-        task = stage.task
-        own = self._arms[stage.name, first.arm.name]
-        whose = (*before, own)
-        thread = Thread(arm=first.arm, item=item, replicate=first.replicate, turns=(_stand_in(own, 0),))
-        asked = [first]
-        for turn in range(1, task.most_turns):
-            follow = () if isinstance(task, Rounds) else task.follow_up(thread)
-            if not follow:
-                break
-            self._add(stage, follow[0], whose, turn, shared=shared)
-            asked.append(follow[0])
-            thread = msgspec.structs.replace(thread, turns=(*thread.turns, _stand_in(own, turn)))
-        for later in self._later[stage.name]:
-            self._hand_on(later, thread, asked, whose, shared=shared)
-
-    def count_made(self, stage: Stage) -> None:
-        """What later stages ask about the items that this one writes: as many as there may be."""
-        if isinstance(stage.task, MakesItems) and stage.items is not None:
-            for later in self._later[stage.name]:
-                for item in stage.task.most_made(stage.items()):
-                    self._take_up(later, item, (), shared=False)
-
-    def _add(self, stage: Stage, ask: Ask, whose: Sequence[ArmCount], turn: int, *, shared: bool) -> None:
-        arm = self._arms[stage.name, ask.arm.name]
-        arm.plan.rows += 1
-        if self._known[stage.name].has(ask):
-            arm.plan.on_record += 1
-        elif shared:
-            arm.plan.shared += 1
-        else:
-            arm.add(arm.vendor.format.encode(ask), tuple(dict.fromkeys(whose)), turn)
-
-    def _hand_on(
-        self, later: Stage, thread: Thread, asked: Sequence[Ask], whose: Sequence[ArmCount], *, shared: bool
-    ) -> None:
-        rows = [handed_on(part, ask.messages) for part, ask in zip(turns_of(thread), asked, strict=True)]
-        fields = thread.item.fields
-        if later.group is None:
-            self._take_up(later, row_item(rows[-1], fields), whose, shared=shared)
-        elif later.group == "thread":
-            self._take_up(later, group_item(rows, "thread", 0, fields), whose, shared=shared)
-        else:
-            known = self._open.get(later.name)
-            if known is not None and known[0].id != thread.item.id:
-                self._complete(later)
-                known = None
-            item, members, arms = known or (thread.item, [], [])
-            members.append(rows[-1])
-            self._open[later.name] = (item, members, [*arms, *whose])
-
-    def finish(self, stages: Iterable[Stage]) -> None:
-        """The last group of each stage, in the study's order: one may be part of the next."""
-        for stage in stages:
-            if stage.name in self._open:
-                self._complete(stage)
-
-    def _complete(self, stage: Stage) -> None:
-        item, members, whose = self._open.pop(stage.name)
-        self._take_up(stage, group_item(members, "item", 0, item.fields), whose, shared=False)
-
-    def _take_up(self, stage: Stage, item: Item, whose: Sequence[ArmCount], *, shared: bool) -> None:
-        if stage.beside is not None:
-            beside = next(arm for (name, _), arm in self._arms.items() if name == stage.beside.stage)
-            item, whose = Item(item.id, {**item.fields, stage.beside.field: beside.mark(0)}), (*whose, beside)
-        for ask in stage.task.start([item], stage.seed):
-            self._add(stage, ask, whose, 0, shared=shared)
-            self.count(stage, item, ask, shared=shared, before=whose)

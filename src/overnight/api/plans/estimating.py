@@ -8,7 +8,7 @@ from overnight.api.plans.pricing import PricesByArm
 from overnight.core.ask import Arm
 from overnight.core.estimate import mean_of_so_many
 from overnight.prices import Price, Processing
-from overnight.prices.charges import unit_costs
+from overnight.prices.charges import UnitCosts, unit_costs
 
 # A stage and the name of an arm.
 Place = tuple[str, str]
@@ -19,11 +19,19 @@ class _Sum:
 
     def __init__(self, price: Price | None) -> None:
         self.price = price
+        # The same for all requests, where no length of theirs changes it.
+        self._flat = None if price is None or price.rate.tiers else unit_costs(price, 0)
         self.expected: float | None = None if price is None else 0.0
         self.weights: dict[Place, float] = {}
         self.for_input = 0.0
         self.rates = 0.0
         self.rates_squared = 0.0
+
+    def units(self, tokens: float) -> UnitCosts | None:
+        """For a request of so many tokens; None where nobody can say, of this one or of one before."""
+        if self.expected is None or self.price is None:
+            return None
+        return self._flat or unit_costs(self.price, tokens)
 
 
 class ArmEstimate:
@@ -49,12 +57,11 @@ class ArmEstimate:
         self.answers += length
         self.requests_counted += 1
         for one in self._sums.values():
-            units = None if one.price is None or one.expected is None else unit_costs(one.price, tokens)
-            if units is None:
+            units = one.units(tokens)
+            if units is None or one.expected is None:
                 one.expected = None
                 continue
             rate = units.input + self.requests.cached * (units.cached - units.input)
-            assert one.expected is not None
             one.expected += tokens * rate + length * units.output + units.request
             one.weights[self._place] = one.weights.get(self._place, 0.0) + units.output
             for arm, answers, count in inside:

@@ -1,9 +1,8 @@
 """What a study would send, counted from the very bytes, and nothing sent."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from functools import partial
-from itertools import islice
+from contextlib import ExitStack, contextmanager
+from itertools import chain, islice
 from pathlib import Path
 
 import msgspec
@@ -11,9 +10,11 @@ import msgspec
 from overnight.api.elsewhere.ready import ready_stages
 from overnight.api.phases import decided, phase_plans
 from overnight.api.places import named_folder
-from overnight.api.plans.counting import ArmCount, Following, OnRecord, Passing, planned_arms
+from overnight.api.plans.counting import ArmCount, planned_arms
 from overnight.api.plans.experience import Experience
 from overnight.api.plans.finishing import finishing
+from overnight.api.plans.following import Following, Passing
+from overnight.api.plans.on_record import AT_ONCE, Fate, OnRecord, Shared
 from overnight.api.plans.plan_files import PlanWriter
 from overnight.api.plans.planned import Plan, Shown
 from overnight.api.plans.pricing import prices_for, prices_of, processing_of
@@ -25,9 +26,10 @@ from overnight.core.task import MakesItems, Rounds
 from overnight.core.wording import number_of
 from overnight.engine.decisions import Mode
 from overnight.engine.flow.phases import Moving
-from overnight.engine.flow.sampling import Address, address, stratified
+from overnight.engine.flow.sampling import address, stratified
 from overnight.engine.packing import too_few_text
 from overnight.ledger.ledger import look_at
+from overnight.ledger.transaction import View
 from overnight.providers import batch_floor, batch_format, takes_batches, takes_calls, vendor
 from overnight.settings import Settings
 from overnight.store.run_folder import RunFolder
@@ -57,20 +59,21 @@ def plan_resolved(
             processing = processing_of(arm, resolved.mode)
             count = ArmCount(arm, stage, processing, prices, output_tokens, experience, len(arms))
             arms[stage.name, arm.name] = count
-    following = Following(resolved.stages, arms, partial(_on_record, folder))
     decisions = decided(folder)
-    for stage in resolved.stages:
-        # A sample decides nothing, so that no later phase begins with it.
-        if stage.items is not None and (limit is None or stage.after is None):
-            own = [arms[stage.name, arm.name] for arm in stage.arms]
-            moves = Moving(stage, decisions[stage.name]) if stage.name in decisions else None
-            most = None if is_beside(stage, resolved.stages) else limit
-            counting = _Counting(stage, stage.items, own, folder, target, most, following, moves)
-            counting.count()
-            following.count_made(stage)
-            files.extend(counting.files)
-            shown.extend(_first(stage, stage.items, show, resolved.mode))
-    following.finish(resolved.stages)
+    with _looking_at(folder) as view:
+        following = Following(resolved.stages, arms, view)
+        for stage in resolved.stages:
+            # A sample decides nothing, so that no later phase begins with it.
+            if stage.items is not None and (limit is None or stage.after is None):
+                own = [arms[stage.name, arm.name] for arm in stage.arms]
+                moves = Moving(stage, decisions[stage.name]) if stage.name in decisions else None
+                most = None if is_beside(stage, resolved.stages) else limit
+                counting = _Counting(stage, stage.items, own, view, target, most, following, moves)
+                counting.count()
+                following.count_made(stage)
+                files.extend(counting.files)
+                shown.extend(_first(stage, stage.items, show, resolved.mode))
+        following.finish(resolved.stages)
     notes = tuple(text for stage in resolved.stages for text in (*stage.notes, *clamped(stage)))
     planned = planned_arms(arms)
     notes += tuple(_too_few(resolved, arms))
@@ -106,18 +109,22 @@ def plan_file(file: Path, provider: str, place: Settings, as_name: str | None = 
         arm.name: ArmCount(arm, stage, "batch", prices, longest[arm.name], experience, n)
         for n, arm in enumerate(stage.arms)
     }
-    known = _on_record(folder, stage.name)
     shown: list[Shown] = []
-    for ask in stage.task.start(stage.items() if stage.items else (), stage.seed):
-        count = arms[ask.arm.name]
-        count.plan.rows += 1
-        if address(ask) in known:
-            count.plan.on_record += 1
-            continue
-        count.add(encode(ask))
-        if len(shown) < show:
-            line = msgspec.json.decode(count.ready_line(ask.item, encode(ask)))
-            shown.append(Shown(arm=ask.arm.name, item=ask.item, request=line))
+    coming = iter(stage.task.start(stage.items() if stage.items else (), stage.seed))
+    with _looking_at(folder) as view:
+        on_record = OnRecord(view, stage.name, by_number=False)
+        while asks := list(islice(coming, AT_ONCE)):
+            on_record.look_up(asks)
+            for ask in asks:
+                count = arms[ask.arm.name]
+                count.plan.rows += 1
+                if on_record.has(ask):
+                    count.plan.on_record += 1
+                    continue
+                count.add(encode(ask))
+                if len(shown) < show:
+                    line = msgspec.json.decode(count.ready_line(ask.item, encode(ask)))
+                    shown.append(Shown(arm=ask.arm.name, item=ask.item, request=line))
     counted = planned_arms({(stage.name, name): count for name, count in arms.items()})
     ends = finishing(counted, experience.lessons)
     return Plan(study=folder.name, arms=counted, notes=(), shown=tuple(shown), written=(), ready=True, finishing=ends)
@@ -194,7 +201,7 @@ class _Counting:
         stage: Stage,
         items: Items,
         arms: Sequence[ArmCount],
-        folder: RunFolder,
+        view: View | None,
         target: Path | None,
         limit: int | None,
         following: Following,
@@ -203,10 +210,12 @@ class _Counting:
         self._stage = stage
         self._moves = moves
         self._following = following
-        self._passing = Passing()
         self._items = items
         self._arms = {count.arm.name: count for count in arms}
-        self._folder = folder
+        in_rounds = isinstance(stage.task, Rounds)
+        self._on_record = OnRecord(view, stage.name, by_number=in_rounds)
+        # What a round will ask is none of what was asked, whatever stands for it here.
+        self._shared = Shared(None if in_rounds else view, stage, self._arms)
         self._target = target
         self._limit = limit
         self.files: list[str] = []
@@ -216,71 +225,76 @@ class _Counting:
         if self._stage.pace.segments:
             for name, total in self._totals().items():
                 arms[name].expect(total)
-        in_rounds = isinstance(self._stage.task, Rounds)
-        known = OnRecord(_on_record(self._folder, self._stage.name), by_number=in_rounds)
-        # What a round will ask is none of what was asked, whatever stands for it here.
-        seen = set() if in_rounds else self._seen_before()
         with ExitStack() as stack:
             writer = PlanWriter(self._target, self._stage, stack) if self._target else None
-            for ask in self._asks():
-                arm = arms[ask.arm.name]
-                arm.plan.rows += 1
-                if known.has(ask):
-                    arm.plan.on_record += 1
-                    self._follow(ask)
-                    continue
-                key = arm.keys.key(ask, shared=self._stage.dedupe)[:10]
-                if key in seen:
-                    arm.plan.shared += 1
-                    self._follow(ask, shared=not arm.is_new(key))
-                    continue
-                seen.add(key)
-                arm.is_new(key)
-                body = arm.vendor.format.encode(ask)
-                begins = arm.add(body)
-                if writer is not None:
-                    writer.add(arm, ask, body, begins=begins)
-                self._follow(ask)
+            if self._following.is_followed(self._stage):
+                self._count_with_followers(writer)
+            else:
+                asks = self._asks(self._items())
+                while some := list(islice(asks, AT_ONCE)):
+                    for ask, fate, _ in self._judged(some):
+                        self._add(ask, fate, writer)
             self.files = writer.files if writer is not None else []
 
-    def _seen_before(self) -> set[bytes]:
-        """A question that is on record is not asked again for another address, nor what its arm follows it up with."""
-        seen: set[bytes] = set()
-        if self._folder.exists():
-            with look_at(self._folder) as view:
-                for name, key in view.questions.known_keys(self._stage.name):
-                    seen.add(key[:10])
-                    if name in self._arms:
-                        self._arms[name].is_new(key[:10])
-        return seen
+    def _count_with_followers(self, writer: PlanWriter | None) -> None:
+        passing, following = Passing(), self._following
+        coming = ((ask, passing.item_of(ask)) for ask in self._asks(passing.items(self._items())))
+        while some := list(islice(coming, AT_ONCE)):
+            judged = self._judged([ask for ask, _ in some])
+            groups = [
+                (ask, fate, list(following.after(self._stage, item, ask, shared=shared)))
+                for (ask, fate, shared), (_, item) in zip(judged, some, strict=True)
+            ]
+            following.look_up(chain.from_iterable(followers for *_, followers in groups))
+            for ask, fate, followers in groups:
+                self._add(ask, fate, writer)
+                for one in followers:
+                    following.add(one)
 
-    def _follow(self, ask: Ask, *, shared: bool = False) -> None:
-        self._following.count(self._stage, self._passing.item_of(ask), ask, shared=shared)
+    def _judged(self, asks: Sequence[Ask]) -> Iterator[tuple[Ask, Fate, bool]]:
+        """Each with what becomes of it, and whether what follows from it is shared with another address."""
+        self._on_record.look_up(asks)
+        known = [self._on_record.has(ask) for ask in asks]
+        others = iter(self._shared.among([ask for ask, is_known in zip(asks, known, strict=True) if not is_known]))
+        for ask, is_known in zip(asks, known, strict=True):
+            yield (ask, "on record", False) if is_known else (ask, *next(others))
 
-    def _asks(self) -> Iterator[Ask]:
-        start, seed = self._stage.task.start, self._stage.seed
-        if self._moves is not None:
-            moves = self._moves
-            items = (item for item in self._items() if moves.item(item.id))
-            yield from (ask for ask in start(self._passing.items(items), seed) if moves.arm(ask.arm))
-            return
+    def _add(self, ask: Ask, fate: Fate, writer: PlanWriter | None) -> None:
+        arm = self._arms[ask.arm.name]
+        arm.plan.rows += 1
+        if fate == "on record":
+            arm.plan.on_record += 1
+        elif fate == "shared":
+            arm.plan.shared += 1
+        else:
+            body = arm.vendor.format.encode(ask)
+            begins = arm.add(body)
+            if writer is not None:
+                writer.add(arm, ask, body, begins=begins)
+
+    def _asks(self, items: Iterable[Item]) -> Iterator[Ask]:
+        start, seed, moves = self._stage.task.start, self._stage.seed, self._moves
+        if moves is not None:
+            moving = (item for item in items if moves.item(item.id))
+            return (ask for ask in start(moving, seed) if moves.arm(ask.arm))
         if self._limit is None:
-            yield from start(self._passing.items(self._items()), seed)
-            return
+            return iter(start(items, seed))
         chosen = stratified(start(self._items(), seed), self._limit, seed)
-        yield from (ask for ask in start(self._passing.items(self._items()), seed) if address(ask) in chosen)
+        return (ask for ask in start(items, seed) if address(ask) in chosen)
 
     def _totals(self) -> dict[str, int]:
         """Rows of each arm."""
         totals: dict[str, int] = {}
-        for ask in self._asks():
+        for ask in self._asks(self._items()):
             totals[ask.arm.name] = totals.get(ask.arm.name, 0) + 1
         return totals
 
 
-def _on_record(folder: RunFolder, stage: str) -> frozenset[Address]:
-    """Addresses that the run has on record already."""
-    if not folder.exists():
-        return frozenset()
-    with look_at(folder) as view:
-        return view.questions.known_addresses(stage)
+@contextmanager
+def _looking_at(folder: RunFolder) -> Iterator[View | None]:
+    """The run as it is on record; None where it has not begun."""
+    if folder.exists():
+        with look_at(folder) as view:
+            yield view
+    else:
+        yield None

@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError
-from overnight.providers.azure.connection import connect
-from overnight.providers.azure.connection.tokens import TOKEN, USUAL, check_installed
 from overnight.providers.azure.format import FORMAT, guide
+from overnight.providers.azure.sign_in import TOKEN, USUAL, check_installed
 from overnight.providers.contract import Endpoint, Vendor
 from overnight.providers.endpoints import address_parts, found_key
-from overnight.providers.openai_api.connection import FileBatchConnection
+
+if TYPE_CHECKING:
+    from overnight.providers.openai_api.connection import FileBatchConnection
 
 __all__ = ["AzureVendor", "provider"]
 
@@ -54,7 +56,10 @@ class AzureVendor:
         check_installed(self.key_variable)
         return "", USUAL
 
-    def connect(self, endpoint: Endpoint) -> FileBatchConnection:
+    def connect(self, endpoint: Endpoint) -> "FileBatchConnection":
+        # Who only encodes and decodes needs no network.
+        from overnight.providers.azure.connection import connect  # noqa: PLC0415
+
         return connect(endpoint)
 
     def guide(self) -> str:

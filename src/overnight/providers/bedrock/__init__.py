@@ -2,17 +2,20 @@
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from overnight.core.ask import Buckets, Model
 from overnight.core.errors import StudyError, Unauthorized
-from overnight.providers.bedrock.connection import BedrockConnection
-from overnight.providers.bedrock.connection.signatures import check_installed
 from overnight.providers.bedrock.format import BedrockFormat, guide
 from overnight.providers.bedrock.jobs import BUCKETS
+from overnight.providers.bedrock.sign_in import check_installed
 from overnight.providers.contract import Endpoint, Vendor
 from overnight.providers.endpoints import address_parts, checked_region
+
+if TYPE_CHECKING:
+    from overnight.providers.bedrock.connection import BedrockConnection
 
 __all__ = ["BedrockVendor", "provider"]
 
@@ -95,7 +98,10 @@ class BedrockVendor:
                 f"write your buckets"
             )
 
-    def connect(self, endpoint: Endpoint) -> BedrockConnection:
+    def connect(self, endpoint: Endpoint) -> "BedrockConnection":
+        # Who only encodes and decodes needs no network.
+        from overnight.providers.bedrock.connection import BedrockConnection  # noqa: PLC0415
+
         return BedrockConnection(endpoint)
 
     def guide(self) -> str:

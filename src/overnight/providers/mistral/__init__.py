@@ -1,13 +1,16 @@
 """Mistral: chat completions, live and in batch jobs of one model."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from overnight.core.ask import Thinking
-from overnight.providers.contract import Limits, Vendor
-from overnight.providers.mistral.connection import MistralConnection
+from overnight.providers.contract import Endpoint, Limits, Vendor
 from overnight.providers.mistral.rows import decode
 from overnight.providers.openai_api.lookalike import Lookalike, LookalikeBatches, LookalikeVendor
+from overnight.providers.openai_api.served import Batches, Calls
 from overnight.providers.openai_api.windows import Windows
+
+if TYPE_CHECKING:
+    from overnight.providers.mistral.connection import MistralConnection
 
 __all__ = ["provider"]
 
@@ -25,6 +28,13 @@ def thinking(setting: Thinking) -> dict[str, Any] | None:
     if isinstance(setting, int):
         return None
     return {"reasoning_effort": {"off": "none", "on": "medium"}.get(setting, setting)}
+
+
+def _connection(calls: Calls, batches: Batches, endpoint: Endpoint) -> "MistralConnection":
+    # Who only encodes and decodes needs no network.
+    from overnight.providers.mistral.connection import MistralConnection  # noqa: PLC0415
+
+    return MistralConnection(calls, batches, endpoint)
 
 
 provider: Vendor = LookalikeVendor(
@@ -54,5 +64,5 @@ provider: Vendor = LookalikeVendor(
         emulator_path="/mistral",
         remarks=_REMARKS,
     ),
-    MistralConnection,
+    _connection,
 )

@@ -6,7 +6,8 @@ from overnight.providers.openai.families import api_of
 from overnight.providers.openai.format import LIMITS
 from overnight.providers.openai_api.batches import Shape
 from overnight.providers.openai_api.body import PATHS
-from overnight.providers.openai_api.connection import Batches, Calls, FileBatchConnection, key_headers
+from overnight.providers.openai_api.connection import FileBatchConnection, key_headers
+from overnight.providers.openai_api.served import Batches, Calls
 from overnight.providers.wire.http import Timeouts
 
 

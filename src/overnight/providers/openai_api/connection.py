@@ -1,7 +1,6 @@
-"""OpenAI's API over HTTP: batches through files, and live calls. What differs from vendor to vendor is data."""
+"""OpenAI's API over HTTP: batches through files, and live calls. `served.py` has what differs from vendor to vendor."""
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -11,7 +10,6 @@ from overnight.core.ask import Model
 from overnight.core.errors import Gone
 from overnight.providers.contract import Batch, CreateAnswer, Endpoint, Fence, Intent, Refusal, Reply, Sightings
 from overnight.providers.openai_api.batches import (
-    Shape,
     checked_upload,
     create_refusal,
     metadata_of,
@@ -19,48 +17,15 @@ from overnight.providers.openai_api.batches import (
     read_created,
     read_page,
 )
-from overnight.providers.openai_api.live import rates_of
+from overnight.providers.openai_api.served import Batches, Calls
 from overnight.providers.reading.listing import Page, asked_for, back_to, first_page
 from overnight.providers.reading.responses import Response
-from overnight.providers.wire.calls import LiveWire, ReadRates
+from overnight.providers.wire.calls import LiveWire
 from overnight.providers.wire.creating import create_once
 from overnight.providers.wire.http import Timeouts, Wire
 from overnight.providers.wire.signing import KeyHeaders
 
 _PAGE = "100"
-# What OpenAI wants beside a file, and beside a batch's input and endpoint.
-UPLOAD_FIELDS: Mapping[str, str] = MappingProxyType({"purpose": "batch"})
-CREATE_FIELDS: Mapping[str, str] = MappingProxyType({"completion_window": "24h"})
-
-
-class Calls(msgspec.Struct, frozen=True, kw_only=True):
-    """How a server is called live, and how its key is tried."""
-
-    name: str
-    # The path for a model's questions, below the base URL.
-    path: Callable[[Model], str]
-    models_path: str = "/models"
-    models_query: Mapping[str, str] = {}
-    # What a key that works has proved.
-    proved: str = "answers"
-    rates: ReadRates = rates_of
-
-
-class Batches(msgspec.Struct, frozen=True, kw_only=True):
-    """How a server takes batches."""
-
-    shape: Shape
-    # What a create names as the endpoint of a model's questions.
-    endpoint: Callable[[Model], str]
-    files_path: str = "/files"
-    upload_path: str | None = None
-    batches_path: str = "/batches"
-    upload_fields: Mapping[str, str] = UPLOAD_FIELDS
-    # Fields of a create beside the input, the endpoint and our token.
-    create_fields: Callable[[Model], Mapping[str, str | int]] = lambda _: CREATE_FIELDS
-    # Whether a batch can carry metadata, and our token with it; its input tells whose it is as well.
-    metadata: bool = True
-    retention_days: int | None = None
 
 
 def key_headers(endpoint: Endpoint) -> dict[str, str]:

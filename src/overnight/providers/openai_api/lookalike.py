@@ -1,23 +1,16 @@
 """A whole vendor from one entry of data: a server that speaks OpenAI's chat completions, live and in batches."""
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError
-from overnight.providers.contract import Endpoint, Limits, Phase
+from overnight.providers.contract import Endpoint, Limits, Phase, ReadRates
 from overnight.providers.endpoints import address_parts, found_key
 from overnight.providers.openai_api.batches import Shape
 from overnight.providers.openai_api.body import PATHS
-from overnight.providers.openai_api.connection import (
-    CREATE_FIELDS,
-    UPLOAD_FIELDS,
-    Batches,
-    CallConnection,
-    Calls,
-    FileBatchConnection,
-)
 from overnight.providers.openai_api.live import rates_of
 from overnight.providers.openai_api.lookalike_format import (
     Family,
@@ -29,8 +22,11 @@ from overnight.providers.openai_api.lookalike_format import (
     Rules,
 )
 from overnight.providers.openai_api.rows import decode
+from overnight.providers.openai_api.served import CREATE_FIELDS, UPLOAD_FIELDS, Batches, Calls
 from overnight.providers.openai_api.windows import Windows
-from overnight.providers.wire.calls import ReadRates
+
+if TYPE_CHECKING:
+    from overnight.providers.openai_api.connection import CallConnection, FileBatchConnection
 
 __all__ = ["Family", "Lookalike", "LookalikeBatches", "LookalikeVendor"]
 
@@ -88,13 +84,20 @@ class Lookalike(msgspec.Struct, frozen=True, kw_only=True):
     remarks: str = ""
 
 
+def _by_files(calls: Calls, batches: Batches, endpoint: Endpoint) -> "FileBatchConnection":
+    # Who only encodes and decodes needs no network.
+    from overnight.providers.openai_api.connection import FileBatchConnection  # noqa: PLC0415
+
+    return FileBatchConnection(calls, batches, endpoint)
+
+
 class LookalikeVendor:
     """The vendor that an entry makes."""
 
     def __init__(
-        self, kind: Lookalike, connection: Callable[[Calls, Batches, Endpoint], CallConnection] = FileBatchConnection
+        self, kind: Lookalike, connection: Callable[[Calls, Batches, Endpoint], "FileBatchConnection"] = _by_files
     ) -> None:
-        """`connection` is for one whose batches travel otherwise."""
+        """`connection` opens one, where batches travel otherwise."""
         self._kind = kind
         self._connection = connection
         self.name = kind.name
@@ -119,10 +122,13 @@ class LookalikeVendor:
             key=found_key(environ, own or kind.key_variable, kind.title) if wanted else "",
         )
 
-    def connect(self, endpoint: Endpoint) -> CallConnection:
-        if self._batches is None:
-            return CallConnection(self._calls, endpoint)
-        return self._connection(self._calls, self._batches, endpoint)
+    def connect(self, endpoint: Endpoint) -> "CallConnection":
+        if self._batches is not None:
+            return self._connection(self._calls, self._batches, endpoint)
+        # As above.
+        from overnight.providers.openai_api.connection import CallConnection  # noqa: PLC0415
+
+        return CallConnection(self._calls, endpoint)
 
     def guide(self) -> str:
         kind = self._kind

@@ -1,13 +1,16 @@
 """Together: open models by chat completions, live and in batches."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from overnight.core.ask import Thinking
-from overnight.providers.contract import Limits, Phase, Rates, Vendor
+from overnight.providers.contract import Endpoint, Limits, Phase, Rates, Vendor
 from overnight.providers.openai_api.lookalike import Lookalike, LookalikeBatches, LookalikeVendor
+from overnight.providers.openai_api.served import Batches, Calls
 from overnight.providers.reading.figures import count_of
-from overnight.providers.together.connection import TogetherConnection
+
+if TYPE_CHECKING:
+    from overnight.providers.together.connection import TogetherConnection
 
 _REMARKS = """\
 `thinking: off` and `on` are sent as `reasoning.enabled`, levels as `reasoning_effort`; a token budget is refused.
@@ -53,6 +56,13 @@ def _per_minute(text: str | None) -> int | None:
     return None if limit is None else max(1, limit)
 
 
+def _connection(calls: Calls, batches: Batches, endpoint: Endpoint) -> "TogetherConnection":
+    # Who only encodes and decodes needs no network.
+    from overnight.providers.together.connection import TogetherConnection  # noqa: PLC0415
+
+    return TogetherConnection(calls, batches, endpoint)
+
+
 provider: Vendor = LookalikeVendor(
     Lookalike(
         name="together",
@@ -84,5 +94,5 @@ provider: Vendor = LookalikeVendor(
         emulator_path="/together",
         remarks=_REMARKS,
     ),
-    TogetherConnection,
+    _connection,
 )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,10 +13,12 @@ from overnight.providers.contract import Endpoint, ModelRules, Vendor
 from overnight.providers.endpoints import address_parts, checked_region
 from overnight.providers.google_api.families import rules
 from overnight.providers.google_api.guide import guide
-from overnight.providers.vertex.connection import STORAGE, VertexConnection
-from overnight.providers.vertex.connection.tokens import USUAL_FILE, check_installed
 from overnight.providers.vertex.format import FORMAT
-from overnight.providers.vertex.jobs import BUCKETS, LIMITS, LOCATION
+from overnight.providers.vertex.jobs import BUCKETS, LIMITS, LOCATION, STORAGE
+from overnight.providers.vertex.sign_in import USUAL_FILE, check_installed
+
+if TYPE_CHECKING:
+    from overnight.providers.vertex.connection import VertexConnection
 
 __all__ = ["VertexVendor", "provider"]
 
@@ -69,7 +72,10 @@ class VertexVendor:
     def check_sending(self, endpoint: Endpoint) -> None:
         BUCKETS.check(endpoint)
 
-    def connect(self, endpoint: Endpoint) -> VertexConnection:
+    def connect(self, endpoint: Endpoint) -> "VertexConnection":
+        # Who only encodes and decodes needs no network.
+        from overnight.providers.vertex.connection import VertexConnection  # noqa: PLC0415
+
         return VertexConnection(endpoint)
 
     def rules(self, name: str) -> ModelRules | None:

@@ -31,6 +31,7 @@ LIMITS = Limits(
 )
 TAG = "overnight"
 # The usual region.
+STORAGE = "https://storage.googleapis.com"
 LOCATION = "us-central1"
 BUCKETS = OwnBuckets(provider="vertex", scheme="gs")
 _AGENT_ROLE = "Storage Object Admin (roles/storage.objectAdmin)"

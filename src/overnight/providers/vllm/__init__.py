@@ -4,12 +4,15 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from overnight.core.ask import Model
 from overnight.core.errors import StudyError
 from overnight.providers.contract import Endpoint, Vendor
-from overnight.providers.vllm.connection import FolderConnection
 from overnight.providers.vllm.format import VllmFormat, guide
+
+if TYPE_CHECKING:
+    from overnight.providers.vllm.connection import FolderConnection
 
 __all__ = ["VllmVendor", "provider"]
 
@@ -45,7 +48,10 @@ class VllmVendor:
             "vllm: files for your own GPUs cannot be rehearsed; write compatible/NAME to rehearse the same questions"
         )
 
-    def connect(self, endpoint: Endpoint) -> FolderConnection:
+    def connect(self, endpoint: Endpoint) -> "FolderConnection":
+        # Who only encodes and decodes needs no batches.
+        from overnight.providers.vllm.connection import FolderConnection  # noqa: PLC0415
+
         return FolderConnection(endpoint)
 
     def guide(self) -> str:

@@ -4,13 +4,13 @@ Thousands of these run in a row, so what is the same for all of them is made onc
 through a proxy. Nothing is compressed: an answer of a few kilobytes costs more to unpack than to receive.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from yarl import URL
 
 from overnight.core.checkpoint import checkpoint
 from overnight.core.errors import ProviderError
-from overnight.providers.contract import Rates, Reply
+from overnight.providers.contract import Rates, ReadRates, Reply
 from overnight.providers.reading.responses import retry_after_of
 from overnight.providers.reading.secrets import Secrets
 from overnight.providers.wire.bodies import IDENTITY, unpacked
@@ -26,8 +26,6 @@ READ_SECONDS = 600.0
 BODY_SECONDS = 120.0
 
 _ALWAYS = {"User-Agent": "overnight", **IDENTITY, "Content-Type": "application/json"}
-
-ReadRates = Callable[[Mapping[str, str]], Rates]
 
 
 def no_rates(_: Mapping[str, str]) -> Rates:

@@ -7,7 +7,8 @@ from overnight.providers.azure.connection.tokens import key_headers
 from overnight.providers.contract import Endpoint
 from overnight.providers.openai_api.batches import Shape
 from overnight.providers.openai_api.body import PATHS
-from overnight.providers.openai_api.connection import Batches, Calls, FileBatchConnection
+from overnight.providers.openai_api.connection import FileBatchConnection
+from overnight.providers.openai_api.served import Batches, Calls
 from overnight.providers.wire.http import Timeouts
 
 

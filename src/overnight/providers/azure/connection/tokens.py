@@ -6,32 +6,16 @@ azure-identity is an extra: it is imported when a token is first wanted, and not
 import asyncio
 import time
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import Any
 
 from overnight.core.errors import StudyError, Unauthorized, Unavailable
+from overnight.providers.azure.sign_in import INSTALL, TOKEN, USUAL
 from overnight.providers.contract import Endpoint
 from overnight.providers.reading.complaints import scrub
 from overnight.providers.wire.signing import KeyHeaders, Request
 
-# What `credentials` of an endpoint says, where it is no key: a token that was given, or the usual sign-in.
-TOKEN, USUAL = "token", "usual"
-INSTALL = "pip install 'overnight[azure]'"
 _SCOPE = "https://cognitiveservices.azure.com/.default"
 _SPARE_SECONDS = 300
-
-
-def check_installed(variable: str) -> None:
-    """One clear line, before anything is sent."""
-    try:
-        found = find_spec("azure.identity")
-    except ModuleNotFoundError:
-        found = None
-    if found is None:
-        raise Unauthorized(
-            f"{variable} is not set: put the Azure OpenAI key there or into a .env file, or sign in with Entra: "
-            f"{INSTALL} (`--emulate` rehearses without one)"
-        )
 
 
 def key_headers(endpoint: Endpoint) -> KeyHeaders:

@@ -6,25 +6,17 @@ botocore is an extra: it is imported when something is first signed, and not bef
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
-from importlib.util import find_spec
 from typing import Any, Literal
 
-from overnight.core.errors import StudyError, Unauthorized, Unavailable
+from overnight.core.errors import Unauthorized, Unavailable
 from overnight.providers.contract import Endpoint
 from overnight.providers.reading.complaints import scrub
 from overnight.providers.wire.signing import Request
 from overnight.store.contract import StoredFile
 
-INSTALL = "pip install 'overnight[bedrock]'"
 Service = Literal["bedrock", "s3"]
 # A key is given for an emulator only, which takes any secret.
 _EMULATED = "emulated"
-
-
-def check_installed() -> None:
-    """One clear line, before anything is sent."""
-    if find_spec("botocore") is None:
-        raise StudyError(f"bedrock: signing for AWS needs one more package: {INSTALL}")
 
 
 class Signatures:

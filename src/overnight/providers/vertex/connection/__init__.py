@@ -11,12 +11,11 @@ from overnight.providers.google_api.refusals import create_refusal
 from overnight.providers.reading.listing import Page, asked_for, back_to, first_page, set_back
 from overnight.providers.vertex.connection.storage import CloudStorage
 from overnight.providers.vertex.connection.tokens import Tokens
-from overnight.providers.vertex.jobs import BUCKETS, LOCATION, job_body, read_job, read_page, since
+from overnight.providers.vertex.jobs import BUCKETS, LOCATION, STORAGE, job_body, read_job, read_page, since
 from overnight.providers.wire.calls import LiveWire
 from overnight.providers.wire.creating import create_once
 from overnight.providers.wire.http import Timeouts, Wire
 
-STORAGE = "https://storage.googleapis.com"
 _VERSION = "/v1"
 _PAGE = "100"
 # Files of answers, whatever else may lie beside them.

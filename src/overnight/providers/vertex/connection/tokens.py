@@ -6,33 +6,21 @@ google-auth is an extra: it is imported when a token is first wanted, and not be
 import asyncio
 import os
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from overnight.core.errors import StudyError, Unauthorized, Unavailable
+from overnight.core.errors import Unauthorized, Unavailable
 from overnight.providers.reading.complaints import scrub
+from overnight.providers.vertex.sign_in import USUAL_FILE
 from overnight.providers.wire.signing import Request
 
-USUAL_FILE = "GOOGLE_APPLICATION_CREDENTIALS"
-INSTALL = "pip install 'overnight[vertex]'"
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 
 
 class _File(msgspec.Struct):
     type: str = ""
-
-
-def check_installed() -> None:
-    """One clear line, before anything is sent."""
-    try:
-        found = find_spec("google.auth") and find_spec("requests")
-    except ModuleNotFoundError:
-        found = None
-    if found is None:
-        raise StudyError(f"vertex: Google's credentials need one more package: {INSTALL}")
 
 
 class Tokens:

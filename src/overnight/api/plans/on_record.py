@@ -1,0 +1,72 @@
+"""What a run has on record of a stage, held against the questions that are planned, a few at a time."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from overnight.api.plans.counting import ArmCount
+from overnight.api.plans.key_set import KeySet
+from overnight.core.ask import Ask
+from overnight.core.stage import Stage
+from overnight.engine.flow.sampling import Address, address
+from overnight.ledger.transaction import View
+
+# Questions that are held against the record together: few enough that long texts take little memory.
+AT_ONCE = 100
+# What becomes of a question.
+Fate = Literal["on record", "shared", "new"]
+
+
+class OnRecord:
+    """The addresses of a stage. They are looked up for some questions, and then known of these: there may be millions.
+
+    `by_number`: of what hangs on answers no more can be told beforehand.
+    """
+
+    def __init__(self, view: View | None, stage: str, *, by_number: bool) -> None:
+        """No view: nothing is on record."""
+        self._view = view
+        self._stage = stage
+        self._left = {} if view is None else view.questions.rows_by_arm(stage)
+        self._by_number = by_number
+        self._known: frozenset[Address] = frozenset()
+
+    def look_up(self, asks: Iterable[Ask]) -> None:
+        """These are what is asked about next, each of them once."""
+        if self._view is not None and self._left and not self._by_number:
+            items = dict.fromkeys(ask.item for ask in asks)
+            self._known = frozenset(self._view.questions.known_addresses(self._stage, items))
+
+    def has(self, ask: Ask) -> bool:
+        if not self._by_number:
+            return address(ask) in self._known
+        left = self._left.get(ask.arm.name, 0)
+        self._left[ask.arm.name] = left - 1
+        return left > 0
+
+
+class Shared:
+    """Which first questions of a stage are asked already: on record, or by another address that is planned."""
+
+    def __init__(self, view: View | None, stage: Stage, arms: Mapping[str, ArmCount]) -> None:
+        """No view: nothing that is on record is shared."""
+        self._view = view
+        self._stage = stage
+        self._arms = arms
+        self._seen = KeySet()
+
+    def among(self, asks: Sequence[Ask]) -> list[tuple[Fate, bool]]:
+        """What becomes of each, and whether what its arm follows it up with is shared, too."""
+        if not self._stage.dedupe:  # each is a question of its own
+            return [("new", False)] * len(asks)
+        arms = [self._arms[ask.arm.name] for ask in asks]
+        keys = [arm.keys.key(ask) for arm, ask in zip(arms, asks, strict=True)]
+        if self._view is not None:
+            for name, key in self._view.questions.known_keys(self._stage.name, dict.fromkeys(keys)):
+                self._seen.add(key)
+                if name in self._arms:
+                    self._arms[name].is_new(key)
+        found: list[tuple[Fate, bool]] = []
+        for arm, key in zip(arms, keys, strict=True):
+            is_first, is_new_to_arm = self._seen.add(key), arm.is_new(key)
+            found.append(("new", False) if is_first else ("shared", not is_new_to_arm))
+        return found
