@@ -75,6 +75,7 @@ class Scheduler:
         try:
             await self._advance(afresh=True)
             while True:
+                self._context.ledger.refuse_replaced()
                 await self._cut_if_due()
                 await self._realign()
                 await hand_over(self._context, {attempt.id for attempt in self._tasks.values()})
