@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -15,8 +15,10 @@ from psycopg.conninfo import conninfo_to_dict
 
 import own_database
 import postgres_server
+from overnight.core.clock import steady
 from overnight.core.errors import LeaseLost, OutOfReach, RunBusy, StudyError
 from overnight.ledger.ledger import Ledger
+from overnight.ledger.postgres import lease as leases
 from overnight.ledger.postgres.address import Address, connect, is_database, read_address
 from overnight.ledger.postgres.dialect import bound, translated
 from overnight.ledger.postgres.home import PostgresHome
@@ -196,6 +198,49 @@ def test_who_was_replaced_commits_nothing(ledger: Ledger, address: Address, leas
         keep(ledger, "late")
     assert ledger.view().facts.get("late") is None
     other.let_go()
+
+
+def test_who_was_replaced_is_told_without_writing(
+    address: Address, lease: Lease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "SECONDS", 0.4)
+    with closing(connect(address)) as db:
+        db.execute("UPDATE overnight.run SET until=clock_timestamp()-interval '1 second'")
+        held = Lease(address, lease.run)
+        held.take(db)
+        home = _home(address, held)
+        home.refuse_replaced()
+        db.execute("UPDATE overnight.run SET epoch=epoch+1")
+        assert until(lambda: held.replaced)
+        with pytest.raises(LeaseLost, match="another process has taken this run over"):
+            home.refuse_replaced()
+    held.let_go()
+
+
+def test_a_lease_that_could_not_be_prolonged_is_prolonged_soon_after(
+    address: Address, lease: Lease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not at the next quarter only, which may be the last before others may have the run."""
+    monkeypatch.setattr(leases, "SECONDS", 8.0)
+    with network_to(address, monkeypatch) as (through, network), closing(connect(address)) as db:
+        db.execute("UPDATE overnight.run SET until=clock_timestamp()-interval '1 second'")
+        held = Lease(through, lease.run)
+        held.take(db)
+        taken = held.sure_until
+        with network.down():
+            assert until(lambda: network.refused > 0)
+        back = steady()
+        assert until(lambda: held.sure_until > taken)
+        assert steady() - back < 1.5
+        held.let_go()
+
+
+def until(so: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Whether it came to be so."""
+    last = time.monotonic() + seconds
+    while not so() and time.monotonic() < last:
+        time.sleep(0.01)
+    return so()
 
 
 def test_a_commit_that_broke_is_not_taken_for_an_earlier_one_of_which_nobody_could_be_asked(

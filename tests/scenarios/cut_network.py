@@ -33,6 +33,8 @@ class CuttableNetwork:
         self._swallowing = False
         self._committing: socket.socket | None = None
         self.cuts = 0
+        # Connections that found nobody.
+        self.refused = 0
 
     def __enter__(self) -> Self:
         for listening, what in zip(self._listening, (self._pass_on, self._obey), strict=True):
@@ -80,6 +82,7 @@ class CuttableNetwork:
 
     def _pass_on(self, client: socket.socket) -> None:
         if self._is_down:
+            self.refused += 1
             client.close()
             return
         server = socket.socket(socket.AF_UNIX)

@@ -31,10 +31,10 @@ class Suspended:
         _, status = os.waitpid(self._process.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status), self._process.stdout and self._process.stdout.read()
 
-    def wake(self) -> str:
-        """How it ended."""
+    def wake(self, within: float = 180) -> str:
+        """How it ended, which it has to in so many real seconds."""
         os.kill(self._process.pid, signal.SIGCONT)
-        said, _ = self._process.communicate(timeout=180)
+        said, _ = self._process.communicate(timeout=within)
         return said
 
     def __enter__(self) -> Self:

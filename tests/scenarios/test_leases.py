@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 
 import own_database
 from overnight.api.places import folder_of
 from overnight.core.errors import RunBusy
+from overnight.ledger.postgres.address import connect, read_address
 from overnight.settings import settings
 from scenarios.conftest import Scenario
 from scenarios.suspended import Suspended
@@ -45,6 +47,19 @@ def test_a_leader_that_wakes_after_it_was_replaced_sends_nothing(
     one.assert_paid_once()
     assert said.startswith("LeaseLost: "), said
     assert one.findings() == []
+
+
+def test_a_leader_that_only_waits_hears_that_it_was_replaced(in_database: Callable[..., Scenario]) -> None:
+    """Nothing comes that it would have to write: what it has sent is under way for a day."""
+    slow = {"time_scale": 100, "latency": {"batch": [80_000, 80_000], "live": [0, 0]}}
+    one = in_database(slow, provider="anthropic")
+    study = one.study(5)
+    with Suspended(study, "committed seen", one.folder, surroundings(one)) as leader:
+        leader.wait_until_suspended()
+        with closing(connect(read_address(own_database.address_of(one.folder / "runs")))) as db:
+            db.execute("UPDATE overnight.run SET epoch=epoch+1")
+        said = leader.wake(within=60)
+    assert said.startswith("LeaseLost: "), said
 
 
 def test_of_two_processes_that_want_a_run_one_has_it(in_database: Callable[..., Scenario]) -> None:

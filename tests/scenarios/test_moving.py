@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
@@ -16,7 +17,12 @@ from overnight.ledger.postgres.address import connect
 from overnight.ledger.shared_run import SharedRun
 from overnight.settings import settings
 from overnight.store.run_folder import RunFolder
+from run_process import Ending
 from scenarios.conftest import Scenario
+from scenarios.matrix import kills, parts
+
+PARTS = parts(2, sampled=1)
+SAMPLE = 4
 
 
 @pytest.fixture
@@ -27,6 +33,11 @@ def night(scenario: Callable[..., Scenario]) -> Scenario:
 def pulled(run: str, place: str, home: str, **_: object) -> None:
     """In a process of its own."""
     on.pull(run, to=home, runs=place)
+
+
+def pushed(run: str, home: str, place: str, **_: object) -> None:
+    """The same."""
+    on.push(run, to=place, runs=home)
 
 
 def database(night: Scenario) -> str:
@@ -72,19 +83,55 @@ def test_there_and_back_is_the_same_run(night: Scenario) -> None:
     night.assert_paid_once()
 
 
-@pytest.mark.parametrize("number", [2, 5, 9])
-def test_whatever_ends_it_the_same_command_again_brings_the_run(night: Scenario, number: int) -> None:
-    place, home = database(night), night.folder / "runs"
-    assert night.call("run", night.study(), runs=place).state == "done"
-    killed = night.call(
-        "scenarios.test_moving:pulled", "night", place, str(home), environ={"OVERNIGHT_KILL_AT": str(number)}
-    )
-    assert killed.signal == 9
-    moved = on.pull("night", to=home, runs=place)
-    assert moved.where == str(home / "night")
-    on.rebuild("night", runs=home)
-    assert night.findings() == []
+@pytest.mark.slow
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("verb", ["pull", "push"])
+def test_killed_anywhere_the_same_command_again_brings_the_run(
+    night: Scenario, verb: str, part: int, tmp_path: Path
+) -> None:
+    """One run goes from place to place, each of them new, and is killed on each way at another checkpoint."""
+    places = Places(night)
+    assert night.call("run", night.study(), runs=places.last).state == "done"
+    digest = night.digest_of(night.folder / "shared0" / "night" / "tables" / "results.parquet")
+    if verb == "push":
+        places.go_on("pull")
+    log = tmp_path / "checkpoints"
+    assert places.go_on(verb, environ={"OVERNIGHT_CHECKPOINTS": str(log)}).signal is None
+    names = log.read_text().splitlines()
+    assert len(names) > 10
+    for number in kills(len(names), part, len(PARTS), SAMPLE):
+        places.go_on("push" if verb == "pull" else "pull")
+        where = f"{verb} killed at checkpoint {number} ({names[number - 1]})"
+        assert places.go_on(verb, environ={"OVERNIGHT_KILL_AT": str(number)}).signal == signal.SIGKILL, where
+        assert places.once_more(verb).error is None, where
+        on.rebuild("night", runs=places.last)
+        assert [finding.message for finding in on.verify("night", runs=places.last)] == [], where
+        table = places.tables / "night" / "tables" / "results.parquet"
+        assert night.digest_of(table) == digest, where
     night.assert_paid_once()
+
+
+class Places:
+    """Where a run has been, each place used once: databases and folders in turn."""
+
+    def __init__(self, night: Scenario) -> None:
+        self._night = night
+        self._number = 0
+        self.before = ""
+        self.last = own_database.address_of(night.folder / "shared0")
+        self.tables = night.folder / "shared0"
+
+    def go_on(self, verb: str, environ: Mapping[str, str] | None = None) -> Ending:
+        self._number += 1
+        self.tables = self._night.folder / f"{'home' if verb == 'pull' else 'shared'}{self._number}"
+        place = str(self.tables) if verb == "pull" else own_database.address_of(self.tables)
+        self.before, self.last = self.last, place
+        return self.once_more(verb, environ)
+
+    def once_more(self, verb: str, environ: Mapping[str, str] | None = None) -> Ending:
+        return self._night.call(
+            f"scenarios.test_moving:{verb}ed", "night", self.before, self.last, environ=environ or {}
+        )
 
 
 def test_two_that_bring_a_run_to_two_places_bring_it_to_one(night: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from anthropic import Anthropic
 
 from overnight import api
 from scenarios.conftest import KEY, Scenario
+from scenarios.suspended import Suspended
 
 ANTHROPIC = {"provider": "anthropic"}
 
@@ -83,6 +84,27 @@ def test_while_one_create_is_in_doubt_no_other_is_sent(scenario: Callable[..., S
     assert one.run(one.study()).state == "done"
     assert len(one.batches()) == 3
     one.assert_paid_once()
+
+
+@pytest.mark.in_folder("an input file of its is lost")
+def test_a_create_that_nobody_goes_on_with_holds_up_no_other_for_ever(scenario: Callable[..., Scenario]) -> None:
+    """Announced, and then its input cannot be read: the others wait for a pass that finds out what became of it."""
+    one = scenario(**ANTHROPIC)
+    study = one.study()
+    with Suspended(study, "committed creating", one.folder, {**one.addresses, **one.environ}) as night:
+        night.wait_until_suspended()
+        before = one.batches()
+        with one.ledger() as view:
+            (announced,) = [attempt.token for attempt in view.attempts.everything() if attempt.state == "creating"]
+        (one.folder / "runs" / "night" / "outbox" / f"{announced}.jsonl").unlink()
+        said = night.wake(within=60)
+    assert said.startswith("FileDamaged: "), said
+    assert len(one.batches()) == len(before)
+    ending = one.run(study, environ=one.going_on)
+    assert ending.state == "done", ending
+    assert len(one.batches()) == 3
+    one.assert_paid_once()
+    assert one.findings() == []
 
 
 def test_submit_does_not_wait_for_the_end_of_a_doubt(scenario: Callable[..., Scenario]) -> None:

@@ -81,6 +81,8 @@ class RunContext:
         self.answered_elsewhere: set[int] = set()
         # The newest view of every attempt that is not closed.
         self.carried: dict[int, Attempt] = {}
+        # Attempts that this pass sees no further: what became of them, another one finds out.
+        self.left: set[int] = set()
         # Arms that are not sent any more in this process, and why.
         self.halted_arms: dict[int, str] = {}
         # False for batches adopted without their questions: nothing of theirs can be asked again.

@@ -75,6 +75,7 @@ class Scheduler:
         try:
             await self._advance(afresh=True)
             while True:
+                self._context.ledger.refuse_replaced()
                 await self._cut_if_due()
                 await self._realign()
                 await hand_over(self._context, {attempt.id for attempt in self._tasks.values()})
@@ -319,7 +320,7 @@ class Scheduler:
         wakes += [at for at in self._context.not_before.values() if at > self._context.now()]
         round_ends = self._flow.next_deadline(self._context.ledger.view()) if self._flow.needed else None
         wakes += [self._deadline, round_ends or self._deadline, self._cut_at or self._deadline]
-        timer = asyncio.create_task(self._sleep_until(min([horizon, *wakes])))
+        timer = asyncio.create_task(self._context.waiting.clock.sleep(min([horizon, *wakes]) - self._context.now()))
         stirred = asyncio.create_task(self._stirred())
         done, _ = await asyncio.wait({*self._tasks, timer, stirred}, return_when=asyncio.FIRST_COMPLETED)
         timer.cancel()
@@ -331,9 +332,6 @@ class Scheduler:
         await asyncio.sleep(_CROWD)
         self._context.stirred.clear()
 
-    async def _sleep_until(self, at: float) -> None:
-        await self._context.waiting.clock.sleep(at - self._context.now())
-
     def _settle(self, tasks: Iterable["asyncio.Task[Attempt]"]) -> None:
         for task in tasks:
             attempt = self._tasks.pop(task)
@@ -341,15 +339,15 @@ class Scheduler:
             if error is None:
                 self._landed = True
                 continue
-            if isinstance(error, NotNow | Stopped):
-                continue
-            if isinstance(error, ProviderError):
+            if isinstance(error, NotNow | Stopped | FileDamaged):
+                self._context.left.add(attempt.id)
+                if isinstance(error, FileDamaged):
+                    self._send_no_more(error)
+            elif isinstance(error, ProviderError):
                 self._halt(self._context.account_for(attempt), error)
                 if len(self._context.accounts[attempt.arm]) > 1 and attempt.id not in self._begun_again:
                     self._begun_again.add(attempt.id)
                     self._start(self._context.carried.get(attempt.id, attempt))
-            elif isinstance(error, FileDamaged):
-                self._send_no_more(error)
             else:
                 self._fault = self._fault or error
                 raise error

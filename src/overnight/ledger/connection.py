@@ -117,6 +117,9 @@ class SqliteFile:
     def trouble(self, error: Exception) -> LedgerError | None:
         return ledger_trouble(self._path, error) if isinstance(error, sqlite3.Error) else None
 
+    def refuse_replaced(self) -> None:
+        """Its lock is the kernel's, which takes it from nobody who lives."""
+
     def refuse_strange(self) -> None:
         """Nothing in a run is a pipe, a socket or a device."""
         run = self._path.parent

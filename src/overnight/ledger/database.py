@@ -164,6 +164,10 @@ class Home(Protocol):
         """An error of the database in words; None for one that is none of the database's."""
         ...
 
+    def refuse_replaced(self) -> None:
+        """LeaseLost once it is known that another process holds the run."""
+        ...
+
     def refuse_strange(self) -> None:
         """LedgerError where something is there that whoever opened it might wait for for ever."""
         ...

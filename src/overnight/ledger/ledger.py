@@ -129,6 +129,10 @@ class Ledger:
                 self._work.put((name, fact, done))
         return done
 
+    def refuse_replaced(self) -> None:
+        """LeaseLost once it is known that another process holds the run: who only waits would not hear of it."""
+        self._home.refuse_replaced()
+
     async def commit(self, name: str, fact: Callable[[Transaction], T]) -> T:
         return await asyncio.wrap_future(self.write(name, fact))
 

@@ -39,6 +39,8 @@ async def _none_in_doubt(context: RunContext, account: ProviderAccount, attempt:
             return
         if account.halted is not None:
             raise account.halted
+        if own is not None and own.id in context.left:
+            raise NotNow  # nobody here finds out what became of it
         if theirs is not None and not told:
             told = True
             context.say(

@@ -114,11 +114,14 @@ class PostgresHome:
         if not isinstance(error, psycopg.Error):
             return None
         if error.sqlstate == LEASE_LOST or (error.sqlstate == _ENDED and self._is_replaced()):
-            return LeaseLost(
-                f"{self.where}: another process has taken this run over, while this one was not heard of; "
-                "nothing more is written or sent from here"
-            )
+            return self._lost()
         return refused(self.where, error)
+
+    def _lost(self) -> LeaseLost:
+        return LeaseLost(
+            f"{self.where}: another process has taken this run over, while this one was not heard of; "
+            "nothing more is written or sent from here"
+        )
 
     def _is_replaced(self) -> bool:
         """Who takes a run over ends what the one before has left open on the server."""
@@ -129,6 +132,10 @@ class PostgresHome:
             (epoch,) = db.execute(query, (self._lease.run.number,)).fetchone() or (None,)
             return bool(epoch != self._lease.epoch)
         return False
+
+    def refuse_replaced(self) -> None:
+        if self._lease is not None and self._lease.replaced:
+            raise self._lost()
 
     def refuse_strange(self) -> None:
         """Nothing in a database can be waited for for ever."""

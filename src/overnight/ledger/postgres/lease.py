@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # How long a run stays with a holder that is not heard of, and how often one tells that it is there.
 SECONDS = 60.0
 _TOLD_EVERY = 1 / 4
+# How soon it is tried again where that failed, for as long as nobody else can have the run.
+_TRIED_AGAIN = 1 / 60
 _TAKE = (
     f"UPDATE {SHARED}.run SET holder=?1, epoch=epoch+1, until=clock_timestamp()+?2*interval '1 second' "
     "WHERE number=?3 AND (until IS NULL OR until<clock_timestamp() OR holder=?4) RETURNING epoch, commits"
@@ -41,6 +43,8 @@ class Lease:
         self.commits = 0
         # By our own clock: until then nobody else can have the run.
         self.sure_until = 0.0
+        # Known once it is told to nobody that we are there.
+        self.replaced = False
         self._address = address
         self._seconds = SECONDS
         self._over = threading.Event()
@@ -90,11 +94,12 @@ class Lease:
     def _tell(self) -> None:
         """By a connection of its own: a long transaction does not keep the run from being held."""
         db: PostgresDatabase | None = None
-        while not self._over.wait(self._seconds * _TOLD_EVERY):
+        while not self._over.wait(self._pause()):
             try:
                 db = db or connect(self._address)
                 if not self.prolong(db):
-                    break  # the next commit hears of it
+                    self.replaced = True
+                    break
             except LedgerError:
                 db = None  # what is written next will tell; meanwhile it is tried again
             except Exception as error:
@@ -104,6 +109,12 @@ class Lease:
                 db = None
         if db is not None:
             db.close()
+
+    def _pause(self) -> float:
+        """Until it is told again: soon, where it should have been told by now."""
+        left = self.sure_until - steady()
+        is_late = 0 < left < self._seconds * (1 - _TOLD_EVERY)
+        return self._seconds * (_TRIED_AGAIN if is_late else _TOLD_EVERY)
 
 
 def is_held(db: PostgresDatabase, name: str) -> bool:
