@@ -18,7 +18,7 @@ from store import buckets
 from store.buckets import BucketServer, Environ, Start
 
 PARTS = parts(4, sampled=1)
-SAMPLE = 2
+SAMPLE = 1
 Fault = Callable[[BucketServer, Environ, Start], Iterable[bytes] | None]
 
 

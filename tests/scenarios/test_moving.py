@@ -22,7 +22,7 @@ from scenarios.conftest import Scenario
 from scenarios.matrix import kills, parts
 
 PARTS = parts(2, sampled=1)
-SAMPLE = 4
+SAMPLE = 2
 
 
 @pytest.fixture
