@@ -6,6 +6,8 @@ STAMP  := $(VENV)/.installed
 # Overnight alone, without what its developers need.
 ALONE  := $(VENV)/.installed-alone
 N      ?= 200
+# Hundreds of tests start Python, and four workers read every test: none of them compiles again what another has.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo clients test properties coverage matrix speceval lint format bench ray schedulers simulate savings estimates local lowest notebook browser soak hardening fuzz prices clean
 .DEFAULT_GOAL := help
