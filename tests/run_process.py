@@ -8,8 +8,11 @@ what it asserts, and not by never ending.
 from __future__ import annotations
 
 import contextlib
+import gc
+import importlib
 import json
 import os
+import pkgutil
 import select
 import signal
 import subprocess
@@ -65,8 +68,6 @@ class WarmProcess:
 
 def _verb(name: str) -> Any:
     """A verb of the API, or `module:function` for a test's own."""
-    import importlib
-
     import overnight.api as api
 
     module, _, function = name.rpartition(":")
@@ -103,19 +104,31 @@ def _child(request: dict[str, Any], out: int) -> None:
     os.write(out, json.dumps(answer).encode())
 
 
-def _serve() -> None:
+def _import_all() -> None:
+    """Whatever a child would load: a verb imports late, and each child would do so again."""
     import aiohttp
     import polars as pl
 
-    import overnight.api
-    import overnight.providers.anthropic
-    import overnight.providers.openai
-    from own_time import use_own_time
+    import overnight
+    import own_database
+    from scenarios import cut_network
 
-    use_own_time()
     assert aiohttp
     assert pl
-    assert overnight
+    assert own_database
+    assert cut_network
+    for one in pkgutil.walk_packages(overnight.__path__, "overnight."):
+        if not one.name.endswith(".__main__"):
+            importlib.import_module(one.name)
+
+
+def _serve() -> None:
+    from own_time import use_own_time
+
+    _import_all()
+    use_own_time()
+    # Children look for garbage among their own things only.
+    gc.freeze()
     for line in sys.stdin:
         with contextlib.suppress(BrokenPipeError):
             print(json.dumps(_answer(json.loads(line))), flush=True)

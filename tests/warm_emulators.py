@@ -7,6 +7,7 @@ emulator's own `main` on them, and later says how the child ended.
 from __future__ import annotations
 
 import functools
+import gc
 import json
 import os
 import signal
@@ -66,6 +67,8 @@ def _serve(requests: socket.socket) -> None:
     import overnight_emulator.command
 
     assert overnight_emulator.command
+    # Children look for garbage among their own things only.
+    gc.freeze()
     while True:
         message, ends, _, _ = socket.recv_fds(requests, _LONGEST_MESSAGE, 3)
         if not message:

@@ -20,13 +20,18 @@ FAULTS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmProcess]:
+    process = WarmProcess()
+    yield process
+    process.close()
+
+
 @pytest.fixture
-def one(tmp_path: Path) -> Iterator[Scenario]:
-    warm = WarmProcess()
+def one(tmp_path: Path, warm: WarmProcess) -> Iterator[Scenario]:
     begun = Scenario(tmp_path, warm, {"faults": FAULTS})
     yield begun
     begun.close()
-    warm.close()
 
 
 def test_the_pages_look_alike_is_one_file_and_an_entry_point(one: Scenario) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from overnight.api import team
 from overnight.core.errors import StudyError
-from run_process import Ending, WarmProcess
+from run_process import Ending
 from scenarios.conftest import Scenario
 from scenarios.suspended import Suspended
 
@@ -46,21 +46,17 @@ def test_two_runs_at_once_never_pass_it_together(shared: Scenario, mode: str) ->
     budget(one, budget=whole * 1.5)
     mine, theirs = study(one, "mine", mode=mode), study(one, "theirs", mode=mode)
     endings: list[Ending] = []
-    other = WarmProcess()
     surroundings = {**one.addresses, **one.environ}
     # Inside the transaction in which it takes its share.
     with Suspended(mine, "commit packed", one.folder, surroundings) as leader:
         leader.wait_until_suspended()
-        thread = threading.Thread(
-            target=lambda: endings.append(other.call("run", theirs, cwd=one.folder, environ=surroundings))
-        )
+        thread = threading.Thread(target=lambda: endings.append(one.call("run", theirs)))
         thread.start()
         thread.join(3)
         assert thread.is_alive(), endings  # it waits until the first has said what it takes
         submitted = dict(budget(one).runs)
         assert leader.wake().strip() == "done"
         thread.join(60)
-    other.close()
     assert submitted.get("mine", 0) == 0
     assert endings[0].error is None, endings
     told = budget(one)
