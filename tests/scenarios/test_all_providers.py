@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import polars as pl
 import pytest
 
 from overnight.providers import vendor
+from run_process import WarmProcess
 from scenarios.conftest import FLOOR, MODELS, SHAPES, Scenario
 from scenarios.test_vllm_files import MODELS as GPU_MODELS
 from scenarios.test_vllm_files import run_batch
@@ -60,24 +61,36 @@ def test_a_dead_one_stops_no_other(scenario: Callable[..., Scenario], dead: str)
     one.assert_paid_once()
 
 
+def whole_night(one: Scenario, kill: str = "", number: int = 0) -> str:
+    """Submitted, answered on one's own GPUs too, and fetched, one verb of it killed at first; what the table says."""
+    folder = one.folder / "gpu"
+    study, gpus = everywhere(one, GPUS), {"VLLM_FOLDER": str(folder)}
+    dies = {**gpus, "OVERNIGHT_KILL_AT": str(number)}
+    assert kill != "submit" or one.call("submit", study, environ=dies).signal is not None
+    assert one.call("submit", study, environ=gpus).error is None
+    assert run_batch(folder) == 2
+    assert kill != "run" or one.call("run", study, environ=dies).signal is not None
+    assert one.run(study, environ=gpus).state == "done"
+    assert answered(one) == dict.fromkeys([*MODELS, "vllm"], ROWS)
+    one.assert_paid_once()
+    return one.table_digest()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, warm: WarmProcess) -> Iterator[str]:
+    one = Scenario(tmp_path_factory.mktemp("undisturbed"), warm)
+    try:
+        yield whole_night(one)
+    finally:
+        one.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "number"), [("submit", 60), ("submit", 240), ("submit", 420), ("run", 60), ("run", 200)]
 )
-def test_a_kill_leaves_all_to_be_gone_on_with(scenario: Callable[..., Scenario], verb: str, number: int) -> None:
+def test_a_kill_leaves_all_to_be_gone_on_with(
+    scenario: Callable[..., Scenario], undisturbed: str, verb: str, number: int
+) -> None:
     """Every provider that there is, files for one's own GPUs among them."""
-    digests = []
-    for kill in ("", verb):
-        one = scenario()
-        folder = one.folder / "gpu"
-        study, gpus = everywhere(one, GPUS), {"VLLM_FOLDER": str(folder)}
-        dies = {**gpus, "OVERNIGHT_KILL_AT": str(number)}
-        assert kill != "submit" or one.call("submit", study, environ=dies).signal is not None
-        assert one.call("submit", study, environ=gpus).error is None
-        assert run_batch(folder) == 2
-        assert kill != "run" or one.call("run", study, environ=dies).signal is not None
-        assert one.run(study, environ=gpus).state == "done"
-        assert answered(one) == dict.fromkeys([*MODELS, "vllm"], ROWS)
-        one.assert_paid_once()
-        digests.append(one.table_digest())
-    assert digests[0] == digests[1]
+    assert whole_night(scenario(), verb, number) == undisturbed
