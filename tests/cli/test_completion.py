@@ -1,5 +1,6 @@
 """Scripts for shells: what they offer, in the shells themselves."""
 
+import functools
 import shutil
 import subprocess
 from pathlib import Path
@@ -7,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from overnight.cli.app import build
-from overnight.cli.completion import commands, script
+from overnight.cli.completion import Command, commands, script
 
-FOUND = list(commands(build()))
+
+@functools.cache
+def found() -> list[Command]:
+    return list(commands(build()))
 
 
 def folder_with_runs(folder: Path) -> Path:
@@ -21,11 +25,11 @@ def folder_with_runs(folder: Path) -> Path:
 
 
 def test_every_command_and_option_is_known():
-    by_name = {one.name: one for one in FOUND}
+    by_name = {one.name: one for one in found()}
     assert {"run", "status", "generate", "rank-pairs", "completion", "emulator"} <= set(by_name)
     assert {"--check", "--log", "--emulate", "--no-emulate"} <= set(by_name["status"].flags)
     assert {"--output", "--runs"} <= set(by_name["results"].valued)
-    assert not [option for one in FOUND for option in one.flags if option.startswith("--no-json")]
+    assert not [option for one in found() for option in one.flags if option.startswith("--no-json")]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +45,7 @@ def test_every_command_and_option_is_known():
     ],
 )
 def test_in_bash(tmp_path: Path, typed: tuple[str, ...], offered: str):
-    source = script("bash", FOUND)
+    source = script("bash", found())
     words = " ".join(f"'{word}'" for word in ("overnight", *typed))
     asked = f'{source}\nCOMP_WORDS=({words}); COMP_CWORD={len(typed)}; _overnight; echo "${{COMPREPLY[*]}}"'
     done = subprocess.run(
@@ -52,7 +56,7 @@ def test_in_bash(tmp_path: Path, typed: tuple[str, ...], offered: str):
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not here")
 def test_in_fish(tmp_path: Path):
-    asked = f"{script('fish', FOUND)}\ncomplete -C 'overnight results f'; complete -C 'overnight status --che'"
+    asked = f"{script('fish', found())}\ncomplete -C 'overnight results f'; complete -C 'overnight status --che'"
     done = subprocess.run(
         ["fish", "--no-config", "-c", asked], cwd=folder_with_runs(tmp_path), capture_output=True, text=True, check=True
     )
@@ -61,7 +65,7 @@ def test_in_fish(tmp_path: Path):
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not here")
 def test_in_zsh(tmp_path: Path):
-    asked = f'{script("zsh", FOUND)}\necho "${{_comps[overnight]}}"; emulate sh; COMP_CWORD=2\n_overnight_runs'
+    asked = f'{script("zsh", found())}\necho "${{_comps[overnight]}}"; emulate sh; COMP_CWORD=2\n_overnight_runs'
     done = subprocess.run(
         ["zsh", "-f", "-c", asked], cwd=folder_with_runs(tmp_path), env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
         capture_output=True, text=True, check=True,

@@ -1,5 +1,6 @@
 """Help: every command explains itself within 80 columns, and asking costs little."""
 
+import functools
 import subprocess
 import sys
 
@@ -18,26 +19,31 @@ PINNED = {
 }
 
 
+@functools.cache
+def page_of(name: str) -> str:
+    return help_text(build(), name.split())
+
+
 def test_every_pinned_command_is_there():
     assert set(build()) >= PINNED
 
 
 def test_the_first_page_groups_the_commands():
-    page = help_text(build(), [])
+    page = page_of("")
     places = [page.index(f"\n{heading}\n") for heading in ("Run", "Look", "Mend", "Tools", "Options")]
     assert places == sorted(places)
     assert page.index("\nRun\n") < page.index("\n  submit ") < page.index("\nLook\n") < page.index("\n  status ")
 
 
 def test_summaries_are_one_line():
-    commands = help_text(build(), []).partition("\nRun\n")[2].partition("\nOptions\n")[0]
+    commands = page_of("").partition("\nRun\n")[2].partition("\nOptions\n")[0]
     wrapped = [line for line in commands.splitlines() if line.startswith("   ")]
     assert wrapped == []
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_has_summary_usage_and_examples(name: str):
-    page = help_text(build(), [name])
+    page = page_of(name)
     lines = page.splitlines()
     assert lines[0].startswith(f"Usage: overnight {name}")
     assert lines[2].endswith(".")
@@ -48,7 +54,7 @@ def test_a_page_has_summary_usage_and_examples(name: str):
 
 @pytest.mark.parametrize("name", ["", *PAGES])
 def test_pages_fit_80_columns(name: str):
-    page = help_text(build(), name.split())
+    page = page_of(name)
     assert max(len(line) for line in page.splitlines()) <= 80
     # An example that was wrapped would begin a line.
     examples = page.partition("\nExamples:\n")[2]

@@ -56,12 +56,12 @@ class Public(NamedTuple):
 
 def public_functions() -> list[Public]:
     """Everything that `overnight`, its statistics and its prices show to programs."""
-    found = []
+    found, fitting = [], _fitting()
     for module in (overnight, analysis, rank, prices):
         for name in module.__all__:
             one = getattr(module, name)
             if inspect.isfunction(one):
-                found.append(Public(f"{module.__name__}.{name}", one, good_call(one)))
+                found.append(Public(f"{module.__name__}.{name}", one, good_call(one, fitting)))
     book = prices.PriceBook()
     model = Model(provider="openai", name="gpt-4.1")
     return [
@@ -98,9 +98,8 @@ def _spec_evaluation() -> Iterator[Public]:
     yield Public("overnight.speceval.BatchedModel.get_batch_results", asker.get_batch_results, looks)
 
 
-def good_call(function: Callable[..., Any]) -> dict[str, Any]:
+def good_call(function: Callable[..., Any], fitting: dict[str, Any]) -> dict[str, Any]:
     """Values that fit, by the names of parameters; what has a default may be left out."""
-    fitting = _fitting()
     own = {
         "judge_bias": {"judge": "judge", "model": "model"},
         "rate": {"outcomes": FIVE},
