@@ -67,7 +67,8 @@ def test_a_higher_floor_than_usual_loses_no_row(scenario: Callable[..., Scenario
     one = begun(scenario, 200)
     ending = one.run(study(one, 230, mode="batch"))
     assert ending.state == "held up", ending
-    assert "120 rows of" in ending.message
+    # Two jobs are under way together: either may be told of.
+    assert any(f"{rows} rows of" in ending.message for rows in (110, 120))
     assert "the minimum of a job is 200 records" in ending.message
     assert "write its own floor as `batch: {min_requests: N}`" in ending.message
     assert one.statuses() == {"pending": 230}
