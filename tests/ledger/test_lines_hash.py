@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overnight.core.ask import KEY_SCHEME, Arm, Ask, KeyMaker, Message, Model, messages_json, question_of
-from overnight.ledger.raw import LinesHash, bare, digest_of, file_problem
+from overnight.ledger.raw import LinesHash, digest_of, file_problem
 from overnight.providers import vendor
 from overnight.store.contract import hash_of
 from overnight.store.local import LocalStore
@@ -72,10 +72,3 @@ def _key(arm: Arm, question: bytes) -> bytes:
     state = blake2b(KEY_SCHEME, digest_size=16)
     state.update(question_of(arm.model) + question)
     return state.digest()
-
-
-@given(st.binary(max_size=30))
-def test_a_bare_line_is_one_without_what_is_around_it(line: bytes) -> None:
-    found = bare(line)
-    assert found.strip() == line.strip()
-    assert found == line.strip() or (found == line and line.startswith(b"{") and line.endswith(b"}\n"))

@@ -345,6 +345,15 @@ def test_any_bytes(name: str, data: st.DataObject) -> None:
     check(DECODERS[name], whole[:cut] + put + whole[cut + data.draw(st.integers(0, 3)) :])
 
 
+@pytest.mark.parametrize("name", ROWS)
+def test_what_is_around_a_line_says_nothing(name: str) -> None:
+    for body in (*map(written, SAMPLES), *given_to(name)[::7]):
+        bare = ROWS[name](body)
+        for line in (body + b"\n", b"\t " + body + b" \r\n"):
+            told = ROWS[name](line)
+            assert (told.custom_id, told.result) == (bare.custom_id, bare.result), line
+
+
 @pytest.mark.parametrize("vendor", LIVE_LINES)
 def test_live_replies_become_lines_that_can_be_read(vendor: str) -> None:
     for body in given_to(vendor)[::3]:

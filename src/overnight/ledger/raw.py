@@ -53,11 +53,6 @@ def _hash_now(files: Store, name: str, known: str) -> str:
     return found.text
 
 
-def bare(line: bytes) -> bytes:
-    """A line without what is around it. Nearly every one is an object and a line break, and needs no copy for it."""
-    return line if line.startswith(b"{") and line.endswith(b"}\n") else line.strip()
-
-
 def file_problem(files: Store, name: str, size: int, sha256_text: str) -> str | None:
     """What is wrong with a whole file on record; None when it has its size and its bytes."""
     problem = files.problem(name)
@@ -124,7 +119,7 @@ class RawFiles:
         self, decode: Callable[[bytes], Line], told: Result, file: int, offset: int, length: int, digest: bytes
     ) -> Result:
         """What a raw line says to today's reader. `told` is the ledger's word for it: enough for a failure only."""
-        result = decode(bare(self.read(file, offset, length, digest))).result
+        result = decode(self.read(file, offset, length, digest)).result
         if result is None and told.outcome != "failed":
             raise self.unread(file, offset, length)
         return result or told

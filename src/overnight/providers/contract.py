@@ -213,7 +213,7 @@ class Format(Protocol):
         ...
 
     def decode(self, line: bytes) -> Line:
-        """Total: whatever bytes come, a Line, never an exception."""
+        """Total: whatever bytes come, a Line, never an exception. Blanks and a line break around a line are nothing."""
         ...
 
 

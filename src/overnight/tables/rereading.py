@@ -53,7 +53,7 @@ def _corrections(
             for row in chunk:
                 decode = decoders[known[row.arm].model.provider]
                 try:
-                    result = decode(raw.read(row.file, row.offset, row.length, row.digest).strip()).result
+                    result = decode(raw.read(row.file, row.offset, row.length, row.digest)).result
                 except FileDamaged:
                     if row.used:
                         raise

@@ -13,7 +13,7 @@ from overnight.core.ask import Arm, Item, key_text
 from overnight.core.money import DOLLAR
 from overnight.core.result import Cause, Line, Outcome, Result
 from overnight.core.task import ColumnKind, LooksAtParts, PartsOfItems, Rounds, Row, Task, Thread, alike_in, wider
-from overnight.ledger.raw import Place, RawFiles, ReadAhead, bare
+from overnight.ledger.raw import Place, RawFiles, ReadAhead
 from overnight.ledger.rows import Addresses
 from overnight.ledger.transaction import View
 from overnight.store.contract import Store
@@ -155,7 +155,7 @@ class ResultsTable:
         decode = self._views[rows.arm].decode
         places = list(zip(rows.file, rows.offset, rows.length, rows.digest, strict=True))
         in_files = places if None not in rows.file else [place for place in places if place[0] is not None]
-        said = [line.result for line in map(decode, map(bare, ahead.lines(cast("list[Place]", in_files))))]
+        said = [line.result for line in map(decode, ahead.lines(cast("list[Place]", in_files)))]
         if len(said) == len(places) and None not in said:
             return said  # nearly always: all have come, and each says something
         coming = iter(said)

@@ -18,7 +18,7 @@ from overnight.core.result import Result
 from overnight.core.shard import custom_id, line_of, lines_of
 from overnight.engine.batch.answer_lines import AnswerLines
 from overnight.ledger.landed import Landed, Places
-from overnight.ledger.raw import bare, digest_of
+from overnight.ledger.raw import digest_of
 from overnight.providers.openai_api.rows import decode
 
 ROWS = 6
@@ -89,7 +89,7 @@ def one_by_one(content: bytes) -> list[Kept]:
     kept: dict[int, Kept] = {}
     offset = 0
     for line in io.BytesIO(content).readlines():
-        told = decode(bare(line))
+        told = decode(line.strip())
         row = line_of(TOKEN, told.custom_id or "")
         if row is not None and row < ROWS and (result := told.result) is not None:
             place = (offset, len(line), digest_of(line), result.cause != "rate_limited")

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from overnight.core.result import Line, Result
 from overnight.ledger.landed import Landed, Places, chosen
-from overnight.ledger.raw import bare, digest_of
+from overnight.ledger.raw import digest_of
 
 # What is read at once: a little, so that it stays in the processor's cache.
 _BLOCK_BYTES = 1 << 20
@@ -60,7 +60,7 @@ class AnswerLines:
         """What lines say of the rows that they belong to, by their custom ids and nothing else."""
         decode, row_of = self._decode, self._row_of
         starts: Sequence[int] = list(accumulate(map(len, lines), initial=offset))
-        decoded: Sequence[Line] = [decode(bare(line)) for line in lines]
+        decoded: Sequence[Line] = [*map(decode, lines)]
         rows = [None if one.result is None else row_of(one.custom_id) for one in decoded]
         if None in rows:
             self._note_strange(lines, decoded, rows)
@@ -73,7 +73,7 @@ class AnswerLines:
 
     def _note_strange(self, lines: Sequence[bytes], decoded: Sequence[Line], rows: Sequence[int | None]) -> None:
         for line, one, row in zip(lines, decoded, rows, strict=True):
-            if row is not None or not bare(line):
+            if row is not None or not line.strip():
                 continue
             if one.custom_id is None or one.result is None:
                 self.strange["unreadable lines"] += 1

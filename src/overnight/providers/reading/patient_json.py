@@ -14,7 +14,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 def patient_json(line: bytes) -> Any:
     """Bytes that are no text survive as surrogates, so that they can be told apart. Raises one of UNREADABLE."""
-    return json.loads(line.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "surrogateescape"), parse_int=_number)
+    return json.loads(line.strip().removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "surrogateescape"), parse_int=_number)
 
 
 def _number(digits: str) -> int | float:
