@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple, overload
 
 from overnight.core.money import Purse
@@ -42,9 +42,9 @@ class ShardRows(Sequence[ShardRow]):
     def __init__(self, rows: Iterable[tuple[int, int, int]]) -> None:
         self.asks, self.tries, self.lengths = array("q"), array("q"), array("q")
         coming = iter(rows)
-        while some := list(islice(coming, _AT_ONCE)):
-            for column, values in zip((self.asks, self.tries, self.lengths), zip(*some, strict=True), strict=True):
-                column.extend(values)
+        while some := array("q", chain.from_iterable(islice(coming, _AT_ONCE))):
+            for place, column in enumerate((self.asks, self.tries, self.lengths)):
+                column.extend(some[place::3])
 
     def __len__(self) -> int:
         return len(self.asks)

@@ -6,7 +6,8 @@ rows that did not come is decided in `evidence`; each look is on record, so that
 
 import asyncio
 import re
-from collections.abc import Callable, Collection
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from functools import partial
 from os import SEEK_END
 from typing import BinaryIO, NamedTuple
@@ -106,7 +107,7 @@ class Ingest:
         verdict = await self._verdict(missing)
         if isinstance(verdict, Again):
             await self._context.waiting.until(self._context.now() if given_up else verdict.at)
-            await self._look(frozenset(missing))
+            await self._look(missing)
             await self._read_files()
             missing = await self._unanswered()
             verdict = await self._verdict(missing)
@@ -123,7 +124,7 @@ class Ingest:
         assert ended is not None  # only ended attempts come here
         return ended
 
-    async def _verdict(self, missing: list[int]) -> Again | Absent | None:
+    async def _verdict(self, missing: Sequence[int]) -> Again | Absent | None:
         """None when no row is missing."""
         if not missing:
             return None
@@ -152,7 +153,7 @@ class Ingest:
 
     # --- down the wire
 
-    async def _look(self, missing: Collection[int]) -> None:
+    async def _look(self, missing: Sequence[int]) -> None:
         """Download what the batch names, keep what holds rows that are missing, and put on record what it proves."""
         number = self._attempt.looks_before + len(self._attempt.fetches) + 1
         if number > 1:
@@ -189,7 +190,7 @@ class Ingest:
         if event != known:
             self._attempt = await record_end(self._context, self._attempt, event)
 
-    async def _download(self, name: str, kind: str, ref: str, number: int, missing: Collection[int]) -> _Came:
+    async def _download(self, name: str, kind: str, ref: str, number: int, missing: Sequence[int]) -> _Came:
         suffix = "" if number == 1 else f"-{number}"
         path = f"raw/{self._attempt.token}-{name}{suffix}.jsonl"
         file, announced = await self._account.patiently(
@@ -217,9 +218,7 @@ class Ingest:
             file.drop()
             raise
 
-    def _survey(
-        self, kind: str, file: Writer, announced: int | None, missing: Collection[int], number: int
-    ) -> Download:
+    def _survey(self, kind: str, file: Writer, announced: int | None, missing: Sequence[int], number: int) -> Download:
         """What a file holds. The first that looks whole need only show that it holds rows; others are read through."""
         readable = foreign = unreadable = 0
         news, ends_whole = False, True
@@ -237,7 +236,7 @@ class Ingest:
                     unreadable += 1
                     named |= self._rows_named(text)
                 readable, foreign = readable + int(row is not None), foreign + int(known and row is None)
-                news = news or row in missing
+                news = news or (row is not None and _is_among(row, missing))
                 ends_whole = known or line.endswith(b"\n")
                 if news and enough:
                     break
@@ -295,7 +294,7 @@ class Ingest:
 
         self._settlement.count(await context.ledger.commit("results", fact))
 
-    async def _unanswered(self) -> list[int]:
+    async def _unanswered(self) -> Sequence[int]:
         attempt = self._attempt
         return await self._context.ledger.read(lambda view: view.answers.unanswered_lines(attempt.id, attempt.rows))
 
@@ -305,7 +304,7 @@ class Ingest:
             await self._context.note("strange", text, self._attempt)
             self._context.say(f"shard {self._attempt.shard}: {text}, kept in raw/ and joined to nothing")
 
-    async def _close(self, missing: list[int], verdict: Again | Absent | None) -> None:
+    async def _close(self, missing: Sequence[int], verdict: Again | Absent | None) -> None:
         """Rows without an answer get their cause, the attempt its end, the shard its rest: one transaction."""
         context, attempt, at = self._context, self._attempt, self._context.now()
         given_up = isinstance(verdict, Again)
@@ -336,6 +335,12 @@ async def record_end(context: RunContext, attempt: Attempt, event: Ended) -> Att
     ended = await context.ledger.commit("ended", lambda tx: tx.attempts.end_cancelled(attempt, event, at))
     context.keep(ended)
     return ended
+
+
+def _is_among(row: int, rows: Sequence[int]) -> bool:
+    """Whether it is one of these, which are in order."""
+    place = bisect_left(rows, row)
+    return place < len(rows) and rows[place] == row
 
 
 def _ends_in_newline(handle: BinaryIO) -> bool:

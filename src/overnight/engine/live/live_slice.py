@@ -5,6 +5,7 @@ bill and the lines that may be asked next. So after a crash it is known what was
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, ExitStack
 from typing import NamedTuple
 
@@ -262,6 +263,6 @@ class LiveSlice:
                 end += len(raw)
         return self._settlement.landed(lines, results, places), kept
 
-    def _interrupted(self, lines: list[int]) -> Landed:
+    def _interrupted(self, lines: Sequence[int]) -> Landed:
         """Asked, for all we know, and not the rows' fault: it costs no try."""
         return self._settlement.landed(lines, [failed("lost", INTERRUPTED)] * len(lines), again=frozenset(lines))
