@@ -250,8 +250,8 @@ def _engine(session: Session, work: Work, connect: Connect, say: Say, tell: Tell
         raise
     finally:
         _tell_of_echoes(session, say)
-    # Tables are read by another connection: what the writer remembers of the ledger is room for them.
-    session.ledger.write("rest", lambda tx: tx.give_back()).result()
+    # What the engine's connections remember of the ledger is room for tables.
+    session.ledger.give_back()
     heap.trim()
     keep_tables(session.ledger, session.folder, own=work.own_tables)
     heap.trim()
