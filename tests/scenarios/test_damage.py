@@ -265,6 +265,21 @@ def test_a_damaged_input_file_is_made_anew(stopped: Stopped, tmp_path: Path, dam
         assert list(file.parent.iterdir()) == []
 
 
+def test_an_input_file_that_is_not_sent_again_goes(scenario: Callable[..., Scenario]) -> None:
+    one = scenario({"latency": {"batch": [20_000, 40_000], "live": [0, 0]}})
+    assert one.call("submit", one.study(), environ={"OVERNIGHT_KILL_AT": "committed accepted"}).signal is not None
+    run = RunFolder(one.folder / "runs" / "night")
+    with look_at(run) as view:
+        carried = view.attempts.everything()
+    sent = {f"outbox/{attempt.token}.jsonl" for attempt in carried if attempt.state == "running"}
+    assert sent & set(run.files.names("outbox"))
+    sweep(run.files, carried)
+    assert not sent & set(run.files.names("outbox"))
+    one.emulator.finish()
+    assert one.call("resume", "night").state == "done"
+    one.assert_paid_once()
+
+
 def test_what_is_sent_is_what_was_recorded(scenario: Callable[..., Scenario]) -> None:
     one = scenario(ECHO)
     study, moment = half_done(one, "intended")

@@ -13,6 +13,10 @@ import pytest
 
 from ledger import damage
 from overnight import api
+from overnight.core.shard import custom_id
+from overnight.ledger.ledger import look_at
+from overnight.ledger.raw import RawFiles
+from overnight.providers import batch_format, vendor
 from overnight.store.run_folder import RunFolder
 from scenarios.bill import assert_bill, priced
 from scenarios.conftest import PROVIDERS, SHAPES, Ending, Scenario
@@ -50,9 +54,19 @@ def inputs(run: Path) -> Lie:
         token = CUSTOM_ID.search(exchange.body) if exchange.method == "GET" and exchange.status == 200 else None
         if token is None:
             return None
-        return (run / "outbox" / f"{token[1].decode()}.jsonl").read_bytes()
+        return _input_of(RunFolder(run), token[1].decode())
 
     return lie
+
+
+def _input_of(folder: RunFolder, token: str) -> bytes:
+    """What the attempt has sent, made once more from what is on record: the file is gone by now."""
+    with look_at(folder) as view, RawFiles(folder.files, view.files.paths()) as kept:
+        (attempt,) = (one for one in view.attempts.everything() if one.token == token)
+        model = view.stages.arms()[attempt.arm].model
+        line = batch_format(vendor(model.provider)).line
+        rows = list(view.shards.places(attempt.shard))
+        return b"".join(line(model, custom_id(token, number), kept.read(*place)) + b"\n" for number, *place in rows)
 
 
 def others() -> Lie:

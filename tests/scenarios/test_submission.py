@@ -130,6 +130,7 @@ def test_submit_comes_back_and_resume_collects(scenario: Callable[..., Scenario]
     assert ending.state == "submitted", ending
     assert len(one.batches()) == 3
     assert one.statuses() == {"pending": 12}
+    assert list((one.folder / "runs" / "night" / "outbox").iterdir()) == []  # the provider has all of it
     once = one.call("resume", "night", once=True)
     assert once.state == "running"
     one.emulator.finish()

@@ -31,7 +31,7 @@ from overnight.core.errors import OutOfCredit, Rejected, Throttled, Unauthorized
 from overnight.engine.batch.doubts import only_create
 from overnight.engine.batch.evidence import FIRST_PAUSE, PATIENT, ended_event, was_not_run
 from overnight.engine.batch.ingest import Ingest, record_end
-from overnight.engine.batch.outbox import input_file, write_input
+from overnight.engine.batch.outbox import SENT, input_file, write_input
 from overnight.engine.batch.owner import carries
 from overnight.engine.batch.rejections import Rejections
 from overnight.engine.batch.search import as_listed, found_before, listed_as_ours, look, own_answer
@@ -88,6 +88,8 @@ class BatchAttempt:
 
     async def _record(self, event: AttemptEvent) -> None:
         self._attempt = await self._context.record(self._attempt, event)
+        if isinstance(event, Accepted):
+            await self._clean_outbox()
 
     async def _intent(self) -> Intent:
         attempt = self._attempt
@@ -372,6 +374,6 @@ class BatchAttempt:
         await self._clean_outbox()
 
     async def _clean_outbox(self) -> None:
-        """The bodies stay on record; the envelope file was only for the way out."""
-        if self._attempt.state == "closed":
+        """The bodies stay on record; the envelope file was only for the way out, and is as large as all of them."""
+        if self._attempt.state in SENT:
             await asyncio.to_thread(input_file(self._context.files, self._attempt.token).remove)

@@ -19,8 +19,9 @@ from overnight.store.names import FILES, HALF
 _TOGETHER = 100
 # As an attempt has it on record: the sizes of the frame, and the hash.
 _INPUT_HASH = re.compile(r"input:([0-9]{1,6}),([0-9]{1,6}),([0-9]{1,6}):[0-9a-f]{64}")
-# States of an attempt whose input file is still to be sent.
+# States of an attempt whose input file is still to be sent; and those in which it is not sent again.
 UNSENT = ("intended", "uploaded")
+SENT = ("running", "ended", "fetched", "closed")
 
 
 def input_file(files: Store, token: str) -> StoredFile:
@@ -29,7 +30,7 @@ def input_file(files: Store, token: str) -> StoredFile:
 
 
 def sweep(files: Store, carried: Iterable[Attempt]) -> None:
-    """Remove what a killed process left: halves of any kind, and input files of attempts that are over.
+    """Remove what a killed process left: halves of any kind, and input files that are not sent again.
 
     So is an input that is to be sent and is not the one on record: it is made anew.
     """
@@ -37,7 +38,9 @@ def sweep(files: Store, carried: Iterable[Attempt]) -> None:
         if name.endswith(HALF):
             files.remove(name)
     hashes = {
-        input_file(files, attempt.token).name: attempt.sha256 if attempt.state in UNSENT else "" for attempt in carried
+        input_file(files, attempt.token).name: attempt.sha256 if attempt.state in UNSENT else ""
+        for attempt in carried
+        if attempt.state not in SENT
     }
     for name in files.names("outbox"):
         expected = hashes.get(name)
