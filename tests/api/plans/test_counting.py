@@ -92,6 +92,21 @@ def test_a_study_without_turns_costs_what_its_questions_do() -> None:
     assert one.ceiling == most_tokens(size_of("gpt-4.1-mini", 100, "Say x.")) * 1_000 + 100 * 10_000
 
 
+def test_requests_of_many_sizes_are_added_up_one_by_one() -> None:
+    texts = ["word " * (1 + number * 7 % 31) + str(number) for number in range(250)]
+    items = [{"ID": str(number), "text": text} for number, text in enumerate([*texts, texts[7]])]
+    (arm,) = planned({**FIRST, "items": items, "batch": {"max_requests": 3}}).arms
+    said = [f"Say {text}." for text in texts]
+    sizes = [size_of("gpt-4.1-mini", 100, text) for text in said]
+    assert (arm.rows, arm.shared, arm.requests, arm.batches) == (251, 1, 250, 84)
+    assert (arm.bytes, arm.max_output_tokens) == (sum(sizes), 250 * 100)
+    assert arm.ceiling == sum(most_tokens(size) * 1_000 + 100 * 10_000 for size in sizes)
+    usual = sum(expected_tokens("gpt-4.1-mini", 100, text) for text in said)
+    assert (arm.input_tokens, arm.output_tokens) == (round(usual), 250 * 100)
+    assert arm.expected == round(usual * 1_000 + 250 * 100 * 10_000)
+    assert arm.largest == round(max(expected_tokens("gpt-4.1-mini", 100, text) for text in said))
+
+
 def test_a_later_stage_has_the_answers_it_names_in_its_questions() -> None:
     judge = {"task": "generate", "of": "one", "prompt": "Rate {answer} on {text}.", "models": [FULL], "replicates": 2}
     first, second = planned({**FIRST, "replicates": 3}, judge).arms

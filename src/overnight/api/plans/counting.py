@@ -11,7 +11,7 @@ from overnight.api.plans.experience import Answers, Experience
 from overnight.api.plans.item_errors import SeenArm, risks_by_items
 from overnight.api.plans.key_set import KeySet
 from overnight.api.plans.pricing import PricesByArm
-from overnight.core.ask import Arm, KeyMaker
+from overnight.core.ask import Arm, Ask, KeyMaker
 from overnight.core.estimate import interval, together
 from overnight.core.pack import Packer, Room, even, most_requests
 from overnight.core.stage import Stage
@@ -110,6 +110,8 @@ class ArmCount:
         self._packers = {0: self._packer_for(None)}
         self._counted: Counter[int] = Counter()
         self._begun: Counter[int] = Counter()
+        # First requests by their size, whose money is still to be added up.
+        self._by_size: Counter[int] = Counter()
         self._asked = KeySet()
         price = self._price
         self.plan = ArmPlan(
@@ -155,13 +157,48 @@ class ArmCount:
         """A request as a file has it that can be sent by itself; live, the bare body."""
         return body if self.processing == "live" else ready_line(self.vendor, self.arm.model, custom_id, body)
 
-    def add(self, body: bytes, answers: Sequence["ArmCount"] = (), turn: int = 0) -> bool:
-        """Count one request in; True when it begins a new batch. `answers`: whose answers may stand in it by marks."""
+    def encode(self, ask: Ask) -> bytes:
+        return self.vendor.format.encode(ask)
+
+    def add_first(self, sizes: Sequence[int]) -> list[int]:
+        """Count first requests in, by the sizes of their bodies; the places of those that begin a new batch.
+
+        Many are of one size: what they cost is added up by size when all are there (`add_up`).
+        """
+        plan, count = self.plan, len(sizes)
+        whole = [size + self._overhead for size in sizes]
+        begins = self._packers[0].cuts(whole, [0] * count)
+        if self._counted[0] == 0:
+            begins = [0, *begins]
+        begun = len(begins) if self.processing == "batch" else 0
+        self._counted[0] += count
+        self._begun[0] += begun
+        self._by_size.update(sizes)
+        self.last_lengths[0] = self.answers.length(sizes[-1])
+        plan.requests += count
+        plan.batches += begun
+        plan.bytes += sum(whole)
+        if plan.max_output_tokens is not None:
+            plan.max_output_tokens += count * (self.longest or 0)
+        return begins
+
+    def add_up(self) -> None:
+        """What the first requests cost that were counted since the last time."""
+        plan = self.plan
+        for size, count in sorted(self._by_size.items()):
+            self.estimate.add(size, self.answers.length(size), (), count=count)
+            if plan.ceiling is not None and self._price is not None:
+                most = ceiling(self._price, most_input(size + self._overhead, self._density), self.longest)
+                plan.ceiling = None if most is None else plan.ceiling + count * most
+        self._by_size.clear()
+
+    def add(self, body: bytes, answers: Sequence["ArmCount"], turn: int) -> None:
+        """Count one request in that follows from answers. `answers`: whose may stand in it by marks."""
         plan, size = self.plan, len(body)
         more: int | None = 0
         text = 0.0
         inside: list[tuple[Arm, Answers, int]] = []
-        for arm, count, before in _marked(body, answers) if answers else ():
+        for arm, count, before in _marked(body, answers):
             size -= count * _MARK_BYTES
             text += count * arm.last_lengths.get(before, arm.answers.lengths.mean) * arm.answers.bytes_per_token
             more = None if more is None or arm.longest is None else more + count * arm.longest
@@ -183,7 +220,6 @@ class ArmCount:
             tokens = most_input(size + self._overhead, self._density)
             most = None if more is None else ceiling(self._price, tokens + more, self.longest)
             plan.ceiling = None if most is None else plan.ceiling + most
-        return begins
 
     def planned(self, arms: Mapping[Place, "ArmCount"], by_items: Mapping[Place, dict[str, float]]) -> ArmPlan:
         """With what it is expected to cost; all arms are counted to their ends."""

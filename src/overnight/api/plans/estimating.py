@@ -48,29 +48,31 @@ class ArmEstimate:
         ways: tuple[Processing, ...] = ("batch", "live")
         self._sums = {way: _Sum(prices.get((arm.stage, arm.name, way))) for way in ways}
 
-    def add(self, size: float, length: float, inside: Sequence[tuple[Arm, Answers, int]], turn: int = 0) -> None:
-        """One request of so many bytes, and of an answer of so many tokens; `inside` it are so many answers of arms."""
+    def add(
+        self, size: float, length: float, inside: Sequence[tuple[Arm, Answers, int]], turn: int = 0, count: int = 1
+    ) -> None:
+        """`count` requests of so many bytes and answers of so many tokens; `inside` each are answers of arms."""
         line = self.requests.line_of(turn)
         tokens = line.tokens(size)
-        self.tokens += tokens
+        self.tokens += count * tokens
         self.largest = max(self.largest, tokens)
-        self.answers += length
-        self.requests_counted += 1
+        self.answers += count * length
+        self.requests_counted += count
         for one in self._sums.values():
             units = one.units(tokens)
             if units is None or one.expected is None:
                 one.expected = None
                 continue
             rate = units.input + self.requests.cached * (units.cached - units.input)
-            one.expected += tokens * rate + length * units.output + units.request
-            one.weights[self._place] = one.weights.get(self._place, 0.0) + units.output
-            for arm, answers, count in inside:
+            one.expected += count * (tokens * rate + length * units.output + units.request)
+            one.weights[self._place] = one.weights.get(self._place, 0.0) + count * units.output
+            for arm, answers, times in inside:
                 place = (arm.stage, arm.name)
-                weight = count * answers.bytes_per_token * line.slope * rate
+                weight = count * times * answers.bytes_per_token * line.slope * rate
                 one.weights[place] = one.weights.get(place, 0.0) + weight
-            one.for_input += tokens * rate
-            one.rates += rate
-            one.rates_squared += rate**2
+            one.for_input += count * tokens * rate
+            one.rates += count * rate
+            one.rates_squared += count * rate**2
 
     def expected(self, processing: Processing) -> float | None:
         return self._sums[processing].expected

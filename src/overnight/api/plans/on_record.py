@@ -54,12 +54,11 @@ class Shared:
         self._arms = arms
         self._seen = KeySet()
 
-    def among(self, asks: Sequence[Ask]) -> list[tuple[Fate, bool]]:
+    def among(self, asks: Sequence[Ask], keys: Sequence[bytes]) -> list[tuple[Fate, bool]]:
         """What becomes of each, and whether what its arm follows it up with is shared, too."""
         if not self._stage.dedupe:  # each is a question of its own
             return [("new", False)] * len(asks)
         arms = [self._arms[ask.arm.name] for ask in asks]
-        keys = [arm.keys.key(ask) for arm, ask in zip(arms, asks, strict=True)]
         if self._view is not None:
             for name, key in self._view.questions.known_keys(self._stage.name, dict.fromkeys(keys)):
                 self._seen.add(key)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -121,10 +122,13 @@ def plan_file(file: Path, provider: str, place: Settings, as_name: str | None = 
                 if on_record.has(ask):
                     count.plan.on_record += 1
                     continue
-                count.add(encode(ask))
+                body = encode(ask)
+                count.add_first([len(body)])
                 if len(shown) < show:
-                    line = msgspec.json.decode(count.ready_line(ask.item, encode(ask)))
+                    line = msgspec.json.decode(count.ready_line(ask.item, body))
                     shown.append(Shown(arm=ask.arm.name, item=ask.item, request=line))
+    for count in arms.values():
+        count.add_up()
     counted = planned_arms({(stage.name, name): count for name, count in arms.items()})
     ends = finishing(counted, experience.lessons)
     return Plan(study=folder.name, arms=counted, notes=(), shown=tuple(shown), written=(), ready=True, finishing=ends)
@@ -195,6 +199,16 @@ def _first(stage: Stage, items: Items, show: int, mode: Mode) -> Iterator[Shown]
         yield Shown(arm=ask.arm.name, item=ask.item, request=msgspec.json.decode(line))
 
 
+class _Judged(NamedTuple):
+    """A first question, what becomes of it, and its body unless it is on record."""
+
+    ask: Ask
+    fate: Fate
+    # What follows from it is shared with another address.
+    is_followed_elsewhere: bool = False
+    body: bytes = b""
+
+
 class _Counting:
     def __init__(
         self,
@@ -232,9 +246,22 @@ class _Counting:
             else:
                 asks = self._asks(self._items())
                 while some := list(islice(asks, AT_ONCE)):
-                    for ask, fate, _ in self._judged(some):
-                        self._add(ask, fate, writer)
+                    self._count(some, writer)
             self.files = writer.files if writer is not None else []
+        for count in arms.values():
+            count.add_up()
+
+    def _count(self, asks: Sequence[Ask], writer: PlanWriter | None) -> None:
+        """Some from which nothing follows: arm by arm, by their sizes."""
+        sizes: dict[str, list[int]] = {}
+        for one in self._judged(asks):
+            if writer is not None or one.fate != "new":
+                self._add(one, writer)
+            else:
+                sizes.setdefault(one.ask.arm.name, []).append(len(one.body))
+        for name, some in sizes.items():
+            self._arms[name].plan.rows += len(some)
+            self._arms[name].add_first(some)
 
     def _count_with_followers(self, writer: PlanWriter | None) -> None:
         passing, following = Passing(), self._following
@@ -242,35 +269,41 @@ class _Counting:
         while some := list(islice(coming, AT_ONCE)):
             judged = self._judged([ask for ask, _ in some])
             groups = [
-                (ask, fate, list(following.after(self._stage, item, ask, shared=shared)))
-                for (ask, fate, shared), (_, item) in zip(judged, some, strict=True)
+                (one, list(following.after(self._stage, item, one.ask, shared=one.is_followed_elsewhere)))
+                for one, (_, item) in zip(judged, some, strict=True)
             ]
-            following.look_up(chain.from_iterable(followers for *_, followers in groups))
-            for ask, fate, followers in groups:
-                self._add(ask, fate, writer)
+            following.look_up(chain.from_iterable(followers for _, followers in groups))
+            for first, followers in groups:
+                self._add(first, writer)
                 for one in followers:
                     following.add(one)
 
-    def _judged(self, asks: Sequence[Ask]) -> Iterator[tuple[Ask, Fate, bool]]:
-        """Each with what becomes of it, and whether what follows from it is shared with another address."""
+    def _judged(self, asks: Sequence[Ask]) -> Iterator[_Judged]:
         self._on_record.look_up(asks)
         known = [self._on_record.has(ask) for ask in asks]
-        others = iter(self._shared.among([ask for ask, is_known in zip(asks, known, strict=True) if not is_known]))
+        others = [ask for ask, is_known in zip(asks, known, strict=True) if not is_known]
+        made = [self._made(ask) for ask in others]
+        fates = iter(self._shared.among(others, [key for key, _ in made]))
+        bodies = (body for _, body in made)
         for ask, is_known in zip(asks, known, strict=True):
-            yield (ask, "on record", False) if is_known else (ask, *next(others))
+            yield _Judged(ask, "on record") if is_known else _Judged(ask, *next(fates), next(bodies))
 
-    def _add(self, ask: Ask, fate: Fate, writer: PlanWriter | None) -> None:
+    def _made(self, ask: Ask) -> tuple[bytes, bytes]:
+        """Its key, where questions are shared, and its body: one after the other, they want its words as JSON once."""
         arm = self._arms[ask.arm.name]
+        return arm.keys.key(ask) if self._stage.dedupe else b"", arm.encode(ask)
+
+    def _add(self, one: _Judged, writer: PlanWriter | None) -> None:
+        arm = self._arms[one.ask.arm.name]
         arm.plan.rows += 1
-        if fate == "on record":
+        if one.fate == "on record":
             arm.plan.on_record += 1
-        elif fate == "shared":
+        elif one.fate == "shared":
             arm.plan.shared += 1
         else:
-            body = arm.vendor.format.encode(ask)
-            begins = arm.add(body)
+            begins = arm.add_first([len(one.body)])
             if writer is not None:
-                writer.add(arm, ask, body, begins=begins)
+                writer.add(arm, one.ask, one.body, begins=bool(begins))
 
     def _asks(self, items: Iterable[Item]) -> Iterator[Ask]:
         start, seed, moves = self._stage.task.start, self._stage.seed, self._moves
