@@ -22,9 +22,9 @@ from overnight.core.surroundings import disk_trouble, words_of
 from overnight.store.contract import Kept, Writer, hashed
 from overnight.store.names import BY_LINE, HALF, PARTS, parts_of, sound, top_of, way_out
 
-# What a writer holds before it goes on: more would fall out of the processor's cache meanwhile, and a piece that is
-# as long by itself is handed over as it is.
-_PIECE = 32 * 1024
+# What a writer holds before it goes on: the system takes long pieces for less, page by page; of longer ones still, the
+# bytes would have fallen out of the processor's cache.
+_PIECE = 256 * 1024
 _BUFFER = 1 << 20
 
 
