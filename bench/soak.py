@@ -163,20 +163,20 @@ def _judged(
     places: list[Path], plan: Schedule, states: tuple[str | None, str | None], log: dict[str, Any]
 ) -> list[str]:
     """In a process of its own: polars starts threads, and a process with threads must not fork."""
-    if not all(state in OVER for state in states):
-        return [f"no end: the undisturbed run is {states[0]}, the disturbed one {states[1]}"]
+    ended = all(state in OVER for state in states)
     log["key"] = KEY
     kinds = [fault["do"] for fault in plan.faults]
     log["twice_fired"] = sum(times for number, times in log["faults_fired"].items() if kinds[int(number)] == "twice")
 
     def work() -> list[str]:
-        from soak_checks import problems
+        from soak_checks import problems, problems_so_far
 
         run, reference = (place / RUN for place in places)
-        return problems(run, reference, plan, log)
+        return problems(run, reference, plan, log) if ended else problems_so_far(run, plan, log)
 
     judged: list[str] | None = forked(work)
-    return ["the checks themselves failed"] if judged is None else judged
+    no_end = [] if ended else [f"no end: the undisturbed run is {states[0]}, the disturbed one {states[1]}"]
+    return [*no_end, *(["the checks themselves failed"] if judged is None else judged)]
 
 
 class _Worker:

@@ -26,6 +26,8 @@ _SPOILED = "unreadable"
 _CLIENT_ERROR = "batch_client_error"
 # What the emulator's models say when they refuse.
 _SORRY = "I'm sorry, but I can't help with that."
+# Its arm and its key.
+_Question = tuple[int, bytes]
 _TOKEN = re.compile(r"[a-z2-7]{20}(?![a-z2-7])")
 
 
@@ -43,13 +45,35 @@ def problems(run: Path, reference: Path, plan: Schedule, log: dict[str, Any]) ->
         return [
             *told,
             *_failures(db),
-            *(_called_once(db, log) if plan.study.get("mode") == "live" else _paid_once(db, log)),
+            *(_called_once(db, log) if plan.study.get("mode") == "live" else _paid_once([db], log)),
             *_batches(db, log),
             *_ledger(db, run),
             *_money(db, run, log),
             *_bill(db, plan, log),
             *_secrets(run, log),
         ]
+
+
+def problems_so_far(run: Path, plan: Schedule, log: dict[str, Any]) -> list[str]:
+    """What is wrong with a run that came to no end: what was paid twice, by all its ledgers, and what is nowhere."""
+    ledgers = [sqlite3.connect(path) for path in sorted(run.parents[1].rglob("ledger.db")) if _is_ledger(path)]
+    live = plan.study.get("mode") == "live"
+    told = [] if live else list(_paid_once(ledgers, log))
+    if _is_ledger(run / "ledger.db"):
+        with sqlite3.connect(run / "ledger.db") as db:
+            lost = {ask: at for ask, at in _places(db).items() if len(at) != 1}
+        told += [f"question {ask} is {' and '.join(at) or 'nowhere'}" for ask, at in lost.items()]
+    return told
+
+
+def _is_ledger(path: Path) -> bool:
+    """Whether it can be read: some were emptied, or cut in half."""
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+            db.execute("SELECT 1 FROM ask, attempt, presumption LIMIT 1")
+            return bool(db.execute("PRAGMA quick_check").fetchone()[0] == "ok")
+    except sqlite3.Error:
+        return False
 
 
 def _as_undisturbed(run: Path, reference: Path, plan: Schedule, table: Any, wanted: Any) -> Iterator[str]:
@@ -124,26 +148,22 @@ def _failures(db: sqlite3.Connection) -> Iterator[str]:
             yield f"question {ask} failed for good ({cause}) after {tries} tries"
 
 
-def _paid_once(db: sqlite3.Connection, log: dict[str, Any]) -> Iterator[str]:
-    """No question runs again unless the provider made two batches of one create."""
+def _paid_once(ledgers: Sequence[sqlite3.Connection], log: dict[str, Any]) -> Iterator[str]:
+    """No question runs again unless the provider made two batches of one create.
+
+    Of several ledgers, an older one may know what the newest does not; each question goes by its arm and key there.
+    """
     asks = {
-        custom_id(token, line): ask
-        for token, line, ask in db.execute(
-            "SELECT token, line, ask FROM attempt JOIN shard_row ON shard_row.shard=attempt.shard"
+        custom_id(token, line): (arm, key)
+        for db in ledgers
+        for token, line, arm, key in db.execute(
+            "SELECT token, line, ask.arm, ask.key FROM attempt JOIN shard_row ON shard_row.shard=attempt.shard "
+            "JOIN ask ON ask.id=shard_row.ask"
         )
     }
-    # Rows that were run and never shown are asked again when the user says so.
-    lost = db.execute("SELECT ask, cause FROM result") if log.get("reasked") else ()
-    again = Counter(ask for ask, cause in lost if cause in ("gone", "missing", _SPOILED))
-    # Of a batch that did not get to its end, at a provider without counts, nobody knows which rows were run: they are
-    # presumed spent, and asked again.
-    again.update(
-        ask
-        for (ask,) in db.execute(
-            "SELECT result.ask FROM result JOIN presumption ON presumption.attempt=result.attempt "
-            "AND presumption.line=result.line WHERE result.cause IN ('expired', 'cancelled')"
-        )
-    )
+    again: Counter[_Question] = Counter()
+    for db in ledgers:
+        again |= _run_in_vain(db, reasked=bool(log.get("reasked")))
     again.update(ask for token in _doubled(log) for name, ask in asks.items() if name.startswith(f"o{token}-"))
     for twice in log["rows_run_twice"]:
         # The same words may be several questions: votes of their own.
@@ -151,6 +171,24 @@ def _paid_once(db: sqlite3.Connection, log: dict[str, Any]) -> Iterator[str]:
         allowed = sum(1 + again[ask] for ask in ran)
         if twice["times"] > allowed:
             yield f"a question ran {twice['times']} times, {allowed} allowed: {twice['custom_ids']}"
+
+
+def _run_in_vain(db: sqlite3.Connection, *, reasked: bool) -> Counter[_Question]:
+    """How often each question was run, or may have been, and has to be asked again."""
+    # Rows that were run and never shown are asked again when the user says so.
+    lost = db.execute("SELECT ask.arm, ask.key, cause FROM result JOIN ask ON ask.id=result.ask") if reasked else ()
+    again = Counter((arm, key) for arm, key, cause in lost if cause in ("gone", "missing", _SPOILED))
+    # Of a batch that did not get to its end, at a provider without counts, nobody knows which rows were run: they are
+    # presumed spent, and asked again.
+    again.update(
+        (arm, key)
+        for arm, key in db.execute(
+            "SELECT ask.arm, ask.key FROM result JOIN ask ON ask.id=result.ask JOIN presumption "
+            "ON presumption.attempt=result.attempt AND presumption.line=result.line "
+            "WHERE result.cause IN ('expired', 'cancelled')"
+        )
+    )
+    return again
 
 
 def _called_once(db: sqlite3.Connection, log: dict[str, Any]) -> Iterator[str]:
@@ -189,7 +227,8 @@ def _batches(db: sqlite3.Connection, log: dict[str, Any]) -> Iterator[str]:
             yield f"attempt {tag} has {count} batches that ran"
 
 
-def _ledger(db: sqlite3.Connection, run: Path) -> Iterator[str]:
+def _places(db: sqlite3.Connection) -> dict[int, list[str]]:
+    """Where each question is."""
     places: dict[int, list[str]] = defaultdict(list)
     queries = {
         "settled": "SELECT ask FROM settled",
@@ -199,9 +238,13 @@ def _ledger(db: sqlite3.Connection, run: Path) -> Iterator[str]:
     for place, query in queries.items():
         for (ask,) in db.execute(query):
             places[ask].append(place)
-    for (ask,) in db.execute("SELECT id FROM ask"):
-        if places[ask] != ["settled"]:
-            yield f"question {ask} is {' and '.join(places[ask]) or 'nowhere'} after the end"
+    return {ask: places[ask] for (ask,) in db.execute("SELECT id FROM ask")}
+
+
+def _ledger(db: sqlite3.Connection, run: Path) -> Iterator[str]:
+    for ask, places in _places(db).items():
+        if places != ["settled"]:
+            yield f"question {ask} is {' and '.join(places) or 'nowhere'} after the end"
     if db.execute("PRAGMA integrity_check").fetchone()[0] != "ok":
         yield "the ledger's file is damaged"
     leftovers = sorted(path.name for part in ("outbox", "raw", "tables") for path in (run / part).glob("*.part"))

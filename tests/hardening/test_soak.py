@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import soak_rounds
 from soak import kind_of
 from soak_adopted import adopted_schedule
-from soak_checks import problems
+from soak_checks import problems, problems_so_far
 from soak_foreign import foreign_schedule
 from soak_incidents import Incident, Incidents
 from soak_schedule import schedule
@@ -179,6 +179,24 @@ def test_a_question_that_is_paid_twice_is_seen(soaked: Path) -> None:
     assert any("were paid" in problem for problem in judged(soaked, billed=much))
     stranger = {"id": "b", "name": "a" * 20 + ".jsonl", "executed": 3}
     assert any("no attempt announced" in problem for problem in judged(soaked, batches=[stranger]))
+
+
+@pytest.mark.slow
+def test_a_run_without_an_end_is_judged_by_all_its_ledgers(soaked: Path) -> None:
+    run = soaked / "disturbed" / "runs" / "soaked"
+    with look_at(RunFolder(run)) as view:
+        token = view.attempts.everything()[0].token
+    twice = {"body": "", "times": 2, "custom_ids": [f"o{token}-0"] * 2}
+    log = {"batches": [], "rows_run_twice": []}
+    assert problems_so_far(run, schedule(SEED), log) == []
+    found = problems_so_far(run, schedule(SEED), {**log, "rows_run_twice": [twice]})
+    assert found == [f"a question ran 2 times, 1 allowed: {twice['custom_ids']}"]
+    with closing(sqlite3.connect(run / "ledger.db")) as db, db:
+        ask, attempt, line = db.execute("SELECT ask, attempt, line FROM settled").fetchone()
+        db.execute("DELETE FROM settled WHERE ask=?", (ask,))
+    assert problems_so_far(run, schedule(SEED), log) == [f"question {ask} is nowhere"]
+    with closing(sqlite3.connect(run / "ledger.db")) as db, db:
+        db.execute("INSERT INTO settled(ask, attempt, line) VALUES(?,?,?)", (ask, attempt, line))
 
 
 def test_every_fault_that_is_drawn_is_one_that_the_emulator_knows() -> None:
