@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from ledger import damage
 from overnight import api
-from overnight.ledger.ledger import open_ledger
 from overnight.store.run_folder import RunFolder
 from scenarios.conftest import Scenario
+from scenarios.older_ledgers import back_up, before_the_intents, ledger, put_back, requeued, uncut
 
 pytestmark = pytest.mark.in_folder("its ledger is copied away and put back")
 
@@ -23,22 +22,6 @@ STAGES = [
     {"name": "second", "of": "first", "task": "generate", "prompt": "Shorten {answer}", "models": MODELS},
     {"name": "third", "of": "second", "task": "generate", "prompt": "Rate {answer}", "models": MODELS},
 ]
-
-
-def ledger(one: Scenario) -> Path:
-    return one.folder / "runs" / "night" / "ledger.db"
-
-
-def back_up(one: Scenario) -> Path:
-    target = one.folder / "backup.db"
-    damage.back_up(ledger(one).parent, target)
-    return target
-
-
-def put_back(one: Scenario, kept: Path) -> None:
-    for path in ledger(one).parent.glob("ledger.db*"):
-        path.unlink()
-    shutil.copy(kept, ledger(one))
 
 
 def states(one: Scenario) -> set[str]:
@@ -65,19 +48,12 @@ def test_a_ledger_from_before_the_create(scenario: Callable[..., Scenario], prov
     one.assert_paid_once()
 
 
-def before_the_intents(one: Scenario, study: str) -> None:
-    """Kill a run when its shards are cut and none is announced."""
-    assert one.run(study, environ={"OVERNIGHT_KILL_AT": "committed packed"}).signal
-    assert one.batches() == []
-
-
 @pytest.mark.parametrize("provider", TAGGED)
 def test_a_ledger_from_before_anything_was_sent(scenario: Callable[..., Scenario], provider: str) -> None:
     """Not even the intents are in it: the same shards get the same names, and their batches are found behind others."""
     one = scenario(provider=provider)
     study = one.study(12)
-    before_the_intents(one, study)
-    kept = back_up(one)
+    kept = before_the_intents(one, study)
     assert one.run(study).state == "done"
     one.emulator.add_foreign(provider, 150)
     made = len(one.batches())
@@ -104,19 +80,6 @@ def test_a_run_of_three_stages(scenario: Callable[..., Scenario]) -> None:
     one.assert_paid_once()
 
 
-def requeued(run: RunFolder) -> None:
-    """Its shards were given up, and new ones get new numbers."""
-    with open_ledger(run) as kept:
-        kept.write("requeued", lambda tx: tx.shards.requeue_all((3, 1, 2), 0.0)).result()
-
-
-def uncut(run: RunFolder) -> None:
-    """From before its shards were cut: other ones get the same numbers."""
-    for table in ("shard", "shard_row", "shard_done", "reservation"):
-        damage.edit(run.path, f"DELETE FROM {table}")
-    damage.edit(run.path, "INSERT OR IGNORE INTO queue SELECT id, 0, 0 FROM ask")
-
-
 @pytest.mark.parametrize("older", [requeued, uncut])
 def test_what_is_cut_otherwise_is_not_sent(
     scenario: Callable[..., Scenario], older: Callable[[RunFolder], None]
@@ -124,8 +87,7 @@ def test_what_is_cut_otherwise_is_not_sent(
     """The batches at the provider hold other rows than the restored ledger would send: nothing is joined or paid."""
     one = scenario()
     study = one.study(12)
-    before_the_intents(one, study)
-    kept = back_up(one)
+    kept = before_the_intents(one, study)
     assert one.run(study).state == "done"
     made = one.batches()
     put_back(one, kept)
@@ -170,8 +132,7 @@ def test_a_ledger_of_another_run_id_is_refused(scenario: Callable[..., Scenario]
     """The first records were lost and the folder began anew; then a backup of those first records comes back."""
     one = scenario()
     study = one.study(12)
-    before_the_intents(one, study)
-    kept = back_up(one)
+    kept = before_the_intents(one, study)
     shutil.rmtree(ledger(one).parent)
     assert one.run(study).state == "done"
     made = len(one.batches())

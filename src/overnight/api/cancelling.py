@@ -143,12 +143,17 @@ def resolve_shard(
 
 @checked
 def forget_batch(run: str | Path, batch_id: str, *, emulate: bool | None = None, runs: str | Path | None = None) -> str:
-    """A batch of this run that its ledger does not know is not to count: its rows may be asked, and paid, again."""
+    """A batch of this run that its ledger does not know is not to count: its rows may be asked, and paid, again.
+
+    Several with commas between; for a batch that no account lists, the name of its attempt.
+    """
     place = settings(runs=runs, emulate=emulate)
-    folder = run_folder(run, place)
+    folder, ids = run_folder(run, place), [one.strip() for one in batch_id.split(",") if one.strip()]
     with opened(folder, RunFolder(place.root), WallClock()) as session:
-        session.ledger.write("forgotten", lambda tx: tx.facts.disown(batch_id=short_id(batch_id))).result()
-    return f"{batch_id} does not count any more; its rows may be paid again: overnight resume {folder.name}"
+        session.ledger.write("forgotten", lambda tx: tx.facts.disown(map(short_id, ids))).result()
+    if len(ids) == 1:
+        return f"{ids[0]} does not count any more; its rows may be paid again: overnight resume {folder.name}"
+    return f"{len(ids)} batches do not count any more; their rows may be paid again: overnight resume {folder.name}"
 
 
 def _given_up(known: list[Attempt], shard: int, batch_id: str) -> Attempt | None:

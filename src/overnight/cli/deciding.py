@@ -138,7 +138,8 @@ def resolve(
     shard: Annotated[int | None, Parameter(help="Number of the shard, as `status` shows it.", metavar="N")] = None,
     none: Annotated[bool, Parameter(help="None of the batches that were found is ours.")] = False,
     forget: Annotated[
-        str | None, Parameter(help="A batch of this run that its ledger does not know: ask its rows again.")
+        str | None,
+        Parameter(help="Batches of this run that its ledger does not know, with commas between: ask their rows again."),
     ] = None,
     flags: Flags = Flags(),  # noqa: B008 - frozen
 ) -> int:
@@ -147,8 +148,9 @@ def resolve(
     Its rows go back to the queue and are sent, and paid, with the next `overnight resume`. To keep one of the
     batches instead: `overnight adopt --shard RUN:N BATCH_ID`.
 
-    A ledger that is older than the batches at the provider sends nothing, because their rows would be paid again.
-    `--forget BATCH_ID` says that this may be so for one of them.
+    A ledger that is older than the batches at the providers sends nothing, because their rows would be paid again.
+    `--forget BATCH_ID` says that this may be so for one of them; for a batch that nobody lists, give the name of its
+    attempt, as the message has it.
 
     Examples:
       overnight resolve essay-quality --shard 3 --none

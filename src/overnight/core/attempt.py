@@ -53,6 +53,8 @@ class Creating(msgspec.Struct, frozen=True, tag="creating"):
 class Accepted(msgspec.Struct, frozen=True, tag="accepted"):
     batch_id: str
     how: Literal["answer", "listing", "user"] = "answer"
+    # The account of the pool that has it, where that is another one than this ledger had chosen.
+    account: int | None = None
 
 
 class Reopened(msgspec.Struct, frozen=True, tag="reopened"):
@@ -303,8 +305,8 @@ def apply(attempt: Attempt, event: AttemptEvent, at: float) -> Attempt:  # noqa:
             # A create that was refused may have made a batch all the same: it lies behind the first fence.
             fence = attempt.fence if attempt.fence is not None and attempt.refusals else event
             return change(attempt, state="creating", fence=fence, submitted_at=at)
-        case Accepted(batch_id):
-            return _at_provider(attempt, batch_id, at)
+        case Accepted(batch_id, account=account):
+            return _at_provider(change(attempt, account=account or attempt.account), batch_id, at)
         case Reopened(batch_id):
             return _at_provider(_as_before_its_end(attempt), batch_id, at)
         case Refused() | Believed() | Vanished() | Unsent() | Unknown():

@@ -46,7 +46,9 @@ class RunContext:
         say: Callable[[str], None],
         pacing: Pacing = Pacing(),  # noqa: B008 - frozen
         description: str | None = None,
+        sent_since: frozenset[str] = frozenset(),
     ) -> None:
+        """`sent_since`: attempts that were sent after this ledger was last written."""
         self.name = name
         self.files = files
         self._marks = marks
@@ -65,6 +67,7 @@ class RunContext:
         self.pricing = pricing
         self.say = say
         self.description = description
+        self.sent_since = sent_since
         self._pacing = pacing
         self._model_queues: dict[tuple[int, str], CallQueue] = {}
         # Who makes the live calls, where that is not this process.

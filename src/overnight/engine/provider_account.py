@@ -104,6 +104,8 @@ class OurBatches(msgspec.Struct, frozen=True):
     """The batches of this run that an account lists, by the names they bear."""
 
     listed: dict[str, tuple[str, ...]] = {}
+    # Names of batches that the user says are not to count.
+    disowned: frozenset[str] = frozenset()
 
     def named(self, token: str) -> tuple[str, ...]:
         return self.listed.get(token, ())
@@ -156,6 +158,10 @@ class ProviderAccount(LiveAccount):
         self.creating = asyncio.Lock()
         self.stocktaking = asyncio.Lock()
         self.our_batches: OurBatches | None = None
+        # Whether this ledger has sent all that it lists.
+        self.all_on_record = False
+        # Whether it did not say in this pass what it has of this run; who sends something there asks again.
+        self.asked_in_vain = False
         self.turns = ModelSwapping(provider.connection, waiting)
         self._waiting = waiting
         self._creates: deque[float] = deque()

@@ -30,7 +30,7 @@ from overnight.ledger.checks import diagnosed
 from overnight.ledger.homes import accounts_of, home_of
 from overnight.ledger.ledger import Ledger, open_ledger
 from overnight.ledger.threads import LeftOut
-from overnight.ledger.traces import check_age, no_ledger, refuse_blank
+from overnight.ledger.traces import Older, check_age, no_ledger, refuse_blank
 from overnight.ledger.transaction import Transaction, View
 from overnight.providers.contract import BatchConnection
 from overnight.providers.provider import Provider
@@ -73,8 +73,8 @@ class Session:
         self._stop_asked = False
         # Set once the run is on record; before that, one that was not there is taken away again.
         self.begun = False
-        # What is to be said of a ledger that is older than its folder.
-        self.age: str | None = None
+        # Set where the ledger is older than its folder.
+        self.older: Older | None = None
         # Where live calls are made, if not in this process.
         self.place: Place | None = None
 
@@ -101,8 +101,8 @@ class Session:
         """Send, watch and collect until nothing is left that this pass can do. `stages` are those on record."""
         self.begun = True  # what may have been sent is never taken away, whoever works on it
         self._loop = asyncio.get_running_loop()
-        if self.age is not None:
-            say(self.age)
+        if self.older is not None:
+            say(self.older.text)
         self._waiting = waiting = Waiting(self.clock, once=work.once)
         if self._stop_asked:
             waiting.stop()
@@ -200,6 +200,7 @@ class Session:
             say=say,
             pacing=work.pacing,
             description=work.description,
+            sent_since=self.older.sent_since if self.older is not None else frozenset(),
         )
 
     def _refuse_to_pay_twice(self, view: View) -> None:
@@ -308,9 +309,9 @@ def opened(folder: RunFolder, accounts_folder: RunFolder, clock: Clock) -> Itera
         try:
             folder.make()
             with open_ledger(folder) as ledger:
-                run_id, age = ledger.write("begun", lambda tx: _begun(tx, folder, clock.now())).result()
+                run_id, older = ledger.write("begun", lambda tx: _begun(tx, folder, clock.now())).result()
                 session = Session(folder, ledger, run_id, history, clock)
-                session.age = age
+                session.older = older
                 yield session
         finally:
             history.close()
@@ -318,8 +319,8 @@ def opened(folder: RunFolder, accounts_folder: RunFolder, clock: Clock) -> Itera
                 folder.clear(whole=made)
 
 
-def _begun(tx: Transaction, folder: RunFolder, at: float) -> tuple[str, str | None]:
-    """The run's id, and a word about a ledger that is older than its folder."""
+def _begun(tx: Transaction, folder: RunFolder, at: float) -> tuple[str, Older | None]:
+    """The run's id, and what is to be known of a ledger that is older than its folder."""
     refuse_blank(folder, tx.facts)
     tx.facts.outdate_tables()
     run_id = tx.facts.begin_run(at)

@@ -31,6 +31,12 @@ from overnight.store.contract import Kept
 _decode_event = msgspec.json.Decoder(AttemptEvent).decode
 _encode = msgspec.json.encode
 
+# What this ledger may have sent something under.
+_SENT = (
+    "SELECT token FROM attempt JOIN event ON event.attempt=attempt.id "
+    "WHERE event.kind IN ('creating', 'calling', 'accepted', 'reopened')"
+)
+
 
 class LogEntry(NamedTuple):
     """One event, and the attempt that it is of, where it is of one."""
@@ -57,18 +63,13 @@ class AttemptsView(Records):
         ).fetchone()
         return n, token_of(run_id, stage, arm, shard_number, n, self._content(shard_number))
 
-    def known_tokens(self, tokens: Iterable[str]) -> set[str]:
-        """Those of these names that an attempt bears."""
-        rows = found_among(self._db, "SELECT token FROM attempt WHERE token IN ({})", tokens)
-        return {str(token) for (token,) in rows}
-
     def sent_tokens(self) -> set[str]:
         """The names of attempts of which something may have gone out."""
-        rows = self._db.execute(
-            "SELECT token FROM attempt JOIN event ON event.attempt=attempt.id "
-            "WHERE event.kind IN ('creating', 'calling', 'accepted', 'reopened')"
-        )
-        return {str(token) for (token,) in rows}
+        return {str(token) for (token,) in self._db.execute(_SENT)}
+
+    def sent_among(self, tokens: Iterable[str]) -> set[str]:
+        """Those of these names under which something may have gone out."""
+        return {str(token) for (token,) in found_among(self._db, f"{_SENT} AND token IN ({{}})", tokens)}
 
     def batches(self) -> set[str]:
         """Every batch that any attempt of this run has or had."""

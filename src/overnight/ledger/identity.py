@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import secrets
+from collections.abc import Iterable
 
 import msgspec
 
@@ -86,9 +87,10 @@ class Facts(FactsView):
         """Somebody begins to work on the run: from here on the records may be ahead of the tables."""
         self._db.execute("DELETE FROM fact WHERE name=?", (_TABLES_MADE,))
 
-    def disown(self, batch_id: str) -> None:
-        """The user says that a batch of this run is not to count: its rows may be asked again."""
-        self.keep(f"disowned:{batch_id}", "1")
+    def disown(self, batches: Iterable[str]) -> None:
+        """The user says that batches of this run, by id or name, are not to count: their rows may be asked again."""
+        for one in batches:
+            self.keep(f"disowned:{one}", "1")
 
     def call_off(self, arm: int, why: str) -> None:
         """Somebody has cancelled a batch of this arm: its rows wait until the user says `run`."""

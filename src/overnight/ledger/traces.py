@@ -6,7 +6,7 @@ as sent was sent after the ledger was last written: somebody has put back an old
 """
 
 import re
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from overnight.core.errors import LedgerLost
 from overnight.core.shard import TOKEN_LENGTH, is_of_run
@@ -21,6 +21,13 @@ from overnight.store.run_folder import RunFolder
 Sent = Literal["batch", "untagged", "live"]
 _LINE = re.compile(rf"([a-z2-7]{{{TOKEN_LENGTH}}}) (batch|untagged|live)")
 _SHOWN = 3
+
+
+class Older(NamedTuple):
+    """What a folder shows of a ledger that is older than it: in words, and the attempts that were sent since."""
+
+    text: str
+    sent_since: frozenset[str]
 
 
 def mark_sent(marks: Store, token: str, what: Sent) -> None:
@@ -71,8 +78,8 @@ def _refuse(folder: RunFolder, what: str, found: list[str]) -> None:
         raise LedgerLost(message)
 
 
-def check_age(folder: RunFolder, attempts: AttemptsView, run_id: str) -> str | None:
-    """A word about a ledger that is older than its folder; LedgerLost when going on with it would pay twice.
+def check_age(folder: RunFolder, attempts: AttemptsView, run_id: str) -> Older | None:
+    """What is to be known of a ledger that is older than its folder; LedgerLost when going on would pay twice.
 
     A batch that its provider lists with our token is found there before anything is sent. Calls leave no trace but
     their answers, and a batch without a tag cannot be told from others; nor is a token looked for that is of another
@@ -90,7 +97,8 @@ def check_age(folder: RunFolder, attempts: AttemptsView, run_id: str) -> str | N
     )
     if any(sent[token] != "batch" or not is_of_run(run_id, token) for token in unknown):
         raise LedgerLost(f"{text}. {_way_out(folder)}")
-    return f"{text}; the provider's listing is searched for them before anything is sent"
+    text = f"{text}; the provider's listing is searched for them before anything is sent"
+    return Older(text, frozenset(unknown))
 
 
 def _way_out(folder: RunFolder) -> str:

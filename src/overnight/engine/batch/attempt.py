@@ -48,6 +48,7 @@ from overnight.engine.decisions import (
 )
 from overnight.engine.live.spill import grace
 from overnight.engine.pools import PASSED_ON, goes_on, passes_on
+from overnight.engine.provider_account import ProviderAccount
 from overnight.providers.contract import Batch, CreateAnswer, Intent, Refusal, RefusalKind
 
 # After Ctrl-C or the end of the time, a create has so many real seconds to be answered; then it is in doubt.
@@ -59,9 +60,13 @@ class BatchAttempt:
         self, context: RunContext, attempt: Attempt, wants_calls: Callable[[], bool], *, until_sent: bool
     ) -> None:
         self._context, self._attempt, self._wants_calls = context, attempt, wants_calls
-        self._account = context.account_for(attempt)
         self._until_sent = until_sent
         self._cancelled_at: float | None = None
+
+    @property
+    def _account(self) -> ProviderAccount:
+        """Found at another account of its pool, it goes on there."""
+        return self._context.account_for(self._attempt)
 
     async def carry(self) -> Attempt:
         """Until the attempt is closed, stuck, or (for `submit`) safely at the provider."""
@@ -148,17 +153,17 @@ class BatchAttempt:
     async def _made_before(self) -> bool:
         """Whether the provider has this attempt's batch already, though the ledger does not know: it was restored."""
         found = await found_before(self._context, self._account, self._attempt)
-        if found.instead is not None:
-            self._attempt = found.instead
+        if isinstance(found, Attempt):
+            self._attempt = found
             await self._clean_outbox()
             return True
-        return await self._claimed(found.batches)
+        return found is not None and await self._claimed(found.batches, found.account)
 
-    async def _claimed(self, batches: tuple[str, ...]) -> bool:
+    async def _claimed(self, batches: tuple[str, ...], account: int | None = None) -> bool:
         if len(batches) > 1:
             await self._record(Stuck(batches))
         elif batches:
-            await self._record(Accepted(batches[0], "listing"))
+            await self._record(Accepted(batches[0], "listing", account))
             self._context.say(f"shard {self._attempt.shard}: found its batch {batches[0]}, made before")
         return bool(batches)
 

@@ -6,7 +6,14 @@ from collections.abc import Iterable
 import msgspec
 
 from overnight.core.attempt import Attempt, Closed, Looked, Reopened
-from overnight.engine.batch.our_batches import LISTING_PAGES, our_batches_of, strays, strays_text
+from overnight.engine.batch.our_batches import (
+    LISTING_PAGES,
+    Named,
+    named_anywhere,
+    none_astray,
+    our_batches_of,
+    take_stock,
+)
 from overnight.engine.batch.outbox import input_file
 from overnight.engine.context import RunContext
 from overnight.engine.decisions import LOOKS, how_far, may_follow
@@ -17,13 +24,6 @@ from overnight.providers.contract import Batch, CreateAnswer, Intent
 from overnight.providers.provider import chooses_ids
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """Batches that bear this attempt's name; or an earlier attempt of the shard that has one, and goes on instead."""
-
-    batches: tuple[str, ...] = ()
-    instead: Attempt | None = None
-
-
 def listed_as_ours(
     account: ProviderAccount, intent: Intent, attempt: Attempt, batches: Iterable[Batch]
 ) -> tuple[str, ...]:
@@ -32,23 +32,24 @@ def listed_as_ours(
     return tuple(dict.fromkeys(told))
 
 
-async def found_before(context: RunContext, account: ProviderAccount, attempt: Attempt) -> Found:
-    """What the provider has of a shard that is about to be sent. NotNow when nothing may be sent at all."""
-    our_batches = await our_batches_of(context, account)
-    if not our_batches.listed:
-        return Found()
-    if batches := our_batches.named(attempt.token):
-        return Found(batches=batches)
+async def found_before(context: RunContext, account: ProviderAccount, attempt: Attempt) -> Named | Attempt | None:
+    """What the providers have of a shard that is about to be sent. NotNow when nothing may be sent at all.
+
+    Batches that bear the attempt's name; or an earlier attempt of the shard that has one, and goes on instead.
+    """
+    await our_batches_of(context, account)  # one that cannot be asked is sent nothing
+    await take_stock(context)
+    if found := named_anywhere(context, attempt):
+        return found
     if attempt.n > 1:
         earlier = await asyncio.to_thread(lambda: _given_up(context.ledger.view(), attempt))
         for one in earlier:
-            if batches := our_batches.named(one.token):
-                return Found(instead=await _reopen(context, attempt, one, batches))
-    unknown = await asyncio.to_thread(lambda: strays(context, our_batches))
-    if unknown:
-        context.halt_arm(attempt.arm, strays_text(context.name, unknown))
+            stock = context.account_for(one).our_batches
+            if stock is not None and (batches := stock.named(one.token)):
+                return await _reopen(context, attempt, one, batches)
+    if not await none_astray(context, attempt.arm):
         raise NotNow
-    return Found()
+    return None
 
 
 def _given_up(view: View, attempt: Attempt) -> list[Attempt]:

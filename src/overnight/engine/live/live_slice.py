@@ -14,10 +14,12 @@ import msgspec
 from overnight.core.attempt import Attempt, Ending
 from overnight.core.result import Result, failed
 from overnight.core.shard import custom_id, line_of
+from overnight.engine.batch.our_batches import may_be_called
 from overnight.engine.context import RunContext
 from overnight.engine.live.model_queue import CallQueue
 from overnight.engine.live.replies import INTERRUPTED
 from overnight.engine.settlement import Fresh, Settlement
+from overnight.engine.waiting import NotNow
 from overnight.ledger.landed import Landed, Places
 from overnight.ledger.raw import RawFiles, ReadAhead, digest_of
 from overnight.ledger.shards import Body
@@ -66,6 +68,8 @@ class LiveSlice:
         if self._attempt.state == "calling":
             await self._recover()
             return self._attempt
+        if not await may_be_called(self._context, self._attempt.arm):
+            raise NotNow
         async with self._context.account_for(self._attempt).turns.of(self.model.name), self._closing:
             with self._stack:
                 await self._begin()
