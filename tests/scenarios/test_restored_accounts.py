@@ -68,6 +68,17 @@ def test_an_older_ledger_sends_nothing_at_any_provider(
     assert one.findings() == []
 
 
+def test_the_listings_alone_tell_where_the_whole_folder_was_set_back(scenario: Callable[..., Scenario]) -> None:
+    one, study, older, _ = two_providers(scenario, "groq")
+    made = len(one.batches())
+    put_back(one, older)
+    (ledger(one).parent / "sent").unlink()
+    held = one.run(study)
+    assert held.state == "held up", held
+    assert HELD in held.message
+    assert len(one.batches()) == made
+
+
 # --- several accounts of one provider
 
 
