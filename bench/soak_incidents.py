@@ -92,8 +92,10 @@ class Incidents:
         older = self._backups[:-1]
         whole = incident.kind == "restore_folder"
         if whole:
-            # A folder from before the run had its name is a new run: nothing in it says that there was one.
-            older = [backup for backup in older if _has_its_name(backup)]
+            # A folder from before the run had its name, or that had another one before its ledger was lost and it began
+            # anew, is another run: nothing in it says that there was this one.
+            own = _name_of(self._run)
+            older = [backup for backup in older if own is not None and _name_of(backup) == own]
         if not older or (whole and not self._whole_folder):
             return None
         backup = older[min(int(incident.pick * len(older)), len(older) - 1)]
@@ -200,12 +202,13 @@ def describe(incident: Incident | None) -> Any:
     return None if incident is None else msgspec.to_builtins(incident)
 
 
-def _has_its_name(folder: Path) -> bool:
-    """Whether the run's own id, which all its tokens are made of, is on record."""
+def _name_of(folder: Path) -> str | None:
+    """The run's own id, which all its tokens are made of; None while it has none, or none that can be read."""
     db = sqlite3.connect(f"file:{folder / 'ledger.db'}?mode=ro", uri=True)
     try:
-        return db.execute("SELECT 1 FROM fact WHERE name='run_id'").fetchone() is not None
+        row = db.execute("SELECT value FROM fact WHERE name='run_id'").fetchone()
+        return None if row is None else str(row[0])
     except sqlite3.Error:
-        return False
+        return None
     finally:
         db.close()

@@ -68,13 +68,13 @@ def test_everything_beside_the_main_road_is_drawn_often_enough() -> None:
     assert all(parts[part] >= 5 for part in ("raw", "requests", "items", "outbox")), parts
 
 
-def _write_ledger(path: Path, number: int | None) -> None:
+def _write_ledger(path: Path, number: int | None, run_id: str = "ours") -> None:
     """With the run's id, or none of it: then it is not a run yet."""
     path.unlink(missing_ok=True)
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE TABLE fact(name TEXT, value TEXT)")
         if number is not None:
-            db.execute("INSERT INTO fact VALUES('run_id', ?)", (str(number),))
+            db.execute("INSERT INTO fact VALUES('number', ?), ('run_id', ?)", (str(number), run_id))
 
 
 def _number(path: Path) -> str:
@@ -104,6 +104,17 @@ def test_a_folder_from_before_the_run_had_its_id_is_not_put_back(tmp_path: Path)
     incidents = Incidents(run, tmp_path / "aside", whole_folder=True)
     for number in (None, 1):
         _write_ledger(run / "ledger.db", number)
+        incidents.back_up()
+    assert incidents.begin(Incident(kind="restore_folder")) is None
+
+
+def test_a_folder_of_another_run_id_is_not_put_back(tmp_path: Path) -> None:
+    """Its ledger was lost before anything was sent, and it began anew."""
+    run = tmp_path / "run"
+    run.mkdir()
+    incidents = Incidents(run, tmp_path / "aside", whole_folder=True)
+    for number, run_id in enumerate(("before", "ours")):
+        _write_ledger(run / "ledger.db", number, run_id)
         incidents.back_up()
     assert incidents.begin(Incident(kind="restore_folder")) is None
 
