@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from overnight import api
+from overnight.core.errors import StudyError
 from overnight.store.run_folder import RunFolder
 from run_process import Ending
 from scenarios.conftest import MODELS, Scenario
@@ -192,6 +193,8 @@ def forgotten(one: Scenario, held: Ending) -> None:
     """What the message says to type."""
     command = re.search(r"overnight resolve night --forget ([^\s;]+)", f"{held.message} {' '.join(held.said)}")
     assert command is not None, held
+    with pytest.raises(StudyError, match="--forget wants the id of a batch"):
+        api.forget_batch("night", " , ", runs=one.folder / "runs")
     api.forget_batch("night", command[1], runs=one.folder / "runs")
 
 

@@ -149,6 +149,8 @@ def forget_batch(run: str | Path, batch_id: str, *, emulate: bool | None = None,
     """
     place = settings(runs=runs, emulate=emulate)
     folder, ids = run_folder(run, place), [one.strip() for one in batch_id.split(",") if one.strip()]
+    if not ids:
+        raise StudyError("resolve: --forget wants the id of a batch, as the message has it; found nothing")
     with opened(folder, RunFolder(place.root), WallClock()) as session:
         session.ledger.write("forgotten", lambda tx: tx.facts.disown(map(short_id, ids))).result()
     if len(ids) == 1:
