@@ -22,6 +22,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -214,8 +215,11 @@ def _server_cpu() -> float:
     import postgres_server
 
     server = psutil.Process(int((postgres_server.folder() / "postmaster.pid").read_text().split()[0]))
-    own = sum(server.cpu_times()[:4])
-    return own + sum(sum(one.cpu_times()[:2]) for one in server.children())
+    total = sum(server.cpu_times()[:4])
+    for one in server.children():
+        with suppress(psutil.NoSuchProcess):  # what cleans tables up comes and goes
+            total += sum(one.cpu_times()[:2])
+    return total
 
 
 def _measure(study: Path, environ: dict[str, str]) -> Measured:
