@@ -217,6 +217,45 @@ def test_who_was_replaced_is_told_without_writing(
     held.let_go()
 
 
+def next_holder(address: Address, lease: Lease) -> Lease:
+    """Of a run whose holder was not heard of for too long."""
+    with closing(connect(address)) as db:
+        db.execute("UPDATE overnight.run SET until=clock_timestamp()-interval '1 second'")
+        held = Lease(address, lease.run)
+        held.take(db)
+    return held
+
+
+def test_whoever_takes_a_run_over_ends_what_the_one_before_has_begun(address: Address, lease: Lease) -> None:
+    with closing(_home(address, lease).writer()) as before:
+        before.begin()
+        before.execute("INSERT INTO fact VALUES('half', '1')")
+        held = next_holder(address, lease)
+        with closing(_home(address, held).writer()) as after:
+            after.begin()
+            after.execute("INSERT INTO fact VALUES('half', '2')")  # which would wait for the other one to end
+            after.commit()
+        with pytest.raises(errors.AdminShutdown):
+            before.commit()
+    held.let_go()
+
+
+def test_who_was_replaced_finds_out_before_it_writes_and_leaves_the_next_one_alone(
+    address: Address, lease: Lease
+) -> None:
+    with closing(Ledger(_home(address, lease))) as ledger:
+        keep(ledger, "one")
+        held = next_holder(address, lease)
+        with closing(_home(address, held).writer()) as after:  # ends the other's connection
+            after.begin()
+            after.execute("INSERT INTO fact VALUES('two', '2')")
+            with pytest.raises(LeaseLost, match="another process has taken it over"):
+                keep(ledger, "two")
+            after.commit()
+            assert after.execute("SELECT value FROM fact WHERE name='two'").fetchone() == ("2",)
+    held.let_go()
+
+
 def test_a_lease_that_could_not_be_prolonged_is_prolonged_soon_after(
     address: Address, lease: Lease, monkeypatch: pytest.MonkeyPatch
 ) -> None:

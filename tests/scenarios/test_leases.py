@@ -62,6 +62,26 @@ def test_a_leader_that_only_waits_hears_that_it_was_replaced(in_database: Callab
     assert said.startswith("LeaseLost: "), said
 
 
+def test_a_leader_that_was_replaced_leaves_the_connection_of_the_next_one_alone(
+    in_database: Callable[..., Scenario],
+) -> None:
+    """The next one is in the middle of a transaction when the first one wakes, and goes on to its end."""
+    one = in_database()
+    study = one.study()
+    with Suspended(study, "committed uploaded", one.folder, surroundings(one)) as leader:
+        leader.wait_until_suspended()
+        time.sleep(LEASE * 1.5)
+        held = {**surroundings(one), **one.going_on, own_database.LEASE: "60"}
+        with Suspended(study, "commit ", one.folder, held) as next_one:
+            next_one.wait_until_suspended()
+            said = leader.wake()
+            assert next_one.wake().strip() == "done"
+    assert said.startswith("LeaseLost: "), said
+    assert one.status().total("answered") == one.status().total("rows")
+    one.assert_paid_once()
+    assert one.findings() == []
+
+
 def test_of_two_processes_that_want_a_run_one_has_it(in_database: Callable[..., Scenario]) -> None:
     one = in_database()
     one.environ[own_database.LEASE] = "60"

@@ -125,7 +125,8 @@ def test_lost_uploads_are_sent_again_for_free(scenario: Callable[..., Scenario])
 
 
 def test_submit_comes_back_and_resume_collects(scenario: Callable[..., Scenario]) -> None:
-    one = scenario({"latency": {"batch": [20_000, 40_000], "live": [0, 0]}})
+    # Slow enough that nothing ends between two commands, on a busy machine too.
+    one = scenario({"time_scale": 2_000, "latency": {"batch": [80_000, 80_000], "live": [0, 0]}})
     ending = one.call("submit", one.study())
     assert ending.state == "submitted", ending
     assert len(one.batches()) == 3

@@ -33,10 +33,6 @@ _UNWRITTEN = re.compile(r"\s|%(?!(?!00)[0-9A-Fa-f]{2})")
 # How long a connection is waited for, and how long data may go unanswered before it counts as lost.
 _CONNECT_SECONDS, _SILENT_MILLISECONDS = 10, 30_000
 _LOCKED_MILLISECONDS, _IDLE_MILLISECONDS = 60_000, 300_000
-_END_OTHERS = (
-    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname=current_database() "
-    "AND application_name=%s AND pid<>pg_backend_pid()"
-)
 _GO_ON = "run the same command again: it goes on where it stopped"
 # No answer at all, the server is going down or coming up, or an operator has ended the connection.
 _LOST = (None, "57P01", "57P02", "57P03", "08000", "08003", "08006")
@@ -126,20 +122,19 @@ def connect(
     *,
     schema: str | None = None,
     read_only: bool = False,
-    alone: bool = False,
+    name: str = SHARED,
+    begin: Callable[[psycopg.Connection[Row]], None] | None = None,
     finish: Callable[[PostgresDatabase], None] | None = None,
 ) -> PostgresDatabase:
     """OutOfReach in words, without the password.
 
-    `alone`: what is left of earlier connections to this schema is ended. One that broke in the middle of a transaction
-    may still be there for the server, and hold what it has written against everybody who comes after it.
+    `name` is what the server knows the connection by; `begin` is what each new one begins with: it may refuse.
     """
     pg = driver()
     settings = f"-c search_path={f'{schema},' if schema else ''}{SHARED} -c jit=off -c synchronous_commit=on"
     # A server that hears nothing of us ends what we began, and never lets us wait for ever.
     settings += " -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
     settings += f" -c lock_timeout={_LOCKED_MILLISECONDS} -c idle_in_transaction_session_timeout={_IDLE_MILLISECONDS}"
-    name = f"overnight {schema}" if alone else "overnight"
     if read_only:
         settings += " -c default_transaction_read_only=on"
 
@@ -159,8 +154,12 @@ def connect(
         except (pg.Error, UnicodeError) as error:
             raise unreachable(address, error) from error
         _adapt(connection)
-        if alone:
-            connection.execute(_END_OTHERS, (name,))
+        if begin is not None:
+            try:
+                begin(connection)
+            except BaseException:
+                connection.close()
+                raise
         return connection
 
     return PostgresDatabase(connected, (pg.Error, pg.errors.UniqueViolation), finish)

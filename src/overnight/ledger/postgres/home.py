@@ -59,8 +59,11 @@ class PostgresHome:
     def writer(self) -> PostgresDatabase:
         if self._lease is None:
             raise LedgerError(f"{self.where}: nobody writes who does not hold the run")
-        run = self._lease.run
-        db = connect(self._address, schema=run.schema, alone=True, finish=_Fence(self._address, self._lease).finish)
+        lease = self._lease
+        run, fence = lease.run, _Fence(self._address, lease)
+        db = connect(
+            self._address, schema=run.schema, name=lease.connection_name, begin=lease.begin, finish=fence.finish
+        )
         with ExitStack() as stack:
             stack.callback(db.close)
             if not self._has_tables(db, run):
@@ -109,8 +112,8 @@ class PostgresHome:
 
     def trouble(self, error: Exception) -> LedgerError | None:
         psycopg = driver()
-        if isinstance(error, OutOfReach):
-            return error  # a connection that could not be made anew
+        if isinstance(error, (OutOfReach, LeaseLost)):
+            return error  # a connection could not be made anew, or finds that the run is another's
         if not isinstance(error, psycopg.Error):
             return None
         if error.sqlstate == LEASE_LOST or (error.sqlstate == _ENDED and self._is_replaced()):
@@ -171,7 +174,7 @@ class _Fence:
 
     def _has_landed(self, db: PostgresDatabase, nth: int) -> bool:
         """After a connection that broke before the answer came: asked anew, and gone on with where it has."""
-        new = connect(self._address, schema=self._lease.run.schema)
+        new = connect(self._address, schema=self._lease.run.schema, name=self._lease.connection_name)
         with ExitStack() as stack:
             stack.callback(new.close)
             # Where the old connection's server still works on it, its row is waited for.

@@ -1,7 +1,8 @@
 """Who works on a run that a database keeps: a row with a holder, an epoch, and a time by the database's clock.
 
 Taking a run raises its epoch. Whatever a holder commits is fenced: it lands only under the holder's own epoch. So one
-that was suspended and has been replaced meanwhile can wake up, but writes nothing any more.
+that was suspended and has been replaced meanwhile can wake up, but writes nothing any more. Nor does it disturb the
+next one: a connection that writes bears its holder's epoch, and is ended by nobody of an earlier one.
 """
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ from overnight.core.clock import steady
 from overnight.core.errors import LedgerError, RunBusy
 from overnight.ledger.postgres.address import Address, connect
 from overnight.ledger.postgres.dialect import SHARED
+from overnight.ledger.postgres.registry import lost
 
 if TYPE_CHECKING:
+    import psycopg
+
+    from overnight.ledger.database import Row
     from overnight.ledger.postgres.connection import PostgresDatabase
     from overnight.ledger.postgres.registry import KnownRun
 
@@ -31,6 +36,12 @@ _TRIED_AGAIN = 1 / 60
 _TAKE = (
     f"UPDATE {SHARED}.run SET holder=?1, epoch=epoch+1, until=clock_timestamp()+?2*interval '1 second' "
     "WHERE number=?3 AND (until IS NULL OR until<clock_timestamp() OR holder=?4) RETURNING epoch, commits"
+)
+
+# Of the names of connections that write; other names have no epoch, and are no match.
+_END_EARLIER = (
+    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname=current_database() "
+    "AND CAST(substring(application_name FROM %s) AS BIGINT)<=%s AND pid<>pg_backend_pid()"
 )
 
 
@@ -79,6 +90,22 @@ class Lease:
                 f"UPDATE {SHARED}.run SET holder=NULL, until=NULL WHERE number=? AND epoch=?",
                 (self.run.number, self.epoch),
             )
+
+    @property
+    def connection_name(self) -> str:
+        """What the server knows a connection by that writes under this lease."""
+        return f"{SHARED} {self.run.schema} {self.epoch}"
+
+    def begin(self, connection: psycopg.Connection[Row]) -> None:
+        """A new connection that writes is the only one. LeaseLost where another process holds the run by now.
+
+        One that broke in the middle of a transaction may still be there for the server, and hold what it has written
+        against everybody who comes after it. It bears an earlier epoch, or our own: a later one is none of ours to end.
+        """
+        query = f"SELECT 1 FROM {SHARED}.run WHERE number=%s AND epoch=%s"
+        if connection.execute(query, (self.run.number, self.epoch)).fetchone() is None:
+            raise lost(self.run)
+        connection.execute(_END_EARLIER, (f"^{SHARED} {self.run.schema} ([0-9]+)$", self.epoch))
 
     def prolong(self, db: PostgresDatabase) -> bool:
         """Whether the run is still ours, and from now on for the whole time of a lease."""
