@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from overnight.api.foreground import run_engine
 from overnight.api.on_record import stages_on_record
+from overnight.api.places import folder_of
 from overnight.api.tabling import keep_tables
 from overnight.api.work import connector
 from overnight.core.ask import Arm, Ask, Item, Message, Model
@@ -89,7 +89,7 @@ def search(rounds: int = 10, deadline: float | None = None, *, say: Callable[[st
     place = settings(runs="runs")
     connect = connector(place, None)
     stage = Stage(name="search", task=task, arms=(arm,), seed=5, round_deadline=deadline)
-    with opened(RunFolder(Path("runs/night")), RunFolder(place.root), WallClock(place.time_scale)) as session:
+    with opened(folder_of("night", place), RunFolder(place.root), WallClock(place.time_scale)) as session:
         encode = vendor(arm.model.provider).format.encode
         session.ledger.write("intake", lambda tx: take_stage(tx, session.folder.files, stage, encode)).result()
         tasks = {"search": task}

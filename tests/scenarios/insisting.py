@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from overnight.api.foreground import run_engine
 from overnight.api.on_record import stages_on_record
+from overnight.api.places import folder_of
 from overnight.api.tabling import keep_tables
 from overnight.api.work import connector
 from overnight.core.ask import Arm, Ask, Item, Message, Model
@@ -58,7 +58,7 @@ def insist(*, say: Callable[[str], None]) -> Any:
     stage = Stage(name="insist", task=Insisting(), arms=(ARM,), items=lambda: items)
     place = settings(runs="runs")
     connect = connector(place, None)
-    with opened(RunFolder(Path("runs/night")), RunFolder(place.root), WallClock(place.time_scale)) as session:
+    with opened(folder_of("night", place), RunFolder(place.root), WallClock(place.time_scale)) as session:
         encode = vendor(ARM.model.provider).format.encode
         session.ledger.write("intake", lambda tx: take_stage(tx, session.folder.files, stage, encode)).result()
         tasks = {"insist": stage.task}
