@@ -55,3 +55,22 @@ def test_what_is_on_record_is_told_for_those_who_ask_of_it(run: Run) -> None:
     )
     assert sorted(on_record.known_keys("s", [first, later, b"none"])) == [("one", first), ("two", first)]
     assert list(on_record.known_keys("other", [first])) == []
+
+
+def test_however_many_are_looked_for_and_whatever_they_are_called(run: Run) -> None:
+    odd = ["NULL", "null", "", " ", ",", "{}", '"', "\\", "'", "{a,b}", '\\"', "%s", "?", "é", "\n"]
+    names = odd + [f"item {number}" for number in range(6_000)]
+
+    def fact(tx: Transaction) -> None:
+        intake = tx.intake(run.folder.files, ("s", "t", "1"), (ARM,))
+        items = intake.items(Item(name, {}) for name in names)
+        asks = (Ask(arm=ARM, item=one.id, messages=(Message("user", f"about {one.id}"),)) for one in items)
+        intake.asks(asks, lambda ask: ask.messages[0].content.encode(), shared=True)
+
+    run.ledger.write("intake", fact).result()
+    on_record = run.ledger.view().questions
+    others = [f"other {number}" for number in range(6_000)]
+    assert sorted(item for _, item, *_ in on_record.known_addresses("s", names + others)) == sorted(names)
+    keys = [KeyMaker(ARM).key(Ask(arm=ARM, item="", messages=(Message("user", f"about {name}"),))) for name in names]
+    assert sorted(key for _, key in on_record.known_keys("s", keys)) == sorted(keys)
+    assert len(run.verbs.answers.asks_by_key(keys)) == len(names)

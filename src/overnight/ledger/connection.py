@@ -29,6 +29,10 @@ class SqliteDatabase(sqlite3.Connection):
     error: type[Exception] = sqlite3.Error
     conflict: type[Exception] = sqlite3.IntegrityError
     run_number: int | None = None
+    together: int = 500
+
+    def execute_among(self, sql: str, among: list[object], before: Sequence[object] = ()) -> sqlite3.Cursor:
+        return self.execute(sql.format(",".join("?" * len(among))), (*before, *among))
 
     def each(self, sql: str, values: Values = ()) -> Iterator[Row]:
         return self.execute(sql, values)

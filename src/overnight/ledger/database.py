@@ -13,8 +13,6 @@ from overnight.core.errors import LedgerError
 
 Values = Sequence[object] | Mapping[str, object]
 Row = tuple[Any, ...]
-# Values that are looked for in one statement: more bring little.
-_TOGETHER = 500
 # Rows whose columns wait for each other: the database then has the processor's cache to itself for a while.
 _WAITING = 2_000
 
@@ -73,11 +71,17 @@ class Database(Protocol):
     conflict: type[Exception]
     # Among the runs of a database that keeps several; None where a run is alone, or only read.
     run_number: int | None
+    # Values that are looked for in one statement: more bring little.
+    together: int
 
     @property
     def in_transaction(self) -> bool: ...
     def execute(self, sql: str, values: Values = (), /) -> Answer: ...
     def executemany(self, sql: str, values: Iterable[Values], /) -> Answer: ...
+
+    def execute_among(self, sql: str, among: list[object], before: Sequence[object] = (), /) -> Answer:
+        """One that looks for many values: `IN ({})` in it stands for the list of them, and comes last."""
+        ...
 
     def each(self, sql: str, values: Values = (), /) -> Iterator[Row]:
         """The rows of a large answer, which is never whole in memory."""
@@ -178,17 +182,17 @@ class Home(Protocol):
 
 
 def found_among(db: Database, query: str, values: Iterable[object], *before: object) -> Iterator[Row]:
-    """Rows about many values by a few statements: `{}` in the query stands for the list of them."""
+    """Rows about many values by a few statements: `IN ({})` in the query stands for the list of them."""
     waiting = iter(values)
-    while some := list(islice(waiting, _TOGETHER)):
-        yield from db.execute(query.format(",".join("?" * len(some))), (*before, *some))
+    while some := list(islice(waiting, db.together)):
+        yield from db.execute_among(query, some, before)
 
 
 def tell_about(db: Database, statement: str, values: Iterable[object]) -> None:
     """The same for a statement that changes rows."""
     waiting = iter(values)
-    while some := list(islice(waiting, _TOGETHER)):
-        db.execute(statement.format(",".join("?" * len(some))), some)
+    while some := list(islice(waiting, db.together)):
+        db.execute_among(statement, some)
 
 
 def bring_rows(old: Database, new: Database, table: str, columns: Sequence[str]) -> int:

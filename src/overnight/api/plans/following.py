@@ -5,14 +5,13 @@ earlier answers of its conversation in it, and a later stage those that its temp
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 
 from overnight.api.plans.counting import ArmCount
 from overnight.api.plans.estimating import Place
-from overnight.api.plans.on_record import AT_ONCE, OnRecord
+from overnight.api.plans.on_record import OnRecord, together
 from overnight.core.ask import Ask, Item
 from overnight.core.handed_on import HandedOn, group_item, handed_on, row_item, turns_of
 from overnight.core.result import Result
@@ -84,14 +83,17 @@ class Following:
             for stage in stages
             if not isinstance(stage.task, MakesItems) and (stage.task.most_turns > 1 or self._later[stage.name])
         }
-        following = [stage for stage in stages if stage.of is not None or stage.task.most_turns > 1]
         written = _about_what_is_written(stages)
-        self._on_record = {one.name: OnRecord(view, one.name, by_number=one.name in written) for one in following}
+        self._on_record = {one.name: OnRecord(view, one.name, by_number=one.name in written) for one in stages}
         # Rows of a group that is not complete yet, by the stage that takes it: the item, and what is handed on.
         self._open: dict[str, tuple[Item, list[HandedOn], list[ArmCount]]] = {}
 
     def is_followed(self, stage: Stage) -> bool:
         return stage.name in self._followed
+
+    def on_record(self, stage: Stage) -> OnRecord:
+        """For first questions and what follows from them: they are looked up together."""
+        return self._on_record[stage.name]
 
     def after(
         self, stage: Stage, item: Item, first: Ask, *, shared: bool, before: Sequence[ArmCount] = ()
@@ -128,7 +130,7 @@ class Following:
                 self._count(self._complete(stage))
 
     def _count(self, coming: Iterator[Next]) -> None:
-        while some := list(islice(coming, AT_ONCE)):
+        for some in together(coming, lambda one: one.ask):
             self.look_up(some)
             for one in some:
                 self.add(one)

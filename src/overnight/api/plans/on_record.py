@@ -1,7 +1,7 @@
-"""What a run has on record of a stage, held against the questions that are planned, a few at a time."""
+"""What a run has on record of a stage, held against the questions that are planned, a few thousand at a time."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, TypeVar
 
 from overnight.api.plans.counting import ArmCount
 from overnight.api.plans.key_set import KeySet
@@ -10,10 +10,26 @@ from overnight.core.stage import Stage
 from overnight.engine.flow.sampling import Address, address
 from overnight.ledger.transaction import View
 
-# Questions that are held against the record together: few enough that long texts take little memory.
-AT_ONCE = 100
+T = TypeVar("T")
+# Questions that are held against the record together: each time is a turn to a database that may be far away. So many
+# characters of them at most, so that long texts take little memory.
+_AT_ONCE, _CHARACTERS = 2_000, 2_000_000
 # What becomes of a question.
 Fate = Literal["on record", "shared", "new"]
+
+
+def together(coming: Iterable[T], ask_of: Callable[[T], Ask]) -> Iterator[list[T]]:
+    """Questions, or what has one, in such groups."""
+    some: list[T] = []
+    characters = 0
+    for one in coming:
+        some.append(one)
+        characters += sum(len(message.content) for message in ask_of(one).messages)
+        if len(some) == _AT_ONCE or characters >= _CHARACTERS:
+            yield some
+            some, characters = [], 0
+    if some:
+        yield some
 
 
 class OnRecord:
@@ -28,13 +44,17 @@ class OnRecord:
         self._stage = stage
         self._left = {} if view is None else view.questions.rows_by_arm(stage)
         self._by_number = by_number
+        # All that is on record of the items that were looked up last.
+        self._items: frozenset[str] = frozenset()
         self._known: frozenset[Address] = frozenset()
 
     def look_up(self, asks: Iterable[Ask]) -> None:
         """These are what is asked about next, each of them once."""
         if self._view is not None and self._left and not self._by_number:
-            items = dict.fromkeys(ask.item for ask in asks)
-            self._known = frozenset(self._view.questions.known_addresses(self._stage, items))
+            items = frozenset(ask.item for ask in asks)
+            if not items <= self._items:  # further turns are of the items that their first ones were of
+                self._items = items
+                self._known = frozenset(self._view.questions.known_addresses(self._stage, items))
 
     def has(self, ask: Ask) -> bool:
         if not self._by_number:

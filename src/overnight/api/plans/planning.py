@@ -15,7 +15,7 @@ from overnight.api.plans.counting import ArmCount, planned_arms
 from overnight.api.plans.experience import Experience
 from overnight.api.plans.finishing import finishing
 from overnight.api.plans.following import Following, Passing
-from overnight.api.plans.on_record import AT_ONCE, Fate, OnRecord, Shared
+from overnight.api.plans.on_record import Fate, OnRecord, Shared, together
 from overnight.api.plans.plan_files import PlanWriter
 from overnight.api.plans.planned import Plan, Shown
 from overnight.api.plans.pricing import prices_for, prices_of, processing_of
@@ -114,7 +114,7 @@ def plan_file(file: Path, provider: str, place: Settings, as_name: str | None = 
     coming = iter(stage.task.start(stage.items() if stage.items else (), stage.seed))
     with _looking_at(folder) as view:
         on_record = OnRecord(view, stage.name, by_number=False)
-        while asks := list(islice(coming, AT_ONCE)):
+        for asks in together(coming, lambda ask: ask):
             on_record.look_up(asks)
             for ask in asks:
                 count = arms[ask.arm.name]
@@ -227,8 +227,8 @@ class _Counting:
         self._items = items
         self._arms = {count.arm.name: count for count in arms}
         in_rounds = isinstance(stage.task, Rounds)
-        self._on_record = OnRecord(view, stage.name, by_number=in_rounds)
         # What a round will ask is none of what was asked, whatever stands for it here.
+        self._on_record = OnRecord(view, stage.name, by_number=True) if in_rounds else following.on_record(stage)
         self._shared = Shared(None if in_rounds else view, stage, self._arms)
         self._target = target
         self._limit = limit
@@ -245,7 +245,7 @@ class _Counting:
                 self._count_with_followers(writer)
             else:
                 asks = self._asks(self._items())
-                while some := list(islice(asks, AT_ONCE)):
+                for some in together(asks, lambda ask: ask):
                     self._count(some, writer)
             self.files = writer.files if writer is not None else []
         for count in arms.values():
@@ -266,7 +266,7 @@ class _Counting:
     def _count_with_followers(self, writer: PlanWriter | None) -> None:
         passing, following = Passing(), self._following
         coming = ((ask, passing.item_of(ask)) for ask in self._asks(passing.items(self._items())))
-        while some := list(islice(coming, AT_ONCE)):
+        for some in together(coming, lambda one: one[0]):
             judged = self._judged([ask for ask, _ in some])
             groups = [
                 (one, list(following.after(self._stage, item, one.ask, shared=one.is_followed_elsewhere)))

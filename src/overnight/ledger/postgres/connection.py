@@ -24,6 +24,8 @@ _AT_ONCE = 5_000
 _WAITING = 5_000
 # As many go in by one statement: a copy costs more turns.
 _FEW = 300
+# Values that are looked for in one statement: each is a turn, and the database may be far away.
+_TOGETHER = 5_000
 # A table is measured when it has got so many rows, and each time it has doubled: the planner knows nothing of rows that
 # came at once.
 _WORTH_MEASURING = 1_000
@@ -46,6 +48,7 @@ class PostgresDatabase:
         self.run_number: int | None = None
         self.connection = connect()
         self.error, self.conflict = kinds
+        self.together = _TOGETHER
         self._finish = finish
         # Whether this side has begun a transaction: what the server says is also of others who ask at the same time.
         self._in_block = False
@@ -69,6 +72,10 @@ class PostgresDatabase:
         if statement.into is not None:
             self._count(statement.into, answer.rowcount)
         return answer
+
+    def execute_among(self, sql: str, among: list[object], before: Sequence[object] = ()) -> psycopg.Cursor[Row]:
+        """As one value, so that there is one statement for however many."""
+        return self.execute(sql.replace("IN ({})", "= ANY(?)"), (*before, among))
 
     def _patiently(self, ask: Callable[[], T]) -> T:
         """Once more by a new connection, where the old one broke outside a transaction."""
