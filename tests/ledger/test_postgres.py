@@ -311,6 +311,30 @@ def test_a_transaction_whose_connection_breaks_is_taken_back_without_a_word(addr
         assert db.execute("SELECT value FROM fact WHERE name='half'").fetchone() is None
 
 
+def test_a_queue_that_was_emptied_leaves_nothing_behind_to_be_read(address: Address, lease: Lease) -> None:
+    """Else each look at it reads the room of all rows that were ever in it."""
+    with closing(_home(address, lease).writer()) as db, closing(connect(address, schema=lease.run.schema)) as reader:
+
+        def fill_and_empty() -> int:
+            db.begin()
+            db.execute("INSERT INTO queue SELECT n, 0, 0 FROM generate_series(1, 60000) AS n")
+            db.commit()
+            if looks:
+                reader.begin_reading()
+                assert reader.execute("SELECT count(*) FROM queue").fetchone() == (60_000,)
+            db.begin()
+            db.execute("DELETE FROM queue")
+            db.commit()
+            (size,) = db.execute("SELECT pg_relation_size('queue')").fetchone() or (0,)
+            return int(size)
+
+        looks = False
+        assert fill_and_empty() == 0
+        looks = True  # at one moment, which keeps its rows where they are
+        assert fill_and_empty() > 0
+        assert reader.execute("SELECT count(*) FROM queue").fetchone() == (60_000,)
+
+
 def test_a_zero_byte_in_a_providers_words_is_replaced(ledger: Ledger) -> None:
     ledger.write("odd", lambda tx: tx.facts.keep("odd", "a\0b")).result()
     assert ledger.view().facts.get("odd") == "a\N{REPLACEMENT CHARACTER}b"

@@ -29,6 +29,9 @@ _TOGETHER = 5_000
 # A table is measured when it has got so many rows, and each time it has doubled: the planner knows nothing of rows that
 # came at once.
 _WORTH_MEASURING = 1_000
+# A table from which so many rows were taken at once is cleaned up: what they leave behind is read each time that
+# somebody looks at all of it, and while that goes on, the server itself does not give it back.
+_WORTH_CLEANING = 50_000
 
 
 class PostgresDatabase:
@@ -57,6 +60,7 @@ class PostgresDatabase:
         self._grown: dict[str, int] = {}
         self._measured: dict[str, int] = {}
         self._waiting_tables: set[str] = set()
+        self._emptied: set[str] = set()
 
     @property
     def in_transaction(self) -> bool:
@@ -71,6 +75,8 @@ class PostgresDatabase:
         answer = self._patiently(lambda: self.connection.execute(cast("Any", text), given))
         if statement.into is not None:
             self._count(statement.into, answer.rowcount)
+        if statement.out_of is not None and answer.rowcount >= _WORTH_CLEANING:
+            self._emptied.add(statement.out_of)
         return answer
 
     def execute_among(self, sql: str, among: list[object], before: Sequence[object] = ()) -> psycopg.Cursor[Row]:
@@ -141,9 +147,18 @@ class PostgresDatabase:
         else:
             self._finish(self)
         self._in_block = False
+        self._clean_up()
+
+    def _clean_up(self) -> None:
+        """What was told is on disk by now, whatever comes of this."""
+        emptied, self._emptied = sorted(self._emptied), set()
+        if emptied:
+            with suppress(self.error):
+                self.connection.execute(cast("Any", f"VACUUM (SKIP_LOCKED) {', '.join(emptied)}"))
 
     def roll_back(self) -> None:
         self._in_block = False
+        self._emptied.clear()
         if self.in_transaction:
             with suppress(self.error):  # a connection that breaks takes it back, too
                 self.connection.execute("ROLLBACK")

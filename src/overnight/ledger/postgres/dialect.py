@@ -10,14 +10,16 @@ from overnight.ledger.database import Values
 SHARED = "overnight"
 _TOKEN = re.compile(r"'[^']*'|::|\?(\d*)|:([a-z_]+)|%|CROSS JOIN")
 _INSERT = re.compile(r"\s*INSERT INTO (\w+)")
+_DELETE = re.compile(r"\s*DELETE FROM (\w+)")
 
 
 class Statement(NamedTuple):
     text: str
     # Its marks are `?1`, `?2`: psycopg wants names for values that come more than once.
     numbered: bool
-    # The table that it adds rows to.
+    # The table that it adds rows to, or takes them from.
     into: str | None
+    out_of: str | None
 
 
 @lru_cache(maxsize=4096)  # lists of values make many texts of one
@@ -36,8 +38,8 @@ def translated(sql: str) -> Statement:
         return "JOIN" if found == "CROSS JOIN" else found.replace("%", "%%")
 
     text = _TOKEN.sub(mark, sql)
-    into = _INSERT.match(sql)
-    return Statement(text, numbered, into[1] if into else None)
+    into, out_of = _INSERT.match(sql), _DELETE.match(sql)
+    return Statement(text, numbered, into and into[1], out_of and out_of[1])
 
 
 def bound(statement: Statement, values: Values) -> Values:
