@@ -130,6 +130,8 @@ class Scenario:
         return {"OVERNIGHT_TEST_NOW": str(self.emulator.now())}
 
     def call(self, verb: str, *args: Any, environ: Mapping[str, str] | None = None, **options: Any) -> Ending:
+        if verb == "resume":
+            options.setdefault("timeout", "9999h")  # which is a day where nothing is said
         kill = {"OVERNIGHT_KILL_AT": "0", "OVERNIGHT_CHECKPOINTS": ""}
         surroundings = {**self.addresses, **self.environ, **kill, **(environ or {})}
         return self._warm.call(verb, *args, cwd=self.folder, environ=surroundings, **options)
