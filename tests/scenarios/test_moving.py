@@ -21,6 +21,7 @@ from run_process import Ending
 from scenarios.conftest import Scenario
 from scenarios.matrix import kills, parts
 
+pytestmark = pytest.mark.in_folder("it is brought to a database and back, whatever the others are kept in")
 PARTS = parts(2, sampled=1)
 SAMPLE = 2
 
