@@ -55,6 +55,11 @@ def environ() -> dict[str, str]:
     return {name: os.environ[name] for name in (WANTED, LEASE, postgres_server.FOLDER) if name in os.environ}
 
 
+def of_commands(runs: Path) -> dict[str, str]:
+    """For commands as people type them, in processes that know nothing of this: where runs are that would be here."""
+    return {"OVERNIGHT_RUNS": address_of(runs)} if os.environ.get(WANTED) == "postgres" else {}
+
+
 def _in_postgres(runs: str, where: str) -> Address:
     return read_address(runs if "://" in runs else address_of(Path(runs)), where)
 

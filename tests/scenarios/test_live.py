@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import own_database
 from overnight import api
 from scenarios.conftest import Scenario
 from scenarios.matrix import kills, parts
@@ -254,9 +255,8 @@ def test_ctrl_c_waits_for_the_calls_under_way(scenario: Callable[..., Scenario])
     study = one.study(40, **LIVE)
     place = {"OPENAI_BASE_URL": one.emulator.openai_url, "OVERNIGHT_TIME_SCALE": "1"}
     command = [sys.executable, "-m", "overnight", "run", study]
-    child = subprocess.Popen(
-        command, cwd=one.folder, env={**os.environ, **one.environ, **place}, stdout=PIPE, stderr=PIPE, text=True
-    )
+    environ = {**os.environ, **one.environ, **place, **own_database.of_commands(one.folder / "runs")}
+    child = subprocess.Popen(command, cwd=one.folder, env=environ, stdout=PIPE, stderr=PIPE, text=True)
     began = time.monotonic()
     while one.log()["rows_run"] < 3 and time.monotonic() < began + 60:
         time.sleep(0.1)

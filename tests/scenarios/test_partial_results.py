@@ -15,10 +15,10 @@ import polars as pl
 import pytest
 
 import overnight as on
+import own_database
 from overnight.api import Run
 from overnight.api.tables import rebuilt
 from overnight.cli import main
-from overnight.store.run_folder import RunFolder
 from scenarios.conftest import Scenario
 
 ROWS = 40
@@ -33,7 +33,7 @@ SLOW = {
 @contextmanager
 def under_way(one: Scenario, study: str, *flags: str) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "overnight", "run", study, "-q", *flags]
-    environ = {**os.environ, **one.addresses, **one.environ}
+    environ = {**os.environ, **one.addresses, **one.environ, **own_database.of_commands(one.folder / "runs")}
     with subprocess.Popen(command, cwd=one.folder, env=environ, stdout=subprocess.DEVNULL) as process:
         try:
             yield process
@@ -58,7 +58,7 @@ def test_what_has_landed_is_read_while_another_process_works(
     with under_way(one, study, "--mode", mode, "--concurrency", "2") as process:
         until = time.monotonic() + 90
         while process.poll() is None and time.monotonic() < until:
-            if RunFolder(runs / "night").exists() and on.status("night", runs=runs)[0].total("rows") == ROWS:
+            if one.kept().exists() and on.status("night", runs=runs)[0].total("rows") == ROWS:
                 frame = on.results("night", runs=runs)
                 assert frame.height == ROWS
                 seen.append(landed(frame))
@@ -125,7 +125,7 @@ def test_tables_of_an_earlier_pass_are_not_taken_for_today_s(scenario: Callable[
     assert one.run(study, environ={"OVERNIGHT_KILL_AT": "fsync tables"}).signal == signal.SIGKILL
     assert one.table().height == 4
     assert landed(on.results("night", runs=runs)) == 12
-    run = Run(name="night", path=runs / "night", state="running", message="", snapshot=None)
+    run = Run(name="night", path=runs / "night", state="running", message="", snapshot=None, kept=one.kept())
     assert run.results().height == 12
     assert on.scan_results("night", runs=runs).collect().height == 12
     assert rebuilt("night", runs=runs).kept
@@ -137,7 +137,7 @@ def test_a_run_that_others_hold_is_read_and_left_alone(scenario: Callable[..., S
     runs = one.folder / "runs"
     assert one.run(one.study(12)).state == "done"
     digest = one.table_digest()
-    with RunFolder(runs / "night").locked():
+    with one.kept().locked():
         done = rebuilt("night", runs=runs)
         assert (done.rows, done.pending, done.kept) == (12, 0, False)
         assert on.rebuild("night", runs=runs) == 12
