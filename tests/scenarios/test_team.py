@@ -98,6 +98,7 @@ def test_rows_without_a_ceiling_wait_under_it(shared: Scenario) -> None:
     assert "max_tokens" in held.message
 
 
+@pytest.mark.in_folder("a team has its budget in a database")
 def test_a_folder_has_no_team(tmp_path: Any) -> None:
     with pytest.raises(StudyError, match="is a folder; a team's budget is kept with its runs in postgresql://"):
         team(runs=tmp_path)
