@@ -1,13 +1,18 @@
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overnight.core.template import Template
+from overnight.tasks._judging.answer_pairs import FORM as RANK
 from overnight.tasks._judging.form import JudgedForm, Judgement, objects_in
+from overnight.tasks._prompt_files import prompt_names, prompt_text
 from overnight.tasks._specs.reading import examples_text
 
 COMPLY, GRADE = JudgedForm("comply"), JudgedForm("grade")
+FORMS = {"comply": COMPLY, "grade": GRADE, "rank": RANK}
 UNPARSED = Judgement("unparsed")
 
 
@@ -79,10 +84,14 @@ def test_what_is_asked_for_is_what_is_read():
     assert COMPLY.asked_in(own, structured=False) == own
 
 
-def test_braces_reach_the_judge_as_they_are_meant():
-    """Not doubled, as by a text that was never formatted."""
-    for form in (COMPLY, GRADE):
-        assert "{{" not in form.asked_in("x", structured=False)
+@pytest.mark.parametrize("structured", [False, True])
+@pytest.mark.parametrize(("task", "name"), [(task, name) for task in FORMS for name in prompt_names(task)])
+def test_braces_reach_the_judge_as_they_are_meant(task, name, structured):
+    """Neither doubled nor around a name, as in a text that was never formatted."""
+    template = Template(FORMS[task].asked_in(prompt_text(task, name), structured=structured))
+    shown = template.render(dict.fromkeys(template.names, "filled in"))
+    assert not re.search(r"\{\{|\}\}|\{\s*\w+\s*\}", shown)
+    assert shown.count("filled in") >= 3
 
 
 def test_examples_are_shown_where_there_are_any():
