@@ -89,9 +89,9 @@ def test_what_is_asked_for_is_what_is_read():
 def test_braces_reach_the_judge_as_they_are_meant(task, name, structured):
     """Neither doubled nor around a name, as in a text that was never formatted."""
     template = Template(FORMS[task].asked_in(prompt_text(task, name), structured=structured))
-    shown = template.render(dict.fromkeys(template.names, "filled in"))
+    shown = template.render(dict.fromkeys(template.names, "FILLED"))
     assert not re.search(r"\{\{|\}\}|\{\s*\w+\s*\}", shown)
-    assert shown.count("filled in") >= 3
+    assert shown.count("FILLED") >= 3
 
 
 def test_examples_are_shown_where_there_are_any():

@@ -80,6 +80,17 @@ def test_a_judge_beside_the_others_on_the_same_answers(compliance):
     assert row["is_self"]
 
 
+@pytest.mark.parametrize("nothing", ["unparsed", "none"])
+def test_what_a_judge_has_not_said_is_on_neither_side_of_its_bias(tmp_path, nothing):
+    """Not even as a "no", which would set a judge that cannot be read against the others."""
+    said = [(JUDGES[0], 1), (JUDGES[1], 0)], [(JUDGES[0], nothing), (JUDGES[1], 1)], [(JUDGES[0], 1), (JUDGES[1], 1)]
+    rows = [judged(judge, ONE, "s1", index, score) for index, both in enumerate(said) for judge, score in both]
+    row = whole(
+        collected(make_judged_tables(written(tmp_path, rows), [a_stage(Comply([]))]))["judge_bias"], judge=JUDGES[0]
+    )
+    assert (row["n"], row["n_left_out"], row["delta"]) == (2, 1, pytest.approx((1 + 0) / 2))
+
+
 def test_the_lowest_grade_is_a_grade_and_no_share(tmp_path):
     rows = [judged(JUDGES[0], ONE, f"s{n}", 0, "x") | {"label": "1", "score": 1.0} for n in (1, 2, 3)]
     for name, table in collected(make_judged_tables(written(tmp_path, rows), [a_stage(Grade([]))])).items():
@@ -158,6 +169,22 @@ def test_judges_of_pairs_are_compared_question_by_question(tmp_path):
     covered = sum((a - means[0]) * (b - means[1]) for a, b in zip(one, other, strict=True))
     spread = sqrt(sum((a - means[0]) ** 2 for a in one) * sum((b - means[1]) ** 2 for b in other))
     assert pair["correlation"] == pytest.approx(covered / spread)
+
+
+@pytest.mark.parametrize("nothing", ["unparsed", "none"])
+def test_a_pair_that_a_judge_has_not_decided_gives_nobody_half_a_point(tmp_path, nothing):
+    rows = []
+    for place, both in enumerate([("first", "first"), ("first", nothing), ("tie", "second")]):
+        rows += [
+            compared(judge, f"s1_{place}", ONE, OTHER, verdict, "reverse")
+            for judge, verdict in zip(JUDGES, both, strict=True)
+        ]
+    bias = collected(make_rank_tables(written(tmp_path, rows), [a_stage(Rank([]), name="ranking")]))["judge_bias"]
+    # Of the first and the last: 1 beside 1, and a half beside 0. Nobody can be set beside the one in the middle.
+    row = whole(bias, judge=JUDGES[0], model=ONE)
+    assert (row["n"], row["delta"]) == (2, pytest.approx((0 + 1 / 2) / 2))
+    mirrored = whole(bias, judge=JUDGES[0], model=OTHER)
+    assert (mirrored["n"], mirrored["delta"], mirrored["n_left_out"]) == (2, pytest.approx(-1 / 4), 2)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,32 @@ def test_every_key_of_a_config_is_used(config):
         {"max_requests": 25},
     )
     assert flags.models() == [{"model": "openai/gpt-4o-mini-2024-07-18", "temperature": 0.0}]
+
+
+OTHERWISE = {
+    "spec_name": "mine",
+    "spec_path": "other.jsonl",
+    "candidate_generation_dirs": "[c/results]",
+    "ranking_judge_model_name": "gpt-4.1",
+    "ranking_judge_org": "together",
+    "batch_size": "26",
+    "temperature": "0.5",
+    "input_bucket": "gs://lab/other",
+    "output_bucket": "gs://lab/other",
+}
+
+
+@pytest.mark.parametrize("key", OTHERWISE)
+def test_another_value_of_a_key_is_another_study(config, key):
+    """Where files go (`output_dir_base`) is no part of it."""
+    written = CONFIG + "input_bucket: gs://lab/in/\noutput_bucket: gs://lab/out\n"
+    assert OTHERWISE.keys() == {line.split(":")[0] for line in written.splitlines()} - {"verbose", "output_dir_base"}
+    changed = re.sub(rf"^{key}: .*$", f"{key}: {OTHERWISE[key]}", written, flags=re.MULTILINE)
+    (plain, asked), other = (
+        (flags.keys(), flags.models()) for flags in (RankFlags(config_file=config(text)) for text in (written, changed))
+    )
+    assert plain["buckets"] == {"input": "gs://lab/in", "output": "gs://lab/out"}
+    assert other != (plain, asked)
 
 
 def test_flags_win_over_a_config(config):
