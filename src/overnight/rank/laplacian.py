@@ -193,7 +193,8 @@ class Information:
         if n > EXACT_ERRORS_UP_TO:
             raise SingularInformationError
         low, high = np.minimum(self.cells.first, self.cells.second), np.maximum(self.cells.first, self.cells.second)
-        block = coo_array((-self.curvature.lead, (high, low)), shape=(n, n)).toarray(order="F")
+        # Column by column, as LAPACK has it.
+        block = summed(low * n + high, -self.curvature.lead, n * n).reshape(n, n).T
         block[np.diag_indices(n)] = self._diagonal
         self.groups.add_within(block, np.full(len(self.groups.size), self._shift))
         factor, failed = lapack.dpotrf(block, lower=1, overwrite_a=1, clean=0)

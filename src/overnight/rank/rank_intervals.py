@@ -5,6 +5,7 @@ number that are not clearly below it. "Clearly" is Tukey's: the critical value i
 pairwise differences, so that with the stated confidence every interval holds its true rank.
 """
 
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -80,9 +81,16 @@ def _student(normal: float, df: Floats | None) -> float | Floats:
     """As many standard errors as leave the same chance outside as `normal` does when errors are known exactly."""
     if df is None:
         return normal
-    return np.asarray(np.interp(df, _DEGREES, -student_quantile(normal_tail(normal), _DEGREES)))
+    return np.asarray(np.interp(df, _DEGREES, _student_at_degrees(normal)))
 
 
+# A run has a ranking of each of its parts, all of them of as many items at the same level.
+@lru_cache(maxsize=8)
+def _student_at_degrees(normal: float) -> Floats:
+    return np.asarray(-student_quantile(normal_tail(normal), _DEGREES))
+
+
+@lru_cache(maxsize=32)
 def critical_difference(n_items: int, level: float) -> float:
     """How many standard errors the largest difference among so many equal items stays below, at this confidence."""
     if n_items < 2:
