@@ -146,6 +146,10 @@ class Rank(StatementJudging):
 
         return self._prompts.asks(pair_address(pair), shown)
 
+    def alike(self, arm: Arm) -> Row:
+        thinking = thinking_text(arm.model.options.thinking)
+        return {"template": arm.template, "thinking": thinking, "direction": arm.direction}
+
     def read(self, thread: Thread) -> Iterator[Row]:
         arm, pair = thread.arm, pair_at(thread.item.id)
         first, second = (pair.second, pair.first) if arm.direction == "reverse" else (pair.first, pair.second)
@@ -181,9 +185,4 @@ class _Judged:
         self.fields, self.arm = fields, arm
         self.structured = is_structured(arm)
         self.lengths = {name: len(answer) for name, answer in answers_of(fields).items()}
-        self.columns: Row = {
-            "template": arm.template,
-            "thinking": thinking_text(arm.model.options.thinking),
-            **of_statement(fields),
-            "direction": arm.direction,
-        }
+        self.columns: Row = of_statement(fields)
