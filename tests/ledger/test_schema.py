@@ -138,6 +138,7 @@ def stands(view: View) -> None:
         (1, "pending", None): 1,
     }
     assert (view.counts.tokens(), view.counts.asked_again()) == ((7, 3), {"lost": 1})
+    assert view.answers.asks_by_key([bytes([3]), b"never asked", bytes([1])]) == [3, 1]
     assert view.counts.by_arm()[1].unbilled == 2
     assert list(view.checks.wrong_counts()) == []
     assert [attempt.state for attempt in view.attempts.everything()] == ["intended"]

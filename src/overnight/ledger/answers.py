@@ -12,6 +12,7 @@ from overnight.ledger.connection import Records
 from overnight.ledger.counts import Came, Counts
 from overnight.ledger.database import found_among, put_columns, tell_about
 from overnight.ledger.files import FilesView
+from overnight.ledger.keys import KeysView
 from overnight.ledger.landed import Landed, chosen
 from overnight.ledger.raw import RawFiles
 from overnight.ledger.shards import ShardRows
@@ -112,8 +113,9 @@ class AnswersView(Records):
         return 0 if row is None else int(row[0])
 
     def asks_by_key(self, keys: Sequence[bytes]) -> list[int]:
-        rows = found_among(self._db, "SELECT key, min(id) FROM ask WHERE key IN ({}) GROUP BY key", set(keys))
-        found = {bytes(key): int(number) for key, number in rows}
+        found: dict[bytes, int] = {}
+        for key, ask in KeysView(self._db).asks(set(keys)):
+            found[key] = min(ask, found.get(key, ask))
         return [found[key] for key in keys if key in found]
 
     def damaged(self, files: Store) -> list[int]:

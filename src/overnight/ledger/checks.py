@@ -15,6 +15,7 @@ from overnight.ledger.attempts import AttemptsView
 from overnight.ledger.connection import Records
 from overnight.ledger.counts import Count, CountsView
 from overnight.ledger.database import Database, Home
+from overnight.ledger.keys import KEY_TABLES
 from overnight.ledger.sqlite_damage import LAST_TIME
 
 # Columns that hold JSON, and those that point to a row of another table.
@@ -38,6 +39,7 @@ _POINTERS = (
     ("ingest", "attempt", "attempt"),
     *(("spent", "arm", "arm"), ("price", "arm", "arm"), ("counted", "arm", "arm"), ("reservation", "shard", "shard")),
     *(("shard_done", "shard", "shard"), ("announced", "attempt", "attempt"), ("landed", "stage", "stage")),
+    *(("asked", "ask", "ask"), ("asked_lately", "ask", "ask")),
     *(("passed_on", "stage", "stage"), ("round", "stage", "stage"), ("round_closed", "stage", "stage")),
 )
 # What else cannot be: how many rows are so, and the words for it.
@@ -58,6 +60,8 @@ _CONTRADICTIONS = {
     "counted has a number that cannot be": "SELECT count(*) FROM counted WHERE NOT ("
     + " AND ".join(f"{count} BETWEEN 0 AND {2**62}" for count in Count._fields)
     + ")",
+    "ask.key is not among the keys that were asked": "SELECT count(*) FROM ask WHERE "
+    + " AND ".join(f"NOT EXISTS (SELECT 1 FROM {table} WHERE {table}.key=ask.key AND ask=id)" for table in KEY_TABLES),
     # Tables hold them in 32 bits.
     "slot has a number that cannot be": "SELECT count(*) FROM slot WHERE NOT ("
     + " AND ".join(f"{number} BETWEEN 0 AND {2**31 - 1}" for number in ("replicate", "turn", "round"))

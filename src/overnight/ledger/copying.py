@@ -12,6 +12,7 @@ from overnight.ledger.connection import Records
 from overnight.ledger.counts import Counts
 from overnight.ledger.database import found_among
 from overnight.ledger.files import Files
+from overnight.ledger.keys import KeysView
 from overnight.ledger.shards import Shards
 from overnight.ledger.threads import Threads
 from overnight.store.contract import Writer
@@ -50,9 +51,11 @@ class CopiesView(Records):
             "result.input, result.cached, result.cache_write, result.output, result.reasoning FROM ask "
             "JOIN settled ON settled.ask=ask.id "
             "JOIN result ON result.attempt=settled.attempt AND result.line=settled.line "
-            "WHERE result.outcome != 'failed' AND result.file IS NOT NULL AND ask.key IN ({}) ORDER BY ask.id DESC"
+            "WHERE result.outcome != 'failed' AND result.file IS NOT NULL AND ask.id IN ({}) ORDER BY ask.id DESC"
         )
-        found = {row[0]: row[1:] for row in found_among(self._db, query, (key for _, _, key in wanted))}
+        # Of questions that are the same, the first.
+        asked = sorted((ask for _, ask in KeysView(self._db).asks({key for _, _, key in wanted})), reverse=True)
+        found = {row[0]: row[1:] for row in found_among(self._db, query, asked)}
         for ask, arm, key in wanted:
             if key in found:
                 outcome, cause, file, offset, length, digest, *usage = found[key]

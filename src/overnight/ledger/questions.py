@@ -13,6 +13,7 @@ from overnight.ledger.counts import Counts
 from overnight.ledger.database import Database, WaitingColumns, found_among
 from overnight.ledger.files import Files
 from overnight.ledger.identity import Facts, FactsView, Stages
+from overnight.ledger.keys import Keys, KeysView
 from overnight.ledger.raw import digest_of
 from overnight.ledger.threads import Threads
 from overnight.store.contract import Store, Writer
@@ -20,17 +21,6 @@ from overnight.store.contract import Store, Writer
 # Items or questions that are worked on at once: few enough that long texts take little memory.
 _AT_ONCE = 50
 _canonical = msgspec.json.Encoder(order="deterministic")
-
-
-# Of questions that are all new, in one reading of the index; of some that come to many, by a look for each of them.
-_ALL_TWINS = (
-    "SELECT ask.id AS id, first.id AS first FROM ask JOIN (SELECT key, min(id) AS id FROM ask GROUP BY key "
-    "HAVING count(*) > 1) AS first ON first.key=ask.key WHERE ask.id > max(first.id, {after})"
-)
-_NEW_TWINS = (
-    "SELECT id, first FROM (SELECT ask.id AS id, (SELECT min(id) FROM ask AS other WHERE other.key=ask.key) AS first "
-    "FROM ask WHERE ask.id > {after}) AS new WHERE first < id"
-)
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +129,7 @@ class Intake:
         except self._db.conflict as error:  # the ids of a table are known to be unique before it is taken in
             raise StudyChanged("an item came twice: its table was changed while it was read; run it again") from error
         build_indexes(self._db)
-        twins = self._share_twins()
+        twins = Keys(self._db).share_twins(self._floor, self._last_ask)
         if twins:
             Threads(self._db).land_new(self._slot_floor)
         new = self._db.execute(
@@ -226,18 +216,6 @@ class Intake:
             for *slot, key in found_among(self._db, query, some, arm)
         }
 
-    def _share_twins(self) -> int:
-        """Addresses that ask the same question point to the first of them; the others' rows go."""
-        twins = _ALL_TWINS if self._floor == 0 else _NEW_TWINS
-        self._db.execute(f"CREATE TEMP TABLE twin AS {twins.format(after=self._floor)}")
-        self._db.execute("CREATE INDEX twin_id ON twin(id)")
-        self._db.execute(
-            "UPDATE slot SET ask=(SELECT first FROM twin WHERE twin.id=slot.ask) WHERE ask IN (SELECT id FROM twin)"
-        )
-        count = self._db.execute("DELETE FROM ask WHERE id IN (SELECT id FROM twin)").rowcount
-        self._db.execute("DROP TABLE twin")
-        return int(count)
-
 
 def _places(begin: int, lines: Sequence[bytes]) -> tuple[list[int], list[int]]:
     """The offset of each line in a file that has come so far, and its length."""
@@ -247,7 +225,6 @@ def _places(begin: int, lines: Sequence[bytes]) -> tuple[list[int], list[int]]:
 
 def build_indexes(db: Database) -> None:
     """After questions came by the thousand: while they come, each would be looked up for nothing."""
-    db.execute("CREATE INDEX IF NOT EXISTS ask_key ON ask(key)")
     db.execute("CREATE UNIQUE INDEX IF NOT EXISTS slot_address ON slot(arm, item, replicate, turn)")
     db.execute("CREATE INDEX IF NOT EXISTS slot_ask ON slot(ask)")
 
@@ -306,7 +283,8 @@ class QuestionsView(Records):
     def known_keys(self, stage: str, keys: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
         """Those of these keys that are of first questions of a stage, with the arms that have asked them."""
         query = (
-            "SELECT arm.name, ask.key FROM ask CROSS JOIN slot ON slot.ask=ask.id CROSS JOIN arm ON arm.id=slot.arm "
-            "CROSS JOIN stage ON stage.id=arm.stage WHERE stage.name=? AND slot.turn=0 AND ask.key IN ({})"
+            "SELECT arm.name, slot.ask FROM slot CROSS JOIN arm ON arm.id=slot.arm "
+            "CROSS JOIN stage ON stage.id=arm.stage WHERE stage.name=? AND slot.turn=0 AND slot.ask IN ({})"
         )
-        return found_among(self._db, query, keys, stage)
+        asked = {ask: key for key, ask in KeysView(self._db).asks(keys)}
+        return ((arm, asked[ask]) for arm, ask in found_among(self._db, query, asked, stage))

@@ -205,6 +205,17 @@ def _add_phases(db: sqlite3.Connection, _: Path) -> None:
     )
 
 
+def _add_asked(db: sqlite3.Connection, _: Path) -> None:
+    """The keys of all questions in order, and beside them those that came since: a few that are soon in order, too."""
+    for table in ("asked", "asked_lately"):
+        db.execute(
+            f"CREATE TABLE {table}(key BLOB NOT NULL, ask INTEGER NOT NULL, PRIMARY KEY(key, ask)) WITHOUT ROWID"
+        )
+    db.execute("INSERT INTO asked SELECT key, id FROM ask ORDER BY key, id")
+    db.execute("INSERT INTO fact SELECT 'keys_in_order', CAST(id AS TEXT) FROM ask ORDER BY id DESC LIMIT 1")
+    db.execute("DROP INDEX IF EXISTS ask_key")
+
+
 # One function for each version, in order: it is given the ledger and the run's folder. A released one is never edited.
 MIGRATIONS: tuple[Callable[[sqlite3.Connection, Path], None], ...] = (
     _create,
@@ -216,6 +227,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection, Path], None], ...] = (
     _add_counts,
     _order_addresses_by_arm,
     _add_phases,
+    _add_asked,
 )
 
 
