@@ -124,6 +124,8 @@ def test_an_answer_that_the_reader_no_longer_understands_is_not_made_up(tmp_path
     """A failure may be told from the ledger: there is nothing to be read in it."""
     with RawFiles(kept(tmp_path), {1: "raw/x.jsonl"}) as files:
         failure = Result(outcome="failed", cause="unreadable")
-        assert files.result(lambda _: Line(None, None, "no"), failure, *PLACES[0]) == failure
+        ahead = ReadAhead(files)
+        line = ahead.read(*PLACES[0])
+        assert ahead.result(lambda _: Line(None, None, "no"), failure, PLACES[0], line) == failure
         with pytest.raises(FileDamaged, match="hold an answer that this version"):
-            files.result(lambda _: Line(None, None, "no"), Result(outcome="answered"), *PLACES[0])
+            ahead.result(lambda _: Line(None, None, "no"), Result(outcome="answered"), PLACES[0], line)

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from overnight.core.ask import Arm, Item, KeyMaker, Message, Model, Options
 from overnight.core.errors import StudyError
+from overnight.core.handed_on import HANDED_ON
 from overnight.core.result import Result, failed
 from overnight.core.task import Task, Thread
 from overnight.core.template import Template
@@ -236,3 +237,18 @@ def test_arms_that_disagree_share_a_wider_column():
 
     assert columns("integer", "number") == "number"
     assert columns("number", "boolean") == columns("string", "integer") == "text"
+
+
+def test_a_conversation_is_kept_with_a_row_where_it_is_asked_about():
+    """Elsewhere it would say the item and the answer once more."""
+
+    def kept(text, system="", turn="And?"):
+        task = Generate(
+            [arm()], templates={"prompt": Template(text)}, systems={"a": Template(system)}, turns=[Template(turn)]
+        )
+        return set(task.kept_fields)
+
+    assert kept("{answer}") == set(HANDED_ON) - {"conversation"}
+    assert kept("{members}") == kept("{conversation}") == set(HANDED_ON)
+    assert kept("{text}", system="{conversation}") == kept("{text}", turn="{members}") == set(HANDED_ON)
+    assert set(Generate([arm()], messages="conversation").kept_fields) == set(HANDED_ON)

@@ -62,6 +62,8 @@ class Intake:
         self._last_ask = self._floor
         # Items that came, known ones included.
         self.seen = 0
+        # The digests of new ones that are still to be written.
+        self._waiting_items: dict[str, bytes] = {}
         self._new_items = WaitingColumns(
             db, "item", ("item_id", "stage", "file", '"offset"', "length", "digest", "priority")
         )
@@ -89,8 +91,9 @@ class Intake:
         column = self._priority
         urgencies = [0.0 if column is None else priority_of(item.fields.get(column)) or 0.0 for item in items]
         count = len(texts)
+        names, written = [item.id for item in items], self._new_items.rows
         self._new_items.add(
-            [item.id for item in items],
+            names,
             [self.stage] * count,
             [number] * count,
             *_places(file.size, texts),
@@ -98,13 +101,18 @@ class Intake:
             urgencies,
         )
         file.write_lines(texts)
+        if not self._fresh:
+            if self._new_items.rows > written:
+                self._waiting_items.clear()
+            self._waiting_items.update(zip(names, digests, strict=True))
         return digests
 
     def _known_items(self, items: Sequence[Item]) -> dict[str, bytes]:
-        """The digests of those of these items that are on record."""
-        self._new_items.flush()  # the same item may have come just before
+        """The digests of those of these items that are on record, or came just before."""
         query = "SELECT item_id, digest FROM item WHERE stage=? AND item_id IN ({})"
-        return dict(found_among(self._db, query, (item.id for item in items), self.stage))
+        known: dict[str, bytes] = dict(found_among(self._db, query, (item.id for item in items), self.stage))
+        waiting = self._waiting_items
+        return known | {item.id: waiting[item.id] for item in items if item.id in waiting}
 
     def asks(
         self,

@@ -115,15 +115,6 @@ class RawFiles:
             raise self.damaged(file, offset, length, len(data))
         return data
 
-    def result(
-        self, decode: Callable[[bytes], Line], told: Result, file: int, offset: int, length: int, digest: bytes
-    ) -> Result:
-        """What a raw line says to today's reader. `told` is the ledger's word for it: enough for a failure only."""
-        result = decode(self.read(file, offset, length, digest)).result
-        if result is None and told.outcome != "failed":
-            raise self.unread(file, offset, length)
-        return result or told
-
     def unread(self, file: int, offset: int, length: int) -> FileDamaged:
         """For a line with the bytes on record, which said something when it came and says nothing to today's reader."""
         return FileDamaged(
@@ -179,6 +170,13 @@ class ReadAhead:
 
     def unread(self, place: Place) -> FileDamaged:
         return self._files.unread(*place[:3])
+
+    def result(self, decode: Callable[[bytes], Line], told: Result, place: Place, line: bytes) -> Result:
+        """What a raw line says to today's reader. `told` is the ledger's word for it: enough for a failure only."""
+        result = decode(line).result
+        if result is None and told.outcome != "failed":
+            raise self.unread(place)
+        return result or told
 
     def read(self, file: int, offset: int, length: int, digest: bytes) -> bytes:
         return next(self.lines([(file, offset, length, digest)]))

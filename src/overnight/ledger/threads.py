@@ -6,7 +6,7 @@ was done before, however many rows there are.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -83,6 +83,10 @@ _TO_FOLLOWERS = (
 )
 _ADDRESSES_OF_ASKS = _TO_FOLLOWERS.format(which="slot.ask IN ({})")
 _ADDRESSES_SINCE = _TO_FOLLOWERS.format(which="slot.id>?")
+_OVER = (
+    "INSERT INTO landed SELECT {stage}, id FROM slot WHERE id IN ({these}) AND NOT EXISTS "
+    "(SELECT 1 FROM passed_on WHERE stage={stage} AND slot=id) ON CONFLICT DO NOTHING"
+)
 _SLOT = "last.id, last.arm, last.item, last.replicate, last.turn"
 _ITEM = "item.file, item.offset, item.length, item.digest"
 _RESULT = "result.outcome, result.cause, result.file, result.offset, result.length, result.digest"
@@ -266,7 +270,9 @@ class Threads(ThreadsView):
 
     def pass_on(self, stage: int, slots: Iterable[tuple[int, int]]) -> None:
         """(slot, asks that followed): each is passed on to a stage once."""
-        self._db.executemany("INSERT INTO passed_on VALUES(?,?,?)", ((stage, slot, asks) for slot, asks in slots))
+        passed = self._db.bulk("passed_on", 2, same=(stage,))
+        passed.add(chain.from_iterable(slots))
+        passed.flush()
 
     def use(self, stage: int, slots: Iterable[int]) -> None:
         """These answers went with rows that a stage was given: as such they are passed on to it too."""
@@ -291,11 +297,7 @@ class Threads(ThreadsView):
         """Conversations that are over with these turns: later stages are to look at them."""
         later = self._db.execute("SELECT stage FROM follower WHERE source=? AND every_turn=0", (source,)).fetchall()
         for (stage,) in later:
-            self._db.executemany(
-                "INSERT INTO landed SELECT ?1, ?2 WHERE NOT EXISTS "
-                "(SELECT 1 FROM passed_on WHERE stage=?1 AND slot=?2) ON CONFLICT DO NOTHING",
-                ((stage, slot) for slot in slots),
-            )
+            tell_about(self._db, _OVER.format(stage=int(stage), these="{}"), slots)
 
 
 def threads_of(rows: Iterable[tuple[Any, ...]]) -> Iterator[LandedThread]:

@@ -13,6 +13,7 @@ import msgspec
 
 from overnight.core.ask import Arm, Ask, Item, Message, thinking_text
 from overnight.core.errors import StudyError
+from overnight.core.handed_on import HANDED_ON
 from overnight.core.task import ColumnKind, Row, Thread
 from overnight.core.template import Template, columns_text, nearest_column
 from overnight.study.arms import build_arms
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 LAST_ANSWER = "answer"
 # An input of a specification is the whole question, unless a template says otherwise.
 AS_IT_IS = "input"
-# Prompts that are rendered together.
+# Prompts that are rendered together: few enough that long texts take little memory.
 _AT_ONCE = 50
 
 
@@ -115,7 +116,7 @@ class Generate:
                 self._prompts.append(prompt)
             place = self._prompts.index(prompt)
             self._branches[arm.name] = _Branch(arm, place, first_votes.get(arm.template, 0))
-        # Items that are rendered together: few enough that long texts take little memory.
+        self.kept_fields = self._kept()
         self._at_once = max(1, _AT_ONCE // max(1, len(self._prompts)))
 
     @classmethod
@@ -141,6 +142,12 @@ class Generate:
         )
         plain: dict[str, Any] = msgspec.to_builtins(known)
         return plain
+
+    def _kept(self) -> tuple[str, ...]:
+        """All but the conversation, which says the item and the answer once more: only where it is asked about."""
+        texts = (*self._templates.values(), *self._systems.values(), *self._turns)
+        asked = {self._column, *(name for text in texts for name in text.names)}
+        return tuple(name for name in HANDED_ON if name != "conversation" or asked & {"conversation", "members"})
 
     def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:  # noqa: ARG002 - nothing is drawn here
         coming, replicates = iter(items), range(self._replicates)

@@ -153,7 +153,8 @@ class Flow:
             if not is_over(tx, second, self._stages):
                 return None
             beside = BesideAnswers(stage.beside, second, self._reader)
-        handed = HandOver(stage, source, self._reader, beside).next(tx, _CHUNK)
+        whole = any(later.of == stage.name for later in self._stages.values())
+        handed = HandOver(stage, source, self._reader, whole=whole, beside=beside).next(tx, _CHUNK)
         if handed is None:
             return None
         grown = self._take_items(tx, stage, handed.items)

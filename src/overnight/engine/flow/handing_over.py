@@ -33,14 +33,19 @@ class HandedOver(msgspec.Struct, kw_only=True):
 class HandOver:
     """What one stage takes of another. Failed rows never are, and stay unmarked: they may be asked again."""
 
-    def __init__(self, stage: Stage, source: Stage, reader: ThreadReader, beside: BesideAnswers | None = None) -> None:
-        """`beside`: what goes with each item; an item without it stays behind, unmarked as a failed row does."""
+    def __init__(
+        self, stage: Stage, source: Stage, reader: ThreadReader, *, whole: bool, beside: BesideAnswers | None = None
+    ) -> None:
+        """`whole`: rows are kept with all their parts, because another stage takes them from this one.
+
+        `beside`: what goes with each item; an item without it stays behind, unmarked as a failed row does.
+        """
         self._beside = beside
         self._stage = stage
         self._source = source
         self._reader = reader
         self._retelling = Retelling(source)
-        self._kept = stage.task.kept_fields if isinstance(stage.task, KeepsParts) else HANDED_ON
+        self._kept = stage.task.kept_fields if isinstance(stage.task, KeepsParts) and not whole else HANDED_ON
         # Questions are rendered again only for those who want to know them.
         self._retold = "conversation" in self._kept or stage.group == "thread"
 
