@@ -15,10 +15,11 @@ from overnight.ledger.identity import Facts, FactsView
 KEY_TABLES = ("asked", "asked_lately")
 # The highest number of a question whose key is in order.
 _IN_ORDER = "keys_in_order"
-# Keys that are put in order together: so many at least, and this part of those that are. Then each of these is moved
-# for that many new ones, whatever the run has come to.
-_FEWEST = 50_000
+# Keys that are put in order together: this part of those that are, so that each of these is moved once for so many new
+# ones, whatever the run has come to; but enough to be worth it, and no more than the cache has room for.
 _PART = 8
+_FEWEST = 50_000
+_MOST = 250_000
 
 # Questions that ask what an earlier one does, and the first that does: of many new ones, in one reading of the keys.
 _TWINS_OF_MANY = (
@@ -73,7 +74,7 @@ class Keys(KeysView):
     def _take_in(self, after: int, last: int) -> str:
         """Put the new keys with the others; returns the query for their twins."""
         in_order = int(FactsView(self._db).get(_IN_ORDER) or "0")
-        enough = max(_FEWEST, in_order // _PART)
+        enough = min(max(_FEWEST, in_order // _PART), _MOST)
         many = last - after >= enough
         if many or last - in_order >= enough:
             self._db.execute("INSERT INTO asked SELECT key, ask FROM asked_lately ORDER BY key, ask")

@@ -84,8 +84,8 @@ _TO_FOLLOWERS = (
 _ADDRESSES_OF_ASKS = _TO_FOLLOWERS.format(which="slot.ask IN ({})")
 _ADDRESSES_SINCE = _TO_FOLLOWERS.format(which="slot.id>?")
 _OVER = (
-    "INSERT INTO landed SELECT {stage}, id FROM slot WHERE id IN ({these}) AND NOT EXISTS "
-    "(SELECT 1 FROM passed_on WHERE stage={stage} AND slot=id) ON CONFLICT DO NOTHING"
+    "INSERT INTO landed SELECT {stage}, slot.id FROM slot WHERE slot.id IN ({these}) AND NOT EXISTS "
+    "(SELECT 1 FROM passed_on WHERE passed_on.stage={stage} AND passed_on.slot=slot.id) ON CONFLICT DO NOTHING"
 )
 _SLOT = "last.id, last.arm, last.item, last.replicate, last.turn"
 _ITEM = "item.file, item.offset, item.length, item.digest"
