@@ -44,7 +44,7 @@ class Task(Protocol):
     columns: Mapping[str, ColumnKind]
     # Whether `read` and `follow_up` look at the item's fields, or only at its id.
     reads_items: bool
-    # How many turns a thread can have: 1 where `follow_up` never asks anything.
+    # How many turns a thread can have: 1 where `follow_up` never asks anything. It is not asked after the last one.
     most_turns: int
 
     def start(self, items: Iterable[Item], seed: int) -> Iterator[Ask]:

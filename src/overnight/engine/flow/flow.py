@@ -112,10 +112,12 @@ class Flow:
         landed = tx.threads.landed(stage.id, stage.id, _CHUNK)
         if not landed:
             return None
-        marks: list[tuple[int, int]] = []
+        # What has as many turns as there can be is over, whatever they say.
+        going_on = [one for one in landed if one.turn + 1 < task.most_turns]
+        marks = [(one.slot, 0) for one in landed if one.turn + 1 >= task.most_turns]
 
         def asks() -> Iterator[Ask]:
-            for one, thread in self._reader.read(tx, landed, fields=task.reads_items):
+            for one, thread in self._reader.read(tx, going_on, fields=task.reads_items):
                 follow = task.follow_up(thread)
                 marks.append((one.slot, len(follow)))
                 yield from follow
