@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 from msgspec import structs
 
 from ledger.stores import ARM, Run
 from overnight.core.ask import Ask, Item, KeyMaker, Message
 from overnight.core.errors import StudyChanged
+from overnight.ledger.connection import connect
+from overnight.ledger.questions import Intake
+from overnight.ledger.schema import migrate
 from overnight.ledger.transaction import Transaction
+from overnight.store.run_folder import RunFolder
 
 
 # Far apart, so that the first is written before the second comes; and side by side.
@@ -74,3 +81,35 @@ def test_however_many_are_looked_for_and_whatever_they_are_called(run: Run) -> N
     keys = [KeyMaker(ARM).key(Ask(arm=ARM, item="", messages=(Message("user", f"about {name}"),))) for name in names]
     assert sorted(key for _, key in on_record.known_keys("s", keys)) == sorted(keys)
     assert len(run.verbs.answers.asks_by_key(keys)) == len(names)
+
+
+def _steps_of_few(path: Path, rows: int) -> int:
+    """What SQLite does, in its own steps, to take in a few questions after so many rows."""
+    folder = RunFolder(path)
+    folder.make()
+    with closing(connect(folder.ledger)) as db:
+        migrate(db, folder.ledger)
+
+        def take_in(names: list[str]) -> None:
+            intake = Intake(db, folder.files, ("s", "t", "1"), (ARM,))
+            items = intake.items(Item(name, {}) for name in names)
+            asks = (Ask(arm=ARM, item=one.id, turn=0, messages=(Message("user", one.id),)) for one in items)
+            intake.asks(asks, lambda ask: ask.messages[0].content.encode(), shared=True, follow=True)
+
+        db.begin()
+        take_in([f"item {number}" for number in range(rows)])
+        done = [0]
+
+        def count() -> int:
+            done[0] += 1
+            return 0
+
+        db.set_progress_handler(count, 10)
+        take_in([f"more {number}" for number in range(20)])
+        return done[0]
+
+
+def test_a_few_questions_cost_the_same_however_many_there_are(tmp_path: Path) -> None:
+    """They follow from answers, some at a time, to the last of a million."""
+    few, many = (_steps_of_few(tmp_path / str(rows), rows) for rows in (1_000, 16_000))
+    assert many < 2 * few

@@ -167,10 +167,11 @@ class Counts(CountsView):
     def asked(self, after: int) -> None:
         """Addresses that came after this one; some may share a question that was settled before."""
         which = "WHERE slot.id > ?"
+        # `+arm`: all addresses of the run lie in the order of their arms, and would be read for the sake of that order.
         query = (
             _ADDRESSES.format(which=which)
             if self._shared()
-            else f"SELECT arm, '{_PENDING}', '', count(*) FROM slot {which} GROUP BY arm"
+            else f"SELECT +arm, '{_PENDING}', '', count(*) FROM slot {which} GROUP BY 1"
         )
         for arm, outcome, cause, count in self._db.execute(query, (after,)).fetchall():
             self._add((arm, outcome, cause), Count(addresses=count))
