@@ -37,14 +37,15 @@ class ShardRow(NamedTuple):
 
 
 class ShardRows(Sequence[ShardRow]):
-    """A shard's rows by line, in 24 bytes each: many shards may come in at once, and each has tens of thousands."""
+    """A shard's rows by line, in 16 bytes each: many shards may come in at once, and each has tens of thousands."""
 
     def __init__(self, rows: Iterable[tuple[int, int, int]]) -> None:
-        self.asks, self.tries, self.lengths = array("q"), array("q"), array("q")
+        asks, tries, lengths = array("q"), array("q"), array("q")
         coming = iter(rows)
         while some := array("q", chain.from_iterable(islice(coming, _AT_ONCE))):
-            for place, column in enumerate((self.asks, self.tries, self.lengths)):
+            for place, column in enumerate((asks, tries, lengths)):
                 column.extend(some[place::3])
+        self.asks, self.tries, self.lengths = asks, _narrow(tries), _narrow(lengths)
 
     def __len__(self) -> int:
         return len(self.asks)
@@ -57,6 +58,14 @@ class ShardRows(Sequence[ShardRow]):
         if isinstance(line, slice):
             return [self[one] for one in range(*line.indices(len(self)))]
         return ShardRow(self.asks[line], self.tries[line], self.lengths[line])
+
+
+def _narrow(column: "array[int]") -> "array[int]":
+    """In 4 bytes each, if all of them have room there."""
+    try:
+        return array("i", column)
+    except OverflowError:  # numbers that somebody altered
+        return column
 
 
 _IN_ORDER = (
