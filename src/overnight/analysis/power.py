@@ -3,13 +3,13 @@
 from typing import Any, Final
 
 import numpy as np
+from scipy.optimize import brentq
 
 from overnight.analysis.rates import wilson_interval
 from overnight.core.arguments import checked
 from overnight.core.errors import WrongArgument
 from overnight.rank.distributions import normal_quantile
 from overnight.rank.outcomes import Davidson
-from overnight.rank.roots import root
 from overnight.rank.shares import quantile
 
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(81)
@@ -73,7 +73,7 @@ def rows_for_rate(half_width: float, rate: float = 0.5, design_effect: float = 1
 
     if too_wide(1.0) <= 0:
         return 1
-    return int(np.ceil(root(too_wide, 1.0, 1e12, rtol=1e-12) * design_effect))
+    return int(np.ceil(brentq(too_wide, 1.0, 1e12, rtol=1e-12) * design_effect))
 
 
 @checked

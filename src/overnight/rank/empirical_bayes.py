@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import expit
 
 from overnight.rank.arrays import Floats
@@ -30,7 +31,6 @@ from overnight.rank.firth import cell_variances, trace
 from overnight.rank.laplacian import Covariance, Information
 from overnight.rank.newton import Model, Optimum, maximise
 from overnight.rank.outcomes import Curvature, Evaluation, curvature_slope
-from overnight.rank.roots import root
 
 WEAKEST_RIDGE: Final = 1e-2
 STRONGEST_RIDGE: Final = 1e5
@@ -78,7 +78,7 @@ def choose_ridge(model: Model, *, all_possible: bool = False) -> Shrinkage:
     while search.slope(low) <= 0 and low > weakest:
         low, high = max(low - _STRIDE, weakest), low
     if search.slope(low) > 0 >= search.slope(high):
-        best = root(search.slope, low, high, xtol=1e-5)
+        best = float(brentq(search.slope, low, high, xtol=1e-5))
     else:
         best = high if search.slope(high) > 0 else low
     return search.at(best, all_possible=all_possible)

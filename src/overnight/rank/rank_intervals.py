@@ -10,13 +10,13 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+from scipy.optimize import brentq
 
 from overnight.core.errors import WrongArgument
 from overnight.rank.arrays import Floats, Ints
 from overnight.rank.columns import readable
 from overnight.rank.distributions import normal_cdf, normal_quantile, normal_tail, student_quantile
 from overnight.rank.fit import BradleyTerryFit
-from overnight.rank.roots import root
 
 _GRID: Final = np.linspace(-9.0, 9.0, 3_601)
 _ROWS_AT_A_TIME: Final = 512
@@ -101,7 +101,7 @@ def critical_difference(n_items: int, level: float) -> float:
         within = normal_cdf(_GRID) - normal_cdf(_GRID - spread)
         return float(n_items * (density * within ** (n_items - 1)).sum() - level)
 
-    return root(shortfall, 1e-6, 20.0, xtol=1e-10) / float(np.sqrt(2.0))
+    return float(brentq(shortfall, 1e-6, 20.0, xtol=1e-10)) / float(np.sqrt(2.0))
 
 
 def _clearly_apart(fit: BradleyTerryFit, known: Ints, critical: float) -> tuple[Ints, Ints]:
