@@ -15,7 +15,7 @@ from overnight.ledger.files import FilesView
 from overnight.ledger.keys import KeysView
 from overnight.ledger.landed import Landed, chosen
 from overnight.ledger.raw import RawFiles
-from overnight.ledger.shards import ShardRows
+from overnight.ledger.shards import ShardRows, narrow
 from overnight.ledger.threads import Threads
 from overnight.store.contract import Store
 
@@ -94,7 +94,7 @@ class AnswersView(Records):
         return {int(row[0]) for row in rows}
 
     def unanswered_lines(self, attempt: int, rows: int) -> Sequence[int]:
-        """Lines of an attempt for which no file held anything, in order and in 8 bytes each: at first, all of them."""
+        """Lines of an attempt for which no file held anything, in order and in 4 bytes each: at first, all of them."""
         if self._db.execute("SELECT count(*) FROM result WHERE attempt=?", (attempt,)).fetchone()[0] == rows:
             return ()
         # By the lines that the shard has: a number of rows that somebody altered may be any.
@@ -104,7 +104,7 @@ class AnswersView(Records):
             "AND result.line=shard_row.line) ORDER BY shard_row.line",
             (rows, attempt),
         )
-        return array("q", chain.from_iterable(found))
+        return narrow(array("q", chain.from_iterable(found)))
 
     def read_offset(self, attempt: int, file: int) -> int:
         row = self._db.execute(

@@ -37,7 +37,7 @@ class ShardRow(NamedTuple):
 
 
 class ShardRows(Sequence[ShardRow]):
-    """A shard's rows by line, in 16 bytes each: many shards may come in at once, and each has tens of thousands."""
+    """A shard's rows by line, in 12 bytes each: many shards may come in at once, and each has tens of thousands."""
 
     def __init__(self, rows: Iterable[tuple[int, int, int]]) -> None:
         asks, tries, lengths = array("q"), array("q"), array("q")
@@ -45,7 +45,7 @@ class ShardRows(Sequence[ShardRow]):
         while some := array("q", chain.from_iterable(islice(coming, _AT_ONCE))):
             for place, column in enumerate((asks, tries, lengths)):
                 column.extend(some[place::3])
-        self.asks, self.tries, self.lengths = asks, _narrow(tries), _narrow(lengths)
+        self.asks, self.tries, self.lengths = narrow(asks), narrow(tries), narrow(lengths)
 
     def __len__(self) -> int:
         return len(self.asks)
@@ -60,11 +60,11 @@ class ShardRows(Sequence[ShardRow]):
         return ShardRow(self.asks[line], self.tries[line], self.lengths[line])
 
 
-def _narrow(column: "array[int]") -> "array[int]":
+def narrow(column: "array[int]") -> "array[int]":
     """In 4 bytes each, if all of them have room there."""
     try:
         return array("i", column)
-    except OverflowError:  # numbers that somebody altered
+    except OverflowError:
         return column
 
 
