@@ -65,3 +65,19 @@ def test_every_count_comes_out_as_it_went_in(run: Run) -> None:
             result.outcome, 1 + line % 2, 2, b"%d" % line,
         )  # fmt: skip
         assert kept.usage == counts[line]
+
+
+def test_lines_without_an_answer_are_those_that_the_shard_has(run: Run) -> None:
+    run.ask(*"abcdef")
+    attempt = run.send()
+    assert attempt is not None
+    verbs = run.verbs.answers
+    assert list(verbs.unanswered_lines(attempt.id, 6)) == [0, 1, 2, 3, 4, 5]
+    # An attempt that somebody has altered says that it has more or fewer.
+    assert list(verbs.unanswered_lines(attempt.id, 9)) == [0, 1, 2, 3, 4, 5]
+    assert list(verbs.unanswered_lines(attempt.id, 2)) == [0, 1]
+    rows = run.verbs.shards.rows(attempt.shard)
+    answered = Result(outcome="answered", answer="yes")
+    for lines, left in (([4, 1], [0, 2, 3, 5]), ([0, 2, 3, 5], [])):
+        verbs.take_in(attempt.id, rows, Landed.of(lines, [answered] * len(lines), places(lines)), 1.0)
+        assert list(verbs.unanswered_lines(attempt.id, 6)) == left

@@ -1,7 +1,8 @@
 """Rows of one attempt as they come in: given their fate, priced, settled and counted."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
 from itertools import compress
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ from overnight.ledger.shards import ShardRows
 from overnight.ledger.spending import Charge
 from overnight.ledger.transaction import Transaction
 from overnight.prices import Processing
+
+_NO_ROWS = ShardRows(())
 
 
 class Fresh(NamedTuple):
@@ -33,9 +36,7 @@ class Fresh(NamedTuple):
 class Settlement:
     """Holds nothing that is not in the ledger, but for counts that are worth telling."""
 
-    def __init__(
-        self, context: RunContext, attempt: Attempt, rows: ShardRows, density: float, overhead: int, task: str
-    ) -> None:
+    def __init__(self, context: RunContext, attempt: Attempt, density: float, overhead: int, task: str) -> None:
         self._context = context
         self._attempt = attempt
         self._overhead = overhead
@@ -45,16 +46,25 @@ class Settlement:
         self._counted_bytes = 0
         self._counted_tokens = 0
         self._lessons = LessonBook(context.arms[attempt.arm].model, task)
-        self.rows = rows
+        self.rows = _NO_ROWS
 
     @classmethod
     async def of(cls, context: RunContext, attempt: Attempt, overhead: int) -> "Settlement":
         shard = attempt.shard
-        rows = await context.ledger.read(lambda view: view.shards.rows(shard))
         density = await context.ledger.read(lambda view: view.spending.density(shard))
         stage = context.arms[attempt.arm].stage
         task = await context.ledger.read(lambda view: view.stages.task_of(stage))
-        return cls(context, attempt, rows, density, overhead, task)
+        return cls(context, attempt, density, overhead, task)
+
+    @asynccontextmanager
+    async def holding_rows(self) -> AsyncIterator[None]:
+        """Rows are settled while they are held, and only then: many shards wait for their turn at once."""
+        shard = self._attempt.shard
+        self.rows = await self._context.ledger.read(lambda view: view.shards.rows(shard))
+        try:
+            yield
+        finally:
+            self.rows = _NO_ROWS
 
     def landed(
         self,

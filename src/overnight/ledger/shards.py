@@ -37,7 +37,7 @@ class ShardRow(NamedTuple):
 
 
 class ShardRows(Sequence[ShardRow]):
-    """A shard's rows by line, in 12 bytes each: many shards may come in at once, and each has tens of thousands."""
+    """A shard's rows by line, in 12 bytes each: it may have tens of thousands."""
 
     def __init__(self, rows: Iterable[tuple[int, int, int]]) -> None:
         asks, tries, lengths = array("q"), array("q"), array("q")

@@ -8,12 +8,14 @@ import asyncio
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from os import SEEK_END
 from typing import BinaryIO, NamedTuple
 
 import msgspec
 
+from overnight.core import heap
 from overnight.core.attempt import Attempt, Closed, Ended, Fetched
 from overnight.core.clock import duration_text
 from overnight.core.errors import Gone, Unavailable
@@ -47,6 +49,8 @@ _IN_QUOTES = re.compile(rb'"([^"\\]{1,256})"')
 # The most that a file may have, for its shard: far above any answer in text.
 _LEAST_ALLOWED = 64 << 20
 _ALLOWED_FOR_A_ROW = 4 << 20
+# What a shard of more rows leaves behind in memory is given back: many such come in, one after another.
+_MANY_ROWS = 10_000
 
 
 class Part:
@@ -265,7 +269,7 @@ class Ingest:
     async def _read_files(self) -> None:
         names = await self._context.ledger.read(lambda view: view.files.paths())
         for number in self._attempt.files:
-            async with self._context.reading:
+            async with self._context.reading, self._settlement.holding_rows():
                 await self._read_file(number, names[number])
 
     async def _read_file(self, number: int, name: str) -> None:
@@ -311,7 +315,6 @@ class Ingest:
         found = verdict if isinstance(verdict, Absent) else Absent("gone", ran=True)
         result = failed(found.cause, self._ended.message or found.detail)
         again = frozenset(missing) if given_up else frozenset()
-        landed = self._settlement.landed(missing, [result] * len(missing), again=again)
 
         def fact(tx: Transaction) -> tuple[Attempt, Fresh]:
             fresh = self._settlement.settle(tx, landed, at, ran=found.ran)
@@ -319,10 +322,14 @@ class Ingest:
             tx.shards.finish(attempt.shard, at)
             return closed, fresh
 
-        self._attempt, fresh = await context.ledger.commit("closed", fact)
-        self._settlement.count(fresh)
+        async with self._settlement.holding_rows() if missing else nullcontext():
+            landed = self._settlement.landed(missing, [result] * len(missing), again=again)
+            self._attempt, fresh = await context.ledger.commit("closed", fact)
+            self._settlement.count(fresh)
         context.keep(self._attempt)
         self._settlement.learn(self._attempt)
+        if attempt.rows > _MANY_ROWS:
+            await asyncio.to_thread(heap.trim)
 
 
 async def record_end(context: RunContext, attempt: Attempt, event: Ended) -> Attempt:

@@ -65,6 +65,10 @@ class LiveSlice:
     async def carry(self) -> Attempt:
         """Until every row was asked, or nothing more may be asked."""
         self._settlement = await Settlement.of(self._context, self._attempt, overhead=0)
+        async with self._settlement.holding_rows():
+            return await self._carry()
+
+    async def _carry(self) -> Attempt:
         if self._attempt.state == "calling":
             await self._recover()
             return self._attempt
