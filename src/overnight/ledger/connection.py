@@ -163,8 +163,8 @@ def connect(path: Path, *, read_only: bool = False) -> SqliteDatabase:
             if not read_only:
                 db.execute("PRAGMA journal_mode=WAL")
                 db.execute("PRAGMA synchronous=FULL")
-                # 16 MB: the ledger is written in order, so that a larger cache is only memory.
-                db.execute("PRAGMA cache_size=-16384")
+                # 8 MB: the ledger is written in order, so that a larger cache is only memory.
+                db.execute("PRAGMA cache_size=-8192")
             version(db, path)
         except sqlite3.Error as error:
             raise ledger_trouble(path, error) from error
