@@ -1,6 +1,7 @@
 """What models answered, for a run's report: how often, how long, and whether arms differ on the same items."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import polars as pl
 
@@ -9,6 +10,7 @@ from overnight.core.wording import number_of
 from overnight.rank.shares import Rate, counted_rate
 from overnight.reporting import Figure, Interval, Intervals, Part, Reading, Section, Sentence, Source, Table
 from overnight.reporting.wording import percent_text, span_text
+from overnight.tables.parquet import in_portions
 from overnight.tasks._differences import MOST_COMPARED, difference_figure, difference_text, differences
 
 _ITEMS_TO_READ, _ARMS_TO_READ = 6, 6
@@ -21,13 +23,13 @@ _COMPARED = {
 
 
 def answer_report(source: Source) -> Iterator[Section]:
-    rows = pl.scan_parquet(source.tables / "results.parquet", glob=False)
+    table = source.tables / "results.parquet"
     for stage in source.stages:
-        own = rows.filter((pl.col("stage") == stage.name) & (pl.col("status") != "pending"))
+        own = _settled(pl.scan_parquet(table, glob=False), stage.name)
         labels = short_names(own.select(pl.col("arm").unique().sort()).collect()["arm"].to_list())
         if not labels:
             continue
-        frame = _outcomes(own, labels)
+        frame = _outcomes(table, stage.name, labels)
         named = f": {stage.name}" if len(source.stages) > 1 else ""
         yield Section(title=f"Answers{named}", parts=list(_rates(frame, stage.name)))
         yield Section(title=f"How long the answers are{named}", parts=list(_lengths(frame, stage.name)))
@@ -35,20 +37,25 @@ def answer_report(source: Source) -> Iterator[Section]:
         yield from _to_read(own, labels, named)
 
 
-def _outcomes(rows: pl.LazyFrame, labels: Mapping[str, str]) -> pl.DataFrame:
+def _settled(rows: pl.LazyFrame, stage: str) -> pl.LazyFrame:
+    return rows.filter((pl.col("stage") == stage) & (pl.col("status") != "pending"))
+
+
+def _outcomes(table: Path, stage: str, labels: Mapping[str, str]) -> pl.DataFrame:
     """A row that counts as answered has an answer that its schema, if there is one, admits."""
+    rows = _settled(pl.scan_parquet(table, glob=False), stage)
     readable = pl.col("parsed").fill_null(value=True) if "parsed" in rows.collect_schema() else pl.lit(value=True)
     is_answered = pl.col("status") == "answered"
     # Where an arm is alone and each of its rows is another item, numbers do for names.
     named = [] if len(labels) == 1 and _asks_once(rows) else ["item_id"]
-    # Each row by itself, so that answers stream by and are never in memory together.
-    frame = rows.select(
-        pl.col("arm").cast(pl.Enum(sorted(labels))),
-        *named,
-        answered=is_answered & readable,
-        refused=pl.col("status") == "refused",
-        length=pl.when(is_answered).then(pl.col("answer").str.len_chars()),
-    ).collect(engine="streaming")
+    told = {
+        "answered": is_answered & readable,
+        "refused": pl.col("status") == "refused",
+        "length": pl.when(is_answered).then(pl.col("answer").str.len_chars()),
+    }
+    arm = pl.col("arm").cast(pl.Enum(sorted(labels)))
+    # Answers are never in memory together.
+    frame = in_portions(table, lambda some: _settled(some, stage).select(arm, *named, **told)).collect()
     shown = pl.Enum(sorted(set(labels.values())))
     frame = frame if named else frame.with_row_index("item_id")
     return frame.with_columns(pl.col("arm").replace_strict(labels, return_dtype=shown))
