@@ -98,14 +98,25 @@ def row(answer, direction="forward", result=None):
         ("<BETTER_SAMPLE>NONE</BETTER_SAMPLE>", "forward", "none", None, True),
         # What SpecEval called a tie.
         ("**Model: B**", "forward", "unparsed", None, False),
+        ("A", "forward", "unparsed", None, False),
+        ("Model: {{B}}", "forward", "unparsed", None, False),
         ("ERROR: rate_limit", "forward", "unparsed", None, False),
         ("", "forward", "unparsed", None, False),
+        ("<BETTER_SAMPLE>Model: {{B}}</BETTER_SAMPLE>", "forward", "unparsed", None, False),
+        ("<BETTER_SAMPLE></BETTER_SAMPLE>", "forward", "unparsed", None, False),
     ],
 )
 def test_no_tie_is_invented(answer, direction, verdict, winner, parsed):
     found = row(answer, direction)
     assert (found["verdict"], found["winner_id"], found["parsed"]) == (verdict, winner, parsed)
     assert (found["subject"], found["statement_id"], found["statement_type"]) == ("no_spam_0", "no_spam", "prohibition")
+
+
+@pytest.mark.parametrize(
+    "said", ['{"better_sample": "A"}', '{"better_sample": null}', '{"verdict": "SAMPLE_1"}', "[]", ""]
+)
+def test_no_tie_is_invented_where_answers_are_held_to_a_schema(said):
+    assert FORM.read(said, structured=True).verdict == "unparsed"
 
 
 def test_a_failed_row_has_no_verdict_and_was_not_unreadable():
@@ -235,3 +246,8 @@ def test_a_judge_that_says_nothing_has_no_verdict(task):
         thread = Thread(arm=arm(), item=item, replicate=0, turns=(result,))
         (row,) = task([arm()]).read(thread)
         assert (row["label"], row["score"], row["parsed"]) == ("none", None, None)
+
+
+def test_a_judge_of_two_answers_that_says_nothing_has_no_verdict():
+    found = row("", result=Result(outcome="answered", answer=None))
+    assert (found["verdict"], found["winner_id"], found["parsed"]) == ("none", None, None)
