@@ -136,6 +136,7 @@ DEFECTS: dict[str, list[tuple[str, str]]] = {
         ("tasks/test_judged_form.py", "test_braces_reach_the_judge_as_they_are_meant"),
         ("tasks/test_judged_form.py", "test_what_is_asked_for_is_what_is_read"),
         ("tasks/test_rank.py", "test_a_judge_may_say_that_it_cannot_tell"),
+        ("tasks/test_rank.py", "test_all_that_a_judge_is_offered_is_read"),
     ],
     "the pattern that reads verdicts is too strict": [
         ("tasks/test_judged_form.py", "test_compliance_is_read_strictly"),

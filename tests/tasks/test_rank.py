@@ -1,3 +1,5 @@
+import re
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -132,6 +134,15 @@ def test_lengths_go_with_the_places():
 def test_a_judge_may_say_that_it_cannot_tell():
     assert FORM.schema()["properties"]["better_sample"]["enum"] == ["SAMPLE_1", "SAMPLE_2", "TIE", "NONE"]
     assert all("NONE" in FORM.asked_in("x", structured=structured) for structured in (True, False))
+
+
+def test_all_that_a_judge_is_offered_is_read():
+    """And offered in the text as it is in the schema."""
+    offered = re.findall(r"<BETTER_SAMPLE>.*?</BETTER_SAMPLE>", FORM.asked_in("x", structured=False))
+    documents = [f'{{"better_sample": "{seat}"}}' for seat in FORM.schema()["properties"]["better_sample"]["enum"]]
+    verdicts = ["first", "second", "tie", "none"]
+    assert [FORM.read(one, structured=False).verdict for one in offered] == verdicts
+    assert [FORM.read(one, structured=True).verdict for one in documents] == verdicts
 
 
 @pytest.mark.parametrize("said", ["NONE", "N/A", "n/a", "unsure", " None "])
