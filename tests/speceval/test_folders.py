@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 from overnight.speceval import (
@@ -16,12 +17,14 @@ from overnight.speceval import (
 from speceval.conftest import MODELS, Workplace
 from tasks.speceval_folders import (
     RULES,
-    Generated,
+    URL,
+    Generations,
     OfTogether,
-    SentBatch,
     batched,
     read,
+    read_generations,
     read_rankings,
+    read_raw,
     read_verdicts,
     together,
     write_spec,
@@ -37,6 +40,7 @@ SPEC = [
 ]
 ASKED = {"no_spam": ["Zebra?", "Ape?", "Ape?"], "be_kind": ["Hello?"]}
 BAD = "ERROR: rate_limit"
+RANKS = {"SAMPLE_1": 1, "SAMPLE_2": -1, "TIE": 0, "NONE": 0}
 
 
 def answers(model: str, bad: int | None = None) -> dict[str, list[tuple[str, str]]]:
@@ -54,7 +58,7 @@ def test_folders_of_speceval_and_of_its_together_script_are_ranked_and_judged(wo
     one = workplace()
     write_spec(one.folder, SPEC)
     said = {"gpt-4.1-2025-04-14": answers("gpt"), "Qwen3x235B": answers("qwen"), "Llama-4": answers("llama", bad=1)}
-    place = one.folder / "answers"
+    place = one.folder / "answers" / "mine"
     folders = [
         batched(place, "gpt-4.1-2025-04-14", said["gpt-4.1-2025-04-14"]),
         together(place, "Qwen3x235B", said["Qwen3x235B"]),
@@ -77,14 +81,14 @@ def test_folders_of_speceval_and_of_its_together_script_are_ranked_and_judged(wo
                 (row.input, row.output_b)
             )
             assert (row.rank, row.flag) in {(1, None), (-1, None), (0, None), (0, "none")}
-            sent = json.loads(
-                (folder / "raw" / f"batch_{told.batch_id.split(', ')[0]}_raw_judge_output.json").read_text()
-            )
-            assert row.judge_custom_id_task in sent or ", " in told.batch_id
+            assert row.rank == RANKS[json.loads(row.raw_judge_response or "")["better_sample"]]
             assert row.provider_expected_custom_id
+        datetime.fromisoformat(told.timestamp)
+        raw: dict[str, str | None] = {}
+        # A statement may span batches: the file then names all of them.
         for batch in told.batch_id.split(", "):
-            kept = json.loads((folder / "metadata" / f"batch_ranking_meta_{batch}.json").read_text())
-            assert (kept["batch_id"], kept["status"]) == (batch, "completed")
+            raw |= read_raw(folder, batch)
+        assert {row.judge_custom_id_task: row.raw_judge_response for row in found.rankings}.items() <= raw.items()
     # Four inputs that two have answered, and three where one of them has an error.
     assert met == {(a, b): 3 if "Llama-4" in (a, b) else 4 for a in said for b in said if a != b}
     BatchedCompliancePipeline("rules.jsonl", folders, judge, 4, "verdicts", spec_name="mine").run()
@@ -114,15 +118,13 @@ def test_answers_that_we_write_are_read_as_speceval_s_are_and_judged_again(workp
         (one.folder / "inputs" / f"{statement}.json").write_text(json.dumps({"inputs": texts, "more": 1}))
     models = {name: MODELS[name]() for name in ("openai", "together")}
     for model in models.values():
-        BatchedGenerationPipeline("rules.jsonl", model, "inputs", 2, "made", spec_name="mine").run()
-    (folder,) = (one.folder / "made" / "mine" / JUDGE).iterdir()
-    batches = _read_batched(folder)
+        BatchedGenerationPipeline("rules.jsonl", model, "inputs", 1, "made", spec_name="mine").run()
+    folder = _check_batched(read_generations(one.folder / "made", "mine", JUDGE))
     (other,) = (one.folder / "made" / "mine" / models["together"].model_name.replace("/", "_")).iterdir()
     whole = read(other / "results.json", OfTogether)
     assert [(row.statement_id, row.original_index, row.input_text) for row in whole.results] == [
         (statement, place, text) for statement, texts in ASKED.items() for place, text in enumerate(texts)
     ]
-    assert len(batches) == 2
     judge = MODELS["anthropic"]()
     BatchedCompliancePipeline("rules.jsonl", [folder, other], judge, 9, "verdicts", spec_name="mine").run()
     (requests,) = (one.folder / "runs").glob("comply-*/requests/*.jsonl")
@@ -133,21 +135,23 @@ def test_answers_that_we_write_are_read_as_speceval_s_are_and_judged_again(workp
     assert held == {JUDGE: 2, other.parent.name: 4}
 
 
-def _read_batched(folder: Path) -> list[SentBatch]:
-    """Results by statement, and for each batch what was sent with it."""
-    by_statement = {path.stem: read(path, list[Generated]) for path in (folder / "results").glob("*.json")}
-    assert {name: [row.input_text for row in rows] for name, rows in by_statement.items()} == ASKED
-    for rows in by_statement.values():
+def _check_batched(made: Generations) -> Path:
+    """Results by statement, one of which spans batches, and for each batch what was sent with it."""
+    assert {name: [row.input_text for row in rows] for name, rows in made.results.items()} == ASKED
+    for rows in made.results.values():
         assert [row.original_index for row in rows] == list(range(len(rows)))
         assert all(row.output_text.startswith("ERROR: ") == (row.input_text == "Ape?") for row in rows)
-    batches = [read(path, SentBatch) for path in (folder / "metadata").glob("*.json")]
-    for batch in batches:
-        lines = (folder / "preprocessed" / f"batch_input_{batch.batch_id}.jsonl").read_text().splitlines()
+    assert len({row.batch_id for row in made.results["no_spam"]}) == 2
+    assert len(made.batches) == 3
+    for name, batch in made.batches.items():
         prompts = batch.original_prompts_data
-        assert [json.loads(line)["custom_id"] for line in lines] == [
+        assert [line.custom_id for line in made.lines[name]] == [
             f"{one.statement_id}_{one.original_index}" for one in prompts
         ]
-        for one in prompts:
-            assert by_statement[one.statement_id][one.original_index].batch_id == batch.batch_id
-    assert sum(len(batch.original_prompts_data) for batch in batches) == 4
-    return batches
+        for one, line in zip(prompts, made.lines[name], strict=True):
+            answered = made.results[one.statement_id][one.original_index]
+            assert (answered.batch_id, answered.input_text) == (name, one.input_text)
+            assert (line.url, line.body["model"]) == (URL, JUDGE)
+            assert line.body["messages"][-1] == {"role": "user", "content": one.input_text}
+    assert sum(len(batch.original_prompts_data) for batch in made.batches.values()) == 4
+    return made.folder

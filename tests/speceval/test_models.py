@@ -171,6 +171,16 @@ def test_a_provider_that_is_away_is_unknown_and_nothing_is_lost(workplace: Begin
     assert model.get_batch_results(sent) == [None] * 7
 
 
+@pytest.mark.parametrize("vendor", ["anthropic", "gemini", "openai", "vertex"])
+def test_downloads_that_fail_drop_no_batch(workplace: Begin, vendor: str) -> None:
+    one = workplace(faults=[{"on": "content", "do": "status", "status": 500, "times": 9}])
+    model = MODELS[vendor]()
+    done = waited(model, model.generate_batch(PROMPTS, batch_size=4))
+    assert done["status"] == "completed"
+    assert model.get_batch_results(done) == ANSWERS
+    assert one.counts() == (2, 7)
+
+
 def test_what_was_called_off_has_failed(workplace: Begin) -> None:
     workplace(faults=[{"on": "batch", "do": "slow", "seconds": 800_000}])
     model = OpenAIBatchedModel("gpt-4.1-mini")

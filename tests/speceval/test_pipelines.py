@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -86,6 +87,40 @@ def test_a_killed_program_goes_on(workplace: Begin) -> None:
     assert done.returncode == 0, done.stderr
     assert len(list((one.folder / "made").glob("rules/gpt-4.1-mini/*/results/*.json"))) == 2
     assert one.counts() == (3, 8)
+
+
+STOPPED = {
+    "BatchedGenerationPipeline('rules.jsonl', model, 'inputs', 3, 'made')": (3, 8),
+    "BatchedRankingPipeline('rules.jsonl', ['answers/able', 'answers/baker'], model, 3, 'made')": (4, 8),
+    "BatchedCompliancePipeline('rules.jsonl', ['answers/able', 'answers/baker'], model, 3, 'made')": (3, 9),
+}
+
+
+@pytest.mark.parametrize("pipeline", STOPPED, ids=lambda pipeline: pipeline.partition("(")[0])
+def test_stopped_by_the_user_and_begun_again(workplace: Begin, pipeline: str) -> None:
+    """Ctrl-C while the batches are at the provider; the same program again collects these, and makes no others."""
+    # Four seconds at the provider.
+    one = workplace(latency={"batch": [80_000, 80_000], "live": [0, 0]})
+    filled(one.folder)
+    script = one.folder / "stopped.py"
+    script.write_text(
+        f"from overnight.speceval import *\nmodel = OpenAIBatchedModel('gpt-4.1-mini')\n{pipeline}.run()\n"
+    )
+    batches, _ = STOPPED[pipeline]
+    child = subprocess.Popen([sys.executable, str(OWN_TIME), str(script)], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while one.counts()[0] < batches:
+        assert child.poll() is None, child.communicate()
+        assert time.monotonic() < deadline, one.emulator.log()
+        time.sleep(0.05)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+    assert "Interrupted: stopped; " in said
+    one.emulator.finish()
+    again = subprocess.run([sys.executable, str(OWN_TIME), str(script)], capture_output=True, timeout=120, check=False)
+    assert again.returncode == 0, again.stderr
+    assert list((one.folder / "made").rglob("results/*.json"))
+    assert one.counts() == STOPPED[pipeline]
 
 
 def _run(one: Workplace, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -170,6 +205,18 @@ def test_names_of_any_kind_keep_their_verdicts_apart(workplace: Begin) -> None:
     judged = [json.loads(file.read_text()) for file in (one.folder / "verdicts").rglob("results/*.json")]
     assert sorted(one["metadata"]["model"] for one in judged) == sorted(names)
     assert {(row["compliant"], row["flag"]) for one in judged for row in one["results"]} == {(None, "unparsed")}
+
+
+def test_statements_that_would_share_a_file_are_told_and_none_is_written_over(workplace: Begin) -> None:
+    one = workplace()
+    names = ("a/b", "a_b")
+    write_spec(one.folder, [{**RULES[0], "id": name} for name in names])
+    rows = [{"statement_id": name, "input": f"Repeat: {name}"} for name in names]
+    (one.folder / "inputs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pipeline = BatchedGenerationPipeline("rules.jsonl", OpenAIBatchedModel("gpt-4.1-mini"), "inputs.jsonl", 3, "made")
+    with pytest.raises(StudyError, match="'a/b' and 'a_b' would have one file name; no files were written"):
+        pipeline.run()
+    assert not (one.folder / "made").exists()
 
 
 def test_a_judge_that_did_not_answer_is_told_from_one_that_cannot_tell(workplace: Begin) -> None:

@@ -4,9 +4,10 @@ Readers know the documented fields and no others, and `flag` beside a verdict th
 """
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -15,6 +16,8 @@ RULES = [
     {"id": "be_kind", "text": "Be kind.", "type": "GUIDELINE", "authority_level": "USER", "section": "B"},
 ]
 BATCH = "batch_1"
+URL = "/v1/chat/completions"
+TIME_STAMP = re.compile(r"\d{8}_\d{6}")
 
 
 def write_spec(folder: Path, rules: Any = RULES) -> Path:
@@ -35,7 +38,7 @@ def batched(base: Path, model: str, answers: dict[str, list[tuple[str, Any]]], t
             records.append({"original_index": index, "input_text": asked, "output_text": said, "batch_id": BATCH})
             prompts.append({"original_index": index, "statement_id": statement, "input_text": asked})
             body = {"model": model, "messages": [{"role": "user", "content": asked}]}
-            lines.append({"custom_id": f"{statement}_{index}", "method": "POST", "url": "/v1/chat", "body": body})
+            lines.append({"custom_id": f"{statement}_{index}", "method": "POST", "url": URL, "body": body})
         (folder / "results" / f"{statement}.json").write_text(json.dumps(records, ensure_ascii=False), encoding="utf-8")
     sent = folder / "preprocessed" / "batch_input_1d2c3b4a.jsonl"
     sent.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
@@ -43,7 +46,9 @@ def batched(base: Path, model: str, answers: dict[str, list[tuple[str, Any]]], t
     files = {
         "_internal_input_filepath": str(sent),
         "_internal_input_file_id": "file-1",
-        "_internal_output_file_id": "f",
+        "_internal_output_file_id": "file-2",
+        "_internal_error_file_id": None,
+        "_internal_openai_status": "completed",
     }
     (folder / "metadata" / f"{BATCH}.json").write_text(json.dumps(known | files), encoding="utf-8")
     return folder / "results"
@@ -98,6 +103,25 @@ class SentBatch(msgspec.Struct):
     batch_id: str
     status: Literal["processing", "completed", "failed", "unknown"]
     original_prompts_data: list[Prompt]
+    input_file: str = msgspec.field(name="_internal_input_filepath")
+
+
+class SentLine(Exactly):
+    """As OpenAI has it; other vendors' lines have forms of their own."""
+
+    custom_id: str
+    method: Literal["POST"]
+    url: str
+    body: dict[str, Any]
+
+
+class Generations(NamedTuple):
+    """One run's folder: answers by statement, and what was sent, by batch."""
+
+    folder: Path
+    results: dict[str, list[Generated]]
+    batches: dict[str, SentBatch]
+    lines: dict[str, list[SentLine]]
 
 
 class Ranking(Exactly):
@@ -109,6 +133,12 @@ class Ranking(Exactly):
     judge_custom_id_task: str
     provider_expected_custom_id: str
     flag: str | None = None
+
+
+class RankedBatch(msgspec.Struct):
+    batch_id: str
+    status: Literal["processing", "completed", "failed", "unknown"]
+    original_ranking_tasks_data: list[dict[str, Any]]
 
 
 class RankingMetadata(Exactly):
@@ -151,6 +181,35 @@ T = TypeVar("T")
 
 def read(path: Path, kind: type[T]) -> T:
     return msgspec.json.decode(path.read_bytes(), type=kind)
+
+
+def read_generations(base: Path, spec: str, model: str) -> Generations:
+    """The one run in `<base>/<spec>/<model>/<time>/`: files are found as the format names them, or as they name each other."""
+    (folder,) = (base / spec / model).iterdir()
+    assert TIME_STAMP.fullmatch(folder.name)
+    results = {path.stem: read(path, list[Generated]) for path in (folder / "results").glob("*.json")}
+    batches = {path.stem: read(path, SentBatch) for path in (folder / "metadata").glob("*.json")}
+    lines = {}
+    for name, batch in batches.items():
+        assert batch.batch_id == name
+        sent = Path(batch.input_file)
+        assert re.fullmatch(r"batch_input_.+\.jsonl", sent.name)
+        assert (folder / "preprocessed" / sent.name).samefile(sent)
+        lines[name] = [msgspec.json.decode(line, type=SentLine) for line in sent.read_bytes().splitlines()]
+    assert {row.batch_id for rows in results.values() for row in rows} == batches.keys()
+    return Generations(folder, results, batches, lines)
+
+
+def read_raw(folder: Path, batch: str) -> dict[str, str | None]:
+    """What a judge said in one batch, by `judge_custom_id_task`: `<A>x<B>/raw/batch_<id>_raw_judge_output.json`.
+
+    The metadata of the same batch lie in `<A>x<B>/metadata/batch_ranking_meta_<id>.json`.
+    """
+    kept = read(folder / "metadata" / f"batch_ranking_meta_{batch}.json", RankedBatch)
+    assert (kept.batch_id, kept.status) == (batch, "completed")
+    raw = read(folder / "raw" / f"batch_{batch}_raw_judge_output.json", dict[str, str | None])
+    assert len(kept.original_ranking_tasks_data) == len(raw)
+    return raw
 
 
 def read_rankings(base: Path, spec: str, judge: str) -> Iterator[tuple[Path, Rankings]]:

@@ -1,6 +1,7 @@
 """Answers from folders that other tools wrote: nothing of theirs is credited to another model, or judged by mistake."""
 
 import json
+from unicodedata import normalize
 
 import pytest
 
@@ -8,7 +9,7 @@ from overnight.core.errors import ConsentNeeded
 from overnight.study import Study
 from overnight.study.resolved import resolve
 from study.writing import complaint
-from tasks.speceval_folders import batched, together, write_spec
+from tasks.speceval_folders import RULES, batched, together, write_spec
 
 ANSWERS = {"no_spam": [("one?", "a1"), ("two?", "a2")], "be_kind": [("three?", "a3")]}
 
@@ -88,12 +89,13 @@ def test_one_candidate_alone_cannot_be_ranked(stage, tmp_path):
 
 
 def test_what_is_no_answer_is_never_judged_but_counted(stage, tmp_path):
-    bad = ["ERROR: rate_limit", "Error during generation: x", "EXPIRED", "", "  ", None, "An error: I made one."]
-    folder = batched(tmp_path, "m", {"no_spam": [(f"{n}?", said) for n, said in enumerate(bad)]})
+    bad = ["ERROR: rate_limit", "Error during generation: x", "EXPIRED", "CANCELED", "CANCELLED: x", "", "  ", None]
+    good = ["An error: I made one.", "EXPIRED milk smells."]
+    folder = batched(tmp_path, "m", {"no_spam": [(f"{n}?", said) for n, said in enumerate(bad + good)]})
     found = stage([str(folder)])
-    assert told(found) == {"no_spam_6@m": "An error: I made one."}
-    assert found.task.spec()["left_out"] == {"m": {"empty": 3, "error": 2, "expired": 1}}
-    assert "m: 6 answers are not judged (3 empty, 2 error, 1 expired)" in found.notes
+    assert told(found) == {"no_spam_8@m": good[0], "no_spam_9@m": good[1]}
+    assert found.task.spec()["left_out"] == {"m": {"empty": 3, "error": 2, "expired": 3}}
+    assert "m: 8 answers are not judged (3 empty, 2 error, 3 expired)" in found.notes
     assert "m: no answers on 1 of 2 statements: be_kind" in found.notes
 
 
@@ -172,6 +174,14 @@ def test_odd_names_reach_the_address_and_come_back(stage, tmp_path):
     seen = {found.task.item_of(ask.item) for ask in found.task.start([item], 0)}
     assert seen == {"no_spam_0"}
     assert len(list(found.task.start([item], 0))) == 4 * 3  # every ordered pair
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_file_bears_its_statement_s_name_however_the_letters_are_put_together(stage, tmp_path, form):
+    """A Mac takes letters apart: `é` in a file's name is then two characters, and one in the specification."""
+    write_spec(tmp_path, [RULES[0] | {"id": "no spam é"}])
+    folder = batched(tmp_path, "m", {normalize(form, "no spam é"): [("one?", "a1")]})
+    assert told(stage([str(folder)])) == {"no spam é_0@m": "a1"}
 
 
 @pytest.mark.parametrize("linked", ["file", "results", "model"])

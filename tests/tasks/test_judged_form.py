@@ -77,9 +77,15 @@ def test_what_a_schema_gives_is_read_as_it_is(compliant, explanation, confidence
 
 
 def test_what_is_asked_for_is_what_is_read():
-    for form, field in ((COMPLY, "compliant"), (GRADE, "rating")):
+    fields = {"explanation": "one or two sentences", "confidence": 0.5}
+    filled = {"true | false": "true", "1 | 2 | 3 | 4 | 5": "4", "0.0-1.0": "0.5"}
+    for form, field, verdict in ((COMPLY, "compliant", ("compliant", 1.0)), (GRADE, "rating", ("4", 4.0))):
         assert list(form.schema()["properties"]) == ["explanation", field, "confidence"]
-        assert f'"{field}"' in form.asked_in("Judge: {answer}", structured=False)
+        (shown,) = re.findall(r"^\{.*\}$", form.asked_in("Judge: {answer}", structured=False), re.MULTILINE)
+        # The form as it is shown, filled in by a judge.
+        for choice, chosen in filled.items():
+            shown = shown.replace(choice, chosen)
+        assert form.read(shown) == Judgement(*verdict, **fields)
     own = 'Say {"compliant": true | false}.'
     assert COMPLY.asked_in(own, structured=False) == own
 

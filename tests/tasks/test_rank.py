@@ -1,3 +1,5 @@
+import re
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -98,14 +100,25 @@ def row(answer, direction="forward", result=None):
         ("<BETTER_SAMPLE>NONE</BETTER_SAMPLE>", "forward", "none", None, True),
         # What SpecEval called a tie.
         ("**Model: B**", "forward", "unparsed", None, False),
+        ("A", "forward", "unparsed", None, False),
+        ("Model: {{B}}", "forward", "unparsed", None, False),
         ("ERROR: rate_limit", "forward", "unparsed", None, False),
         ("", "forward", "unparsed", None, False),
+        ("<BETTER_SAMPLE>Model: {{B}}</BETTER_SAMPLE>", "forward", "unparsed", None, False),
+        ("<BETTER_SAMPLE></BETTER_SAMPLE>", "forward", "unparsed", None, False),
     ],
 )
 def test_no_tie_is_invented(answer, direction, verdict, winner, parsed):
     found = row(answer, direction)
     assert (found["verdict"], found["winner_id"], found["parsed"]) == (verdict, winner, parsed)
     assert (found["subject"], found["statement_id"], found["statement_type"]) == ("no_spam_0", "no_spam", "prohibition")
+
+
+@pytest.mark.parametrize(
+    "said", ['{"better_sample": "A"}', '{"better_sample": null}', '{"verdict": "SAMPLE_1"}', "[]", ""]
+)
+def test_no_tie_is_invented_where_answers_are_held_to_a_schema(said):
+    assert FORM.read(said, structured=True).verdict == "unparsed"
 
 
 def test_a_failed_row_has_no_verdict_and_was_not_unreadable():
@@ -121,6 +134,15 @@ def test_lengths_go_with_the_places():
 def test_a_judge_may_say_that_it_cannot_tell():
     assert FORM.schema()["properties"]["better_sample"]["enum"] == ["SAMPLE_1", "SAMPLE_2", "TIE", "NONE"]
     assert all("NONE" in FORM.asked_in("x", structured=structured) for structured in (True, False))
+
+
+def test_all_that_a_judge_is_offered_is_read():
+    """And offered in the text as it is in the schema."""
+    offered = re.findall(r"<BETTER_SAMPLE>.*?</BETTER_SAMPLE>", FORM.asked_in("x", structured=False))
+    documents = [f'{{"better_sample": "{seat}"}}' for seat in FORM.schema()["properties"]["better_sample"]["enum"]]
+    verdicts = ["first", "second", "tie", "none"]
+    assert [FORM.read(one, structured=False).verdict for one in offered] == verdicts
+    assert [FORM.read(one, structured=True).verdict for one in documents] == verdicts
 
 
 @pytest.mark.parametrize("said", ["NONE", "N/A", "n/a", "unsure", " None "])
@@ -235,3 +257,8 @@ def test_a_judge_that_says_nothing_has_no_verdict(task):
         thread = Thread(arm=arm(), item=item, replicate=0, turns=(result,))
         (row,) = task([arm()]).read(thread)
         assert (row["label"], row["score"], row["parsed"]) == ("none", None, None)
+
+
+def test_a_judge_of_two_answers_that_says_nothing_has_no_verdict():
+    found = row("", result=Result(outcome="answered", answer=None))
+    assert (found["verdict"], found["winner_id"], found["parsed"]) == ("none", None, None)

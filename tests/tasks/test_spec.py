@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from unicodedata import normalize
 
 import polars as pl
 import pytest
@@ -63,6 +64,7 @@ def test_statements_are_read_with_their_examples(spec):
         ({**OTHER, "authority_level": "root"}, ":2: authority_level: wanted platform, developer, user, guideline, "),
         ({**OTHER, "id": "no_spam"}, ":2: the id 'no_spam' was used before, at "),
         ({**OTHER, "id": " "}, ":2: id: the text is empty"),
+        ({key: OTHER[key] for key in ("text", "type", "authority_level")}, ":2: a statement needs 'id'"),
         ({**OTHER, "text": 7}, ":2: text: wanted a text, found the number 7"),
         ({key: OTHER[key] for key in ("id", "text", "type")}, ":2: a statement needs 'authority_level'"),
         ({"id": "a", "text": "b", "type": "guideline", "authority_levl": "user"}, "did you mean 'authority_levl'?"),
@@ -95,6 +97,13 @@ def test_every_input_is_an_item_that_carries_its_statement(spec, tmp_path):
     assert items[0].fields["statement"] == "Never advertise."
     assert [ask.messages[-1].content for ask in stage.task.start(items, 0)] == ["three", "one", "two"]
     assert stage.arms[0].template == "input"
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_inputs_bear_their_statement_s_name_however_the_letters_are_put_together(spec, tmp_path, form):
+    inputs = with_inputs(tmp_path / "in", **{normalize(form, "no spam é"): {"inputs": ["one"]}})
+    (item,) = stage_of(spec({**RULE, "id": "no spam é"}), inputs).items()
+    assert (item.id, item.fields["input"]) == ("no spam é_0", "one")
 
 
 def test_the_input_may_stand_in_a_prompt(spec, tmp_path):

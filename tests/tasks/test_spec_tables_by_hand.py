@@ -81,14 +81,15 @@ def test_a_judge_beside_the_others_on_the_same_answers(compliance):
 
 
 @pytest.mark.parametrize("nothing", ["unparsed", "none"])
-def test_what_a_judge_has_not_said_is_on_neither_side_of_its_bias(tmp_path, nothing):
+def test_what_a_judge_has_not_said_is_on_neither_side_of_its_bias_and_no_agreement(tmp_path, nothing):
     """Not even as a "no", which would set a judge that cannot be read against the others."""
     said = [(JUDGES[0], 1), (JUDGES[1], 0)], [(JUDGES[0], nothing), (JUDGES[1], 1)], [(JUDGES[0], 1), (JUDGES[1], 1)]
     rows = [judged(judge, ONE, "s1", index, score) for index, both in enumerate(said) for judge, score in both]
-    row = whole(
-        collected(make_judged_tables(written(tmp_path, rows), [a_stage(Comply([]))]))["judge_bias"], judge=JUDGES[0]
-    )
+    tables = collected(make_judged_tables(written(tmp_path, rows), [a_stage(Comply([]))]))
+    row = whole(tables["judge_bias"], judge=JUDGES[0])
     assert (row["n"], row["n_left_out"], row["delta"]) == (2, 1, pytest.approx((1 + 0) / 2))
+    pair = tables["judge_agreement"].filter(pl.col("judge_b").is_not_null()).row(0, named=True)
+    assert (pair["n_items"], pair["n_left_out"], pair["match"]) == (2, 1, pytest.approx(1 / 2))
 
 
 def test_the_lowest_grade_is_a_grade_and_no_share(tmp_path):

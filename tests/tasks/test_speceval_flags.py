@@ -94,6 +94,17 @@ def test_a_key_in_a_config_is_used_and_kept_nowhere(config, monkeypatch, capsys)
     assert "sk-from" not in said
 
 
+@pytest.mark.parametrize("flags", [RankFlags, ComplyFlags])
+def test_keys_that_are_typed_are_used_and_kept_nowhere(flags, monkeypatch, capsys):
+    variables = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GEMINI_API_KEY"}
+    for variable in variables.values():
+        monkeypatch.setenv(variable, "before")
+    typed = {f"{vendor}_api_key": f"sk-typed-{vendor}" for vendor in variables}
+    keys = flags(spec_path=Path("rules.jsonl"), candidate_generation_dirs=["a"], **typed).keys()
+    assert [os.environ[variable] for variable in variables.values()] == list(typed.values())
+    assert "sk-typed" not in str(keys) + capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
