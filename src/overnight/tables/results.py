@@ -56,8 +56,6 @@ _NOTHING = Result(outcome="failed")
 
 Decode = Callable[[bytes], Line]
 Columns = Mapping[str, Sequence[Any]]
-# An item's fields, by an address that is about it.
-FieldsOf = Callable[[str], dict[str, Any]]
 
 
 class _ArmView(NamedTuple):
@@ -180,8 +178,10 @@ class ResultsTable:
         """The task's own columns; nothing for rows that are still open."""
         view = self._views[rows.arm]
         names = [name for name in self._own if name not in view.alike] if view.reads else []
-        # Value by value, so that thousands of rows are never held: each is a dictionary.
-        values = [value for row in self._read(rows, results, ahead) for value in map(row.get, names)] if names else []
+        # Only values are kept: thousands of dictionaries are much for the garbage collector to look at.
+        values: list[Any] = []
+        for row in self._read(rows, results, ahead) if names else ():
+            values += map(row.get, names)
         read = {name: values[at :: len(names)] for at, name in enumerate(names)}
         settled = None not in results
         columns: dict[str, Sequence[Any]] = {}
@@ -197,38 +197,39 @@ class ResultsTable:
 
     def _read(self, rows: Addresses, results: Sequence[Result | None], ahead: ReadAhead) -> Iterator[Row]:
         """What the task reads, thread by thread; nothing for rows that are still open."""
-        view = self._views[rows.arm]
-        fields_of = self._fields(view, rows.item, ahead) if view.task.reads_items else lambda _: {}
+        task, arm = self._views[rows.arm].task, self._views[rows.arm].arm
+        fields_of = self._fields(rows, ahead) if task.reads_items else lambda _: {}
+
+        def own_rows(begin: int, settled: tuple[Result, ...]) -> Iterator[Row]:
+            item = Item(rows.item[begin], fields_of(begin))
+            return task.read(Thread(arm=arm, item=item, replicate=rows.replicate[begin], turns=settled))
+
         if not any(rows.turn):  # one answer each, as most studies have it
-            for item, replicate, result in zip(rows.item, rows.replicate, results, strict=True):
-                yield {} if result is None else next(_own_rows(view, item, replicate, (result,), fields_of), {})
+            for number, result in enumerate(results):
+                yield {} if result is None else next(own_rows(number, (result,)), {})
             return
         starts = [number for number, turn in enumerate(rows.turn) if turn == 0]
         for begin, end in pairwise((*starts, len(results))):
             turns = results[begin:end]
-            own = _own_rows(view, rows.item[begin], rows.replicate[begin], tuple(filter(None, turns)), fields_of)
+            own = own_rows(begin, tuple(filter(None, turns)))
             for result in turns:
                 yield {} if result is None else next(own, {})
 
-    def _fields(self, view: _ArmView, addresses: Sequence[str], ahead: ReadAhead) -> FieldsOf:
-        """By address, its item's fields. Rows about the same one follow each other: it is read once for all of them."""
-        item_of, stage = view.item_of, view.stage
-        places = self._db.items.places(stage, dict.fromkeys(map(item_of, addresses)))
+    def _fields(self, rows: Addresses, ahead: ReadAhead) -> Callable[[int], dict[str, Any]]:
+        """By row, its item's fields. Rows about the same item follow each other: it is read once for all of them."""
+        view = self._views[rows.arm]
+        names = list(map(view.item_of, rows.item))
+        places = self._db.items.places(view.stage, dict.fromkeys(names))
 
-        def fields_of(address: str) -> dict[str, Any]:
-            item = (stage, item_of(address))
+        def fields_of(row: int) -> dict[str, Any]:
+            name = names[row]
+            item = (view.stage, name)
             if self._last[0] != item:
-                place = places.get(item[1])
+                place = places.get(name)
                 self._last = item, {} if place is None else view.decode_item(ahead.read(*place))
             return self._last[1]
 
         return fields_of
-
-
-def _own_rows(
-    view: _ArmView, item: str, replicate: int, settled: tuple[Result, ...], fields_of: FieldsOf
-) -> Iterator[Row]:
-    return view.task.read(Thread(arm=view.arm, item=Item(item, fields_of(item)), replicate=replicate, turns=settled))
 
 
 @lru_cache  # there are few outcomes and causes, and millions of rows
