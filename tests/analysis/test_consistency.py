@@ -1,3 +1,5 @@
+from collections import Counter
+
 import numpy as np
 import polars as pl
 import pytest
@@ -179,3 +181,23 @@ def test_ids_that_look_like_two_are_not_mixed_up():
     reverse = {"ID1": ["C", "B||C"], "ID2": ["A||B", "A"], "better_id": ["C", "A"]}
     found = compute_reverse_consistency(main, reverse)
     assert found.summary.rows() == [(2, 2, 1.0)]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["AB:1", "AB:2", "AB:=", "BA:1", "BA:2", "AC:1", "AC:2", "CA:1", "CA:2", "CA:?"]), min_size=1
+    )
+)
+def test_pairs_that_are_settled_already_count_as_those_that_are_not(words):
+    """Majorities by hand, of pairs with one vote, with votes that agree, and with others."""
+    votes = {}
+    for word in words:
+        won = {"1": word[0], "2": word[1]}.get(word[3])
+        if won:
+            votes.setdefault(("".join(sorted(word[:2])), word[0] < word[1]), []).append(won)
+    majority = {asked: [one for one, n in Counter(won).items() if 2 * n > len(won)] for asked, won in votes.items()}
+    both = [(majority[pair, True], majority.get((pair, False))) for pair, forward in majority if forward]
+    decided = [(one, other) for one, other in both if one and other]
+    found = count_orders(own_verdicts(" ".join(words)))
+    assert (found.pairs, found.consistent) == (len(decided), sum(one == other for one, other in decided))

@@ -11,7 +11,17 @@ import pytest
 from scipy.stats import binomtest
 
 from overnight.rank.distributions import coin_test
-from overnight.rank.labels import how_often, in_parts, label_codes, named, names_of, pair_codes, places, renamed
+from overnight.rank.labels import (
+    how_often,
+    in_parts,
+    label_codes,
+    named,
+    names_in,
+    names_of,
+    pair_codes,
+    places,
+    renamed,
+)
 
 FIRST = pl.Series("first", ["b", "a", "ä", "b", None])
 SECOND = pl.Series("second", ["a", "b", "a", "ä", "a"])
@@ -24,6 +34,16 @@ def test_names_share_one_sorted_list_and_missing_ones_stay_missing(kind: pl.Data
     assert (one.to_list(), other.to_list()) == (FIRST.to_list(), SECOND.to_list())
     assert places(one).to_list() == [1, 0, 2, 1, None]
     assert named(one, other)[0] is one
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5])
+def test_the_names_of_several_columns_are_found_at_once(rows: int) -> None:
+    none = pl.Series("none", [None] * 5, dtype=pl.String)
+    frame = pl.DataFrame([FIRST, SECOND, none]).tail(rows)
+    found = names_in(frame.lazy(), ["second", "first", "none"])
+    assert {name: names.to_list() for name, names in found.items()} == {
+        name: sorted(set(frame[name]) - {None}) for name in ("second", "first", "none")
+    }
 
 
 def test_codes_of_named_columns_are_those_of_the_same_texts() -> None:

@@ -47,6 +47,25 @@ def test_how_rows_come_leaves_no_trace_in_the_bytes(
     assert pl.read_parquet(folder / "two.parquet").rows() == rows
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["a", "a", "a"], pl.String),
+        (["a", "b", "a"], pl.String),
+        ([None, None], pl.Float64),
+        ([None, 1, None], pl.Int64),
+        ([0.0, -0.0, 0.0], pl.Float64),
+        ([True, True], pl.Boolean),
+        ([7], pl.Int32),
+        ([], pl.Int32),
+    ],
+)
+def test_what_all_rows_say_alike_is_in_all_of_them(values: list[object], kind: type[pl.DataType]) -> None:
+    found = frame_of({"said": kind}, {"said": values})["said"]
+    assert found.dtype == kind
+    assert list(map(repr, found)) == list(map(repr, values))
+
+
 @pytest.mark.parametrize("rows", [0, 1, 4_999, 5_000, 5_001, 12_345])
 def test_a_table_taken_from_another_in_portions_has_the_bytes_of_one_taken_at_once(tmp_path: Path, rows: int) -> None:
     table = tmp_path / "one.parquet"

@@ -140,6 +140,7 @@ def test_whatever_is_read_fits_its_column(answer, types):
         '{"better" : "a", "better" : "b"}',
         '{"deep": {"better": "a", "better": "b"}}',
         '{"b": "a", "\\u0062": "b"}',
+        '{"grade": 1, "grade": 2}',
     ],
 )
 def test_two_values_under_one_name_are_seen_however_they_are_written(answer: str) -> None:
@@ -148,7 +149,13 @@ def test_two_values_under_one_name_are_seen_however_they_are_written(answer: str
 
 
 @pytest.mark.parametrize(
-    "answer", ['{"better": "a", "better": "a"}', '{"why": "so: it is", "n": [1, {"a": 2}]}', "[1]"]
+    "answer",
+    ['{"better": "a", "better": "a"}', '{"why": "so: it is", "n": [1, {"a": 2}]}', "[1]", '{"grade": 4, "why": "so"}'],
 )
 def test_what_says_one_thing_is_read(answer: str) -> None:
     assert decoded(answer) == msgspec.json.decode(answer)
+
+
+def test_a_number_too_long_to_be_one_is_no_answer() -> None:
+    with pytest.raises(ValueError, match="no JSON"):
+        decoded('{"grade": ' + "9" * 5_000 + "}")

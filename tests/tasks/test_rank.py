@@ -214,6 +214,7 @@ NAMES = st.text(min_size=1, max_size=12)
 def test_an_address_can_be_read_back(item, first, second, replicate):
     pair = AnswerPair(item, first, second, replicate)
     assert pair_at(pair_address(pair)) == pair
+    assert Rank([arm()]).item_of(pair_address(pair)) == item
 
 
 def test_candidates_are_told_apart():

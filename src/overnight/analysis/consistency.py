@@ -34,6 +34,12 @@ _REQUIRED: Final = (
 _SUBJECT: Final = "subject"
 _LEVEL: Final = 0.95
 _IDS: Final = ("ID1", "ID2", "better_id")
+_SHOWN: Final = ("ID1", "ID2")
+# The votes for the one that is shown first, and for the other.
+_WON: Final = tuple(
+    pl.when(pl.col("better_id") == pl.col(one)).then("votes").otherwise(0).alias(name)
+    for name, one in (("A", "ID1"), ("B", "ID2"))
+)
 # What is counted of a pair that is decided in both orders.
 _COUNTED: Final = ("is_consistent", "winner_pos_main", "winner_pos_rev", "is_pos1_bias", "is_pos2_bias")
 
@@ -194,30 +200,35 @@ def _two_orders(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 def _majorities(frame: pl.DataFrame, direction: str) -> pl.DataFrame:
     """One row per pair: its majority winner, how it was mostly shown, and the votes."""
     votes = frame.drop_nulls("better_id").group_by("pair", *_IDS).len("votes")
-    shown = votes.group_by("pair", "ID1", "ID2").agg(pl.col("votes").sum().alias("times"))
-    shown = shown.sort("pair", "times", "ID1", descending=[False, True, False])
-    tallied = (
-        votes.join(shown.unique("pair", keep="first", maintain_order=True).drop("times"), on="pair", suffix="_shown")
-        .group_by("pair")
-        .agg(
-            pl.col("ID1_shown").first(),
-            pl.col("ID2_shown").first(),
-            pl.col("votes").sum(),
-            pl.col("votes").filter(pl.col("better_id") == pl.col("ID1_shown")).sum().alias("A"),
-            pl.col("votes").filter(pl.col("better_id") == pl.col("ID2_shown")).sum().alias("B"),
-        )
-        .join(_majority(votes), on="pair")
-    )
+    # Nearly all pairs have the same vote only, or one: nothing is to be settled there.
+    agreed = pl.col("pair").is_unique()
+    alone = votes.filter(agreed).select("pair", "better_id", *_SHOWN, "votes", *_WON)
+    tallied = pl.concat([alone, _settled(votes.filter(~agreed))])
     return tallied.select(
         "pair",
         pl.col("better_id").alias(f"better_id_{direction}"),
-        pl.col("ID1_shown").alias(f"ID1_{direction}"),
-        pl.col("ID2_shown").alias(f"ID2_{direction}"),
+        pl.col("ID1").alias(f"ID1_{direction}"),
+        pl.col("ID2").alias(f"ID2_{direction}"),
         pl.col("votes").cast(pl.Int64).alias(f"n_{direction}_votes"),
         pl.col("A").cast(pl.Int64).alias(f"n_{direction}_A"),
         pl.col("B").cast(pl.Int64).alias(f"n_{direction}_B"),
         pl.col("better_id").is_null().alias(f"is_{direction}_tie"),
     )
+
+
+def _settled(votes: pl.DataFrame) -> pl.DataFrame:
+    """Pairs that were shown or voted for in several ways."""
+    shown = votes.group_by("pair", *_SHOWN).agg(pl.col("votes").sum().alias("times"))
+    shown = shown.sort("pair", "times", "ID1", descending=[False, True, False])
+    mostly = shown.unique("pair", keep="first", maintain_order=True).drop("times")
+    tallied = (
+        votes.select("pair", "better_id", "votes")
+        .join(mostly, on="pair")
+        .with_columns(_WON)
+        .group_by("pair")
+        .agg(pl.col(_SHOWN).first(), pl.col("votes", "A", "B").sum())
+    )
+    return tallied.join(_majority(votes), on="pair").select("pair", "better_id", *_SHOWN, "votes", "A", "B")
 
 
 def _majority(votes: pl.DataFrame) -> pl.DataFrame:

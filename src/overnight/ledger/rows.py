@@ -1,6 +1,6 @@
 """Rows on record as tables want them: many at once, column by column, in the order of the tables."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import chain, groupby, islice
 from operator import itemgetter
@@ -115,8 +115,8 @@ class RowsView(Records):
         """Every address in the order of the tables, never the order of arrival: so many at once, and whole threads."""
         # Arm by arm along the index of addresses: nothing is sorted, so that memory does not grow with the rows.
         for (arm,) in self._db.execute("SELECT id FROM arm ORDER BY stage, name").fetchall():
-            for rows in _whole_threads(self._db.each(OF_ARM, (arm,)), at_once):
-                yield Addresses(arm, *zip(*rows, strict=True))
+            for values in _whole_threads(self._db.each(OF_ARM, (arm,)), at_once):
+                yield Addresses(arm, *_by_column(values, len(Addresses._fields) - 1))
 
     def of_item(self, item: str) -> list[Addresses]:
         """The addresses about one item, of all stages and arms."""
@@ -180,8 +180,8 @@ class RowsView(Records):
             "LEFT JOIN settled ON settled.ask=ask.id AND settled.attempt=attempt.id AND settled.line=shard_row.line "
             "ORDER BY attempt.id, shard_row.line"
         )
-        while chunk := list(islice(rows, at_once)):
-            yield Tries._make(zip(*chunk, strict=True))
+        while values := list(chain.from_iterable(islice(rows, at_once))):
+            yield Tries._make(_by_column(values, len(Tries._fields)))
 
     def raw_results(self) -> Iterator[RawResult]:
         rows = self._db.each(
@@ -197,17 +197,24 @@ class RowsView(Records):
             yield RawResult(**known, live=bool(live), used=bool(used))
 
 
-def _whole_threads(rows: Iterator[Row], at_once: int) -> Iterator[list[Row]]:
-    """So many at once, and what belongs to the last of them."""
+def _whole_threads(rows: Iterator[Row], at_once: int) -> Iterator[list[Any]]:
+    """The values of so many rows at once, one row after another, and of what belongs to the last of them.
+
+    Rows are not kept: thousands of them at a time are much for Python's garbage collector to look at.
+    """
     turn = Addresses._fields.index("turn") - 1
-    chunk = list(islice(rows, at_once))
-    while chunk:
+    values = list(chain.from_iterable(islice(rows, at_once)))
+    while values:
         after = next(rows, None)
         while after is not None and after[turn] > 0:
-            chunk.append(after)
+            values += after
             after = next(rows, None)
-        yield chunk
-        chunk = [] if after is None else [after, *islice(rows, at_once)]
+        yield values
+        values = [] if after is None else [*after, *chain.from_iterable(islice(rows, at_once))]
+
+
+def _by_column(values: list[Any], width: int) -> Iterator[list[Any]]:
+    return (values[at::width] for at in range(width))
 
 
 class Rows(RowsView):
@@ -234,17 +241,15 @@ class Rows(RowsView):
 class ItemsView(Records):
     """Items as they were when they were taken in."""
 
-    def fields(
-        self,
-        read: Callable[[int, int, int, bytes], bytes],
-        stage: int,
-        item: str,
-        decode: Callable[[bytes], dict[str, Any]] = msgspec.json.decode,
-    ) -> dict[str, Any]:
+    def fields(self, read: Callable[[int, int, int, bytes], bytes], stage: int, item: str) -> dict[str, Any]:
         """An item's fields as they were when the run began; nothing for an address that is not an item."""
-        query = "SELECT file, item.offset, length, digest FROM item WHERE stage=? AND item_id=?"
-        row = self._db.execute(query, (stage, item)).fetchone()
-        return {} if row is None else decode(read(*row))
+        place = self.places(stage, [item]).get(item)
+        return {} if place is None else msgspec.json.decode(read(*place))
+
+    def places(self, stage: int, items: Iterable[str]) -> dict[str, Place]:
+        """Where these items' lines are; of an address that is no item there is none."""
+        query = "SELECT item_id, file, item.offset, length, digest FROM item WHERE stage=? AND item_id IN ({})"
+        return {row[0]: row[1:] for row in found_among(self._db, query, items, stage)}
 
     def mark(self, stage: int) -> tuple[int, str]:
         """How many items a stage has, and a hash of all of them, whatever the order in which they came."""

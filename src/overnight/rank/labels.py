@@ -67,6 +67,12 @@ def sorted_texts(texts: Iterable[str]) -> pl.Series:
     return column.unique().sort()
 
 
+def names_in(rows: pl.LazyFrame, columns: Sequence[str]) -> dict[str, pl.Series]:
+    """The sorted names in each column of text. All are found in one reading, and no row is ever in memory."""
+    found = rows.select(pl.col(name).unique().implode() for name in columns).collect(engine="streaming")
+    return {name: sorted_texts(found[name].explode().drop_nulls()) for name in columns}
+
+
 def names_of(column: pl.Series) -> pl.Series:
     """The sorted names of a named column."""
     assert isinstance(column.dtype, pl.Enum)
@@ -181,6 +187,7 @@ __all__ = [
     "in_parts",
     "label_codes",
     "named",
+    "names_in",
     "names_of",
     "pair_codes",
     "places",

@@ -1,6 +1,6 @@
 """`results.parquet`: one row for every address, in the study's order, with nothing in it that varies by run."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
@@ -153,63 +153,83 @@ class ResultsTable:
     def _results(self, rows: Addresses, ahead: ReadAhead) -> list[Result | None]:
         """What the raw lines say to today's reader; the ledger's word for rows that no file holds."""
         decode = self._views[rows.arm].decode
-        places = list(zip(rows.file, rows.offset, rows.length, rows.digest, strict=True))
-        in_files = places if None not in rows.file else [place for place in places if place[0] is not None]
-        said = [line.result for line in map(decode, ahead.lines(cast("list[Place]", in_files)))]
-        if len(said) == len(places) and None not in said:
+        # Looked at one by one, and never held: each place is a tuple, and these are many.
+        places = zip(rows.file, rows.offset, rows.length, rows.digest, strict=True)
+        in_files = places if None not in rows.file else (place for place in places if place[0] is not None)
+        said = [line.result for line in map(decode, ahead.lines(cast("Iterator[Place]", in_files)))]
+        if len(said) == len(rows.file) and None not in said:
             return said  # nearly always: all have come, and each says something
+        return list(self._told_by_ledger(rows, said, ahead))
+
+    def _told_by_ledger(
+        self, rows: Addresses, said: Iterable[Result | None], ahead: ReadAhead
+    ) -> Iterator[Result | None]:
+        """`said` by the lines of those rows that a file holds, and what is on record where these say nothing."""
         coming = iter(said)
-        found: list[Result | None] = []
+        places = zip(rows.file, rows.offset, rows.length, rows.digest, strict=True)
         for place, outcome, cause in zip(places, rows.outcome, rows.cause, strict=True):
             told = None if outcome is None else _told(outcome, cause)
             read = None if place[0] is None else next(coming)
             if read is None and place[0] is not None and outcome != "failed":
                 raise ahead.unread(cast("Place", place))
-            found.append(read or told)
-        return found
+            yield read or told
 
     def _own_columns(self, rows: Addresses, results: Sequence[Result | None], ahead: ReadAhead) -> Columns:
         """The task's own columns; nothing for rows that are still open."""
         view = self._views[rows.arm]
-        read = list(self._read(rows, results, ahead)) if view.reads else []
+        names = [name for name in self._own if name not in view.alike] if view.reads else []
+        # Only values are kept: thousands of dictionaries are much for the garbage collector to look at.
+        values: list[Any] = []
+        for row in self._read(rows, results, ahead) if names else ():
+            values += map(row.get, names)
+        read = {name: values[at :: len(names)] for at, name in enumerate(names)}
         settled = None not in results
         columns: dict[str, Sequence[Any]] = {}
         for name, kind in self._own.items():
-            if read and name not in view.alike:
-                columns[name] = _fitted([row.get(name) for row in read], kind)
+            if name in read:
+                columns[name] = _fitted(read[name], kind)
                 continue
             (value,) = _fitted([view.alike.get(name)], kind)
-            columns[name] = [value if settled or result is not None else None for result in results]
+            columns[name] = (
+                [value] * len(results) if settled else [None if result is None else value for result in results]
+            )
         return columns
 
     def _read(self, rows: Addresses, results: Sequence[Result | None], ahead: ReadAhead) -> Iterator[Row]:
         """What the task reads, thread by thread; nothing for rows that are still open."""
-        threads = zip(rows.item, rows.replicate, strict=True)
-        view = self._views[rows.arm]
+        task, arm = self._views[rows.arm].task, self._views[rows.arm].arm
+        fields_of = self._fields(rows, ahead) if task.reads_items else lambda _: {}
+
+        def own_rows(begin: int, settled: tuple[Result, ...]) -> Iterator[Row]:
+            item = Item(rows.item[begin], fields_of(begin))
+            return task.read(Thread(arm=arm, item=item, replicate=rows.replicate[begin], turns=settled))
+
         if not any(rows.turn):  # one answer each, as most studies have it
-            for thread, result in zip(threads, results, strict=True):
-                yield {} if result is None else next(self._own_rows(view, *thread, (result,), ahead), {})
+            for number, result in enumerate(results):
+                yield {} if result is None else next(own_rows(number, (result,)), {})
             return
-        places = list(threads)
         starts = [number for number, turn in enumerate(rows.turn) if turn == 0]
         for begin, end in pairwise((*starts, len(results))):
             turns = results[begin:end]
-            own = self._own_rows(view, *places[begin], tuple(filter(None, turns)), ahead)
+            own = own_rows(begin, tuple(filter(None, turns)))
             for result in turns:
                 yield {} if result is None else next(own, {})
 
-    def _own_rows(
-        self, view: _ArmView, item: str, replicate: int, settled: tuple[Result, ...], ahead: ReadAhead
-    ) -> Iterator[Row]:
-        fields = self._fields(view, item, ahead) if view.task.reads_items else {}
-        return view.task.read(Thread(arm=view.arm, item=Item(item, fields), replicate=replicate, turns=settled))
+    def _fields(self, rows: Addresses, ahead: ReadAhead) -> Callable[[int], dict[str, Any]]:
+        """By row, its item's fields. Rows about the same item follow each other: it is read once for all of them."""
+        view = self._views[rows.arm]
+        names = list(map(view.item_of, rows.item))
+        places = self._db.items.places(view.stage, dict.fromkeys(names))
 
-    def _fields(self, view: _ArmView, address: str, ahead: ReadAhead) -> dict[str, Any]:
-        """An item's fields. Rows about the same one follow each other: it is read once for all of them."""
-        item = (view.stage, view.item_of(address))
-        if self._last[0] != item:
-            self._last = item, self._db.items.fields(ahead.read, *item, view.decode_item)
-        return self._last[1]
+        def fields_of(row: int) -> dict[str, Any]:
+            name = names[row]
+            item = (view.stage, name)
+            if self._last[0] != item:
+                place = places.get(name)
+                self._last = item, {} if place is None else view.decode_item(ahead.read(*place))
+            return self._last[1]
+
+        return fields_of
 
 
 @lru_cache  # there are few outcomes and causes, and millions of rows

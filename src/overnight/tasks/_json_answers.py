@@ -34,7 +34,7 @@ _KINDS: Mapping[frozenset[str], Kind] = {
     frozenset({"boolean"}): "boolean",
 }
 # Values under which no other name can stand.
-_PLAIN = frozenset({str, bool, float, type(None)})
+_PLAIN = frozenset({str, bool, int, float, type(None)})
 # What a column of whole numbers can hold.
 _LARGEST = 2**63
 # References that lead to references: a circle ends here.

@@ -5,7 +5,6 @@ An item is an input with all answers to it. What has no partner there is not ask
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -48,8 +47,6 @@ def pair_address(pair: AnswerPair) -> str:
     return f"{name}#{pair.replicate}" if pair.replicate else name
 
 
-# Whoever reads a row asks twice: for its item, and for the two candidates.
-@lru_cache(maxsize=100)
 def pair_at(address: str) -> AnswerPair:
     """The pair that `pair_address` has named."""
     names, _, replicate = address.partition("#")
@@ -68,6 +65,8 @@ def _escaped(name: str) -> str:
 
 
 def _unescaped(written: str) -> str:
+    if "%" not in written:
+        return written
     for mark, escape in reversed(_ESCAPES):
         written = written.replace(escape, mark)
     return written
@@ -122,7 +121,9 @@ class Rank(StatementJudging):
         return HANDED_ON if "members" in named else super()._kept(named)
 
     def item_of(self, address: str) -> str:
-        return pair_at(address).item
+        """Of the many rows of a table this is all that is wanted at first, and the rest when a row is read."""
+        name, *others = address.split("|")
+        return _unescaped(name) if len(others) == 2 else pair_at(address).item
 
     def addresses_of(self, item: str) -> str:
         return f"{_escaped(item)}|"
@@ -164,7 +165,7 @@ class Rank(StatementJudging):
                 "first_id": first,
                 "second_id": second,
                 "verdict": reading.verdict,
-                "winner_id": {"first": first, "second": second}.get(reading.verdict),
+                "winner_id": first if reading.verdict == "first" else second if reading.verdict == "second" else None,
                 "confidence": reading.confidence,
                 "explanation": reading.explanation,
                 "first_length": judged.lengths.get((first, pair.replicate)),

@@ -16,7 +16,7 @@ import polars as pl
 from overnight.analysis import cohen_kappa, judge_bias, krippendorff_alpha, rate
 from overnight.analysis.samples import cluster_codes, mean_error
 from overnight.core.errors import OvernightError
-from overnight.rank.labels import sorted_texts
+from overnight.rank.labels import names_in, sorted_texts
 from overnight.rank.shares import quantile
 from overnight.tasks._judging.form import NONE, UNPARSED
 from overnight.tasks._judging.model_makers import maker_of
@@ -80,15 +80,12 @@ def read_judged(results: Path, stage: str) -> pl.DataFrame:
     """One stage's verdicts, as statistics need them, with the `input`: each name is kept once, sorted, and no text."""
     rows = judged_verdicts(pl.scan_parquet(results, glob=False), stage).with_columns(input=INPUT)
     # First what names there are, and then the rows: names of all rows are never in memory at once.
-    kinds = {name: pl.Enum(_listed(rows, name)) for name in (*_NAMES, "input")}
+    found = names_in(rows, (*_NAMES, "input"))
+    # Labels are asked for whether there are any or not.
+    found["label"] = sorted_texts([*found["label"], UNPARSED, NONE])
+    kinds = {name: pl.Enum(names) for name, names in found.items()}
     named = rows.select(*(pl.col(name).cast(kind) for name, kind in kinds.items()), *_NUMBERS)
     return named.collect(engine="streaming")
-
-
-def _listed(rows: pl.LazyFrame, name: str) -> pl.Series:
-    found = rows.select(name).unique().collect(engine="streaming")[name].drop_nulls()
-    # Labels are asked for whether there are any or not.
-    return sorted_texts([*found, UNPARSED, NONE] if name == "label" else found)
 
 
 def score_table(verdicts: pl.DataFrame, *, shares: bool) -> pl.DataFrame:

@@ -7,7 +7,7 @@ answer that names two samples, or none, or one that is not there, is `unparsed`:
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
@@ -24,7 +24,7 @@ _EXPLANATION = ("<EXPLANATION>", "</EXPLANATION>")
 _CONFIDENCE = ("<CONFIDENCE>", "</CONFIDENCE>")
 
 
-class Reading(NamedTuple):
+class Reading(msgspec.Struct, frozen=True, gc=False):
     """What an answer says."""
 
     verdict: Verdict

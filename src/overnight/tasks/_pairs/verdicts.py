@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from overnight.rank.labels import sorted_texts
+from overnight.rank.labels import names_in, sorted_texts
 from overnight.tables.parquet import in_portions
 
 COLUMNS: dict[str, type[pl.DataType]] = {
@@ -51,8 +51,8 @@ def read_verdicts(results: Path, stage: str, names: Sequence[str] = (), numbers:
     rows, known = _judged(pl.scan_parquet(results, glob=False), [stage])
     listed = [*_SAID, *names, *([SUBJECT] if known else [])]
     # First what names there are, and then the rows: texts of all rows are never in memory at once.
-    found = {name: rows.select(name).unique().collect(engine="streaming")[name] for name in (*listed, *_PAIR)}
-    kinds = {name: pl.Enum(sorted_texts(found[name].drop_nulls())) for name in listed}
+    found = names_in(rows, (*listed, *_PAIR))
+    kinds = {name: pl.Enum(found[name]) for name in listed}
     pair = pl.Enum(sorted_texts(pl.concat([found[name] for name in _PAIR])))
     said = rows.select(
         *(pl.col(name).cast(kind) for name, kind in (kinds | dict.fromkeys(_PAIR, pair)).items()),
