@@ -10,7 +10,7 @@ from overnight.core.errors import FileDamaged
 from overnight.core.result import was_run_unpriced
 from overnight.ledger.connection import Records
 from overnight.ledger.counts import Came, Counts
-from overnight.ledger.database import found_among, put_columns, tell_about
+from overnight.ledger.database import found_among, in_rows, put_columns, tell_about
 from overnight.ledger.files import FilesView
 from overnight.ledger.keys import KeysView
 from overnight.ledger.landed import Landed, chosen
@@ -178,7 +178,7 @@ class Answers(AnswersView):
         """What these say is the last word on their questions, unless there is one already."""
         asks = chosen(rows.asks, final.line)
         settled = self._db.bulk("settled(attempt, ask, line)", 2, same=(attempt,), or_ignore=True)
-        settled.add(chain.from_iterable(zip(asks, final.line, strict=True)))
+        settled.add(in_rows((asks, final.line)))
         settled.flush()
         if settled.written < len(final):
             counts = self.settled_lines(attempt, final.line)

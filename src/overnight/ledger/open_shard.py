@@ -44,9 +44,9 @@ class QueuedRows(NamedTuple):
 
 
 def queued_rows(some: Sequence[tuple[Any, ...]]) -> dict[int, QueuedRows]:
-    """By arm, from rows of (ask, arm, length, tries, priority)."""
-    asks, arms, lengths, tries, priorities = zip(*some, strict=True)
-    rows = QueuedRows(range(len(some)), asks, tries, lengths, priorities)
+    """By arm, from rows of (ask, arm, length, tries), and the priority where any has one."""
+    asks, arms, lengths, tries, *more = zip(*some, strict=True)
+    rows = QueuedRows(range(len(some)), asks, tries, lengths, more[0] if more else [0.0] * len(some))
     if arms.count(arms[0]) == len(arms):
         return {arms[0]: rows}
     return {arm: rows.chosen([one == arm for one in arms]) for arm in dict.fromkeys(arms)}

@@ -69,7 +69,7 @@ def narrow(column: "array[int]") -> "array[int]":
 
 
 _IN_ORDER = (
-    "SELECT queue.ask, ask.arm, ask.length, queue.tries, 0.0 FROM queue JOIN ask ON ask.id=queue.ask ORDER BY queue.ask"
+    "SELECT queue.ask, ask.arm, ask.length, queue.tries FROM queue JOIN ask ON ask.id=queue.ask ORDER BY queue.ask"
 )
 # A question that several items share is as urgent as the most urgent of them.
 _URGENT = (
