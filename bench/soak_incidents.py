@@ -10,6 +10,7 @@ import random
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -203,12 +204,10 @@ def describe(incident: Incident | None) -> Any:
 
 
 def _name_of(folder: Path) -> str | None:
-    """The run's own id, which all its tokens are made of; None while it has none, or none that can be read."""
-    db = sqlite3.connect(f"file:{folder / 'ledger.db'}?mode=ro", uri=True)
+    """The run's own id, which all its tokens are made of; None while it has none, or none that can be read here."""
     try:
-        row = db.execute("SELECT value FROM fact WHERE name='run_id'").fetchone()
-        return None if row is None else str(row[0])
+        with closing(sqlite3.connect(f"file:{folder / 'ledger.db'}?mode=ro", uri=True)) as db:
+            row = db.execute("SELECT value FROM fact WHERE name='run_id'").fetchone()
     except sqlite3.Error:
         return None
-    finally:
-        db.close()
+    return None if row is None else str(row[0])

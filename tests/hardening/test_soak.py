@@ -119,6 +119,15 @@ def test_a_folder_of_another_run_id_is_not_put_back(tmp_path: Path) -> None:
     assert incidents.begin(Incident(kind="restore_folder")) is None
 
 
+def test_nothing_is_put_back_in_the_folder_of_a_run_in_a_database(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    incidents = Incidents(run, tmp_path / "aside", whole_folder=True)
+    incidents.back_up()
+    for kind in ("restore", "restore_folder"):
+        assert incidents.begin(Incident(kind=kind)) is None
+
+
 def soak_one(kept: Path, *options: str) -> Path:
     """The folders of one soaked run that kept its promises."""
     done = subprocess.run(
